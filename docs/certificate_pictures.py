@@ -81,9 +81,9 @@ def _certified(
     made = own_csrs.make_request(
         store, requester, issuer, NewKey(), profile, subject=f"CN={name},O={requester.name}", names=[name]
     )
-    taken = received_csrs.take_in_request(store, requester, issuer, made.der, profile)
+    taken = received_csrs.import_request(store, requester, issuer, made.der, profile)
     record = received_csrs.approve(store, taken, days=days)
-    own_csrs.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
+    own_csrs.import_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
     return record
 
 

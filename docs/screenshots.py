@@ -27,9 +27,9 @@ from labconsole_ui.shell.docks import toggle_bottom
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
 from labconsole_ui.shell.navigation import HELP, START
-from labconsole_ui.shell.startup import make_services
+from labconsole_ui.shell.startup import create_services
 from labconsole_ui.theme.theme import ThemeMode
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.report.report_window import ReportWindow
 from labconsole_ui.views.run.run_view import RunView
 
@@ -66,7 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["LABCONSOLE_HOME"] = home
         app = QApplication([])
-        services = make_services(app, Path(home) / "runs.db", ThemeMode.LIGHT.value)
+        services = create_services(app, Path(home) / "runs.db", ThemeMode.LIGHT.value)
         window = MainWindow(services)
         window.resize(width, height)
         window.show()
@@ -154,11 +154,11 @@ def half_done(queue: RunQueue, run: int) -> bool:
     return any(item.done > item.total / 2 for item in queue.items if item.run_id == run)
 
 
-def compared(camera: Camera, window: MainWindow, runs: list[int]) -> SideBySideView:
+def compared(camera: Camera, window: MainWindow, runs: list[int]) -> ComparisonView:
     """Open the comparison of these runs, and wait until it is there."""
     window.runs.compare_runs(runs)
     view = window.pages.currentWidget()
-    assert isinstance(view, SideBySideView)
+    assert isinstance(view, ComparisonView)
     camera.wait(lambda: view.table_data is not None)
     view.splitter.setSizes([TABLE_WIDTH, window.width() - TABLE_WIDTH])
     return view

@@ -79,7 +79,7 @@ def kill_group(leader: subprocess.Popen[bytes]) -> None:
         return  # nobody is left; macOS says the second of a group of zombies
 
 
-def hold_children() -> object | None:
+def create_child_job() -> object | None:
     """On Windows put this process into a job that kills all its children with it; keep the result alive."""
     if sys.platform == "win32":
         return _KillOnCloseJob()

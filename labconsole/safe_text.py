@@ -36,7 +36,7 @@ def shown_lines(text: str) -> str:
     return "".join(f"<U+{ord(char):04X}>" if hidden and char not in _LAYOUT else char for char, hidden in _judged(text))
 
 
-class ShownFormatter(logging.Formatter):
+class SafeFormatter(logging.Formatter):
     """Formats records of a log so that nothing in them is obeyed by a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
 
 _GRACE_S = 5.0
-_PATIENCE_MS = 120_000
+_TIMEOUT_MS = 120_000
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # without a display Qt would abort pytest
 
 
@@ -72,7 +72,7 @@ def qapp(qapp: QApplication) -> Iterator[QApplication]:
 def qtbot(qtbot: QtBot) -> QtBot:
     """Waits as long for a state as a busy machine needs to reach it, instead of five seconds."""
     for name in ("waitUntil", "waitSignal", "waitSignals"):
-        setattr(qtbot, name, partial(getattr(qtbot, name), timeout=_PATIENCE_MS))
+        setattr(qtbot, name, partial(getattr(qtbot, name), timeout=_TIMEOUT_MS))
     return qtbot
 
 

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from labconsole.analysis.change import FACTOR_SAID_FROM, ONE_RUN, Change, Judgement, Size, count, runs_in_words, span
+from labconsole.analysis.change import (
+    ONE_RUN,
+    WRITTEN_AS_FACTOR_FROM,
+    Change,
+    Judgement,
+    Size,
+    count,
+    run_count_text,
+    span,
+)
 from labconsole.analysis.column_figures import SEPARATOR, most_frequent
 from labconsole.analysis.columns import RunGroup
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine
@@ -29,7 +38,7 @@ _ABOUT_ZERO = 10.0
 """Up to this difference in % one that is not significant is told as about zero."""
 _MOST_REASONS = 2
 """Why an answer is not judged, on a card."""
-_Told = TypeVar("_Told", bound=tuple[Any, ...])
+_Item = TypeVar("_Item", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ def _of_pairs(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
         yield replace(answer, question=f"{answer.question} {title}") if often[answer.question] > 1 else answer
 
 
-def _by_metric(told: Sequence[_Told]) -> list[_Told]:
+def _by_metric(told: Sequence[_Item]) -> list[_Item]:
     """All of one metric, which comes first, next to each other: throughput of each step, then latency of each step."""
     metrics = list(dict.fromkeys(one[0] for one in told))
     return sorted(told, key=lambda one: metrics.index(one[0]))
@@ -144,7 +153,7 @@ def _share(question: Question, judgement: Judgement, ratio: float, bars: Sequenc
     if judgement is Judgement.NO_CHANGE:
         return f"{question.subject} makes no significant difference in {question.left_of}", _about_the_same(ratio)
     if ratio > 1:
-        if ratio >= FACTOR_SAID_FROM:
+        if ratio >= WRITTEN_AS_FACTOR_FROM:
             times = format_factor(ratio, 2)
             return f"{question.subject} gives {times} times the {question.left_of}", f"{times} ×"
         size = format_difference((ratio - 1) * 100)
@@ -161,7 +170,7 @@ def _times(question: Question, judgement: Judgement, ratio: float, bars: Sequenc
     percent = format_difference((ratio - 1) * 100)
     if judgement is Judgement.NO_CHANGE:
         return f"{both}: no significant difference", _about_the_same(ratio)
-    if factor >= FACTOR_SAID_FROM:
+    if factor >= WRITTEN_AS_FACTOR_FROM:
         times = format_factor(factor, 2)
         return f"{both}: {times} times", f"{times} ×"
     return f"{both}: {percent.lstrip('+-')} {'more' if ratio > 1 else 'less'}", percent
@@ -174,7 +183,7 @@ def _about_the_same(ratio: float) -> str:
 
 
 def _small_print(change: Change, ratio: float, cells: tuple[Cell, Cell]) -> str:
-    runs = runs_in_words(cells[0].runs, cells[1].runs)
+    runs = run_count_text(cells[0].runs, cells[1].runs)
     interval = change.interval
     if interval is None or interval.low == interval.high:
         return runs

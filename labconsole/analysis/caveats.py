@@ -33,7 +33,7 @@ def caveats(run: RunRow) -> tuple[str, ...]:
     told = list(run.warnings)
     if link_bound(run):
         told.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
-    if beyond_link(run):
+    if above_link_rate(run):
         told.append(f"It took {link_share([run])}: the link has another rate than was stated.")
     if run.status.final and run.status is not RunStatus.FINISHED:
         told.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
@@ -47,7 +47,7 @@ def link_bound(run: RunRow) -> bool:
     return LINK_USE in run.metrics and LINK_BOUND_FROM <= run.metrics[LINK_USE].value <= LINK_BOUND_TO
 
 
-def beyond_link(run: RunRow) -> bool:
+def above_link_rate(run: RunRow) -> bool:
     """Whether the run took more of its link than there is, so that its rate is not as stated."""
     return LINK_USE in run.metrics and run.metrics[LINK_USE].value > LINK_BOUND_TO
 

@@ -105,12 +105,12 @@ def corrected(changes: Sequence[Change | None]) -> list[Change | None]:
     """All changes of a table with Holm's p, and without the judgements that do not withstand it."""
     adjusted = holm([None if one is None else one.p for one in changes])
     return [
-        one if one is None or p is None else _withstands(replace(one, p=p), p)
+        one if one is None or p is None else _survives_correction(replace(one, p=p), p)
         for one, p in zip(changes, adjusted, strict=True)
     ]
 
 
-def _withstands(one: Change, p: float) -> Change:
+def _survives_correction(one: Change, p: float) -> Change:
     if one.judgement is Judgement.NO_CHANGE or p < 1 - LEVEL:
         return one
     return replace(one, judgement=Judgement.NO_CHANGE, notes=(f"not significant after Holm's correction, p {p:.2g}",))
@@ -146,7 +146,7 @@ def _not_judged(reference: Side, other: Side, direction: Direction) -> Iterator[
 
 
 _DECIMALS = 6
-FACTOR_SAID_FROM = 1.5
+WRITTEN_AS_FACTOR_FROM = 1.5
 """From this factor on a change is told as a factor, below in %."""
 
 
@@ -163,7 +163,7 @@ class Size:
         """The size of a change to `ratio`, whose interval (if any) lies on one side of 1."""
         ends = (interval.low, interval.high) if interval is not None else ()
         factor = max(ratio, 1 / ratio)
-        if factor >= FACTOR_SAID_FROM:
+        if factor >= WRITTEN_AS_FACTOR_FROM:
             scaled = sorted(end if ratio > 1 else 1 / end for end in ends)
             return cls(factor, Interval(*scaled) if scaled else None, "")
         scaled = sorted(abs(end - 1) * 100 for end in ends)
@@ -174,7 +174,7 @@ class Size:
         return f"{size}{self.unit}" if self.unit else f"a factor {size}"
 
 
-def in_sentence(kind: MetricKind) -> str:
+def title_in_sentence(kind: MetricKind) -> str:
     """A metric's title within a sentence; an abbreviation stays as it is."""
     title = kind.title
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
@@ -196,7 +196,7 @@ def count(runs: int) -> str:
     return f"{runs} {'run' if runs == 1 else 'runs'}"
 
 
-def runs_in_words(reference: int, other: int) -> str:
+def run_count_text(reference: int, other: int) -> str:
     """Numbers of runs in words; a published side has none."""
     if not reference or not other:
         return f"{count(reference or other)} against a published figure"

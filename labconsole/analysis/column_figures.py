@@ -17,14 +17,14 @@ LARGEST_SHARE: Final = 0.25
 """Offered rate over full speed: at half of it, queues were already growing."""
 
 
-def too_high(offered: float, full_speed: float | None, unit: str) -> str:
+def offered_rate_too_high(offered: float, full_speed: float | None, unit: str) -> str:
     """Why the rate is too high for a full speed, in a few words; empty where it is not, or that is not known."""
     if full_speed is None or offered <= LARGEST_SHARE * full_speed:
         return ""
     return f"{format_figure(offered, unit)} is over a quarter of full speed ({format_figure(full_speed, unit)})"
 
 
-def too_high_in_round(run: RunRow, columns: Sequence[Column]) -> str:
+def offered_rate_too_high_in_round(run: RunRow, columns: Sequence[Column]) -> str:
     """Why the rate that `run` was offered is too high for the slowest run of its round, offered the same; or empty.
 
     A round are the runs of one campaign with the same number of repeat. Of a column that has none in the round (it was
@@ -35,7 +35,7 @@ def too_high_in_round(run: RunRow, columns: Sequence[Column]) -> str:
         return ""
     offered = run.metrics[OFFERED_RATE]
     speeds = [peer.metrics[FULL_SPEED].value for peer in _peers(run, columns)]
-    return too_high(offered.value, min(speeds, default=None), offered.unit)
+    return offered_rate_too_high(offered.value, min(speeds, default=None), offered.unit)
 
 
 def _peers(run: RunRow, columns: Sequence[Column]) -> Iterator[RunRow]:
@@ -91,7 +91,7 @@ def figures_of(column: Column, name: str, kind: MetricKind, columns: Sequence[Co
         "" if judged else _together(list(reasons.values())),
         len(runs) - len(counting),
         frozenset(rates),
-        () if judged else in_short(reasons.values()),
+        () if judged else short_reasons(reasons.values()),
     )
 
 
@@ -103,41 +103,46 @@ def _reasons(run: RunRow, name: str, kind: MetricKind, columns: Sequence[Column]
         return
     if kind.quantile is not None and (few := too_few(metric.samples, kind.quantile)):
         yield few
-    if kind.at_rate and (high := too_high_in_round(run, columns)):
+    if kind.at_rate and (high := offered_rate_too_high_in_round(run, columns)):
         yield high
 
 
-def in_short(reasons: Iterable[str]) -> tuple[str, ...]:
+def short_reasons(reasons: Iterable[str]) -> tuple[str, ...]:
     """What is different among `reasons`, each once: without its figures and its number of runs where these differ."""
     parts = (part for reason in reasons for part in reason.split(SEPARATOR))
-    return tuple(alike[0] if len(set(alike)) == 1 else _DETAILS.sub("", alike[0]) for alike in _by_gist(parts).values())
+    return tuple(
+        alike[0] if len(set(alike)) == 1 else _DETAILS.sub("", alike[0])
+        for alike in _by_text_without_figures(parts).values()
+    )
 
 
 def most_frequent(reasons: Iterable[str], most: int) -> tuple[str, ...]:
     """The same without any figures, of many reasons the `most` frequent ones, and how many others there are."""
     parts = (part for reason in reasons for part in reason.split(SEPARATOR))
-    found = sorted(_by_gist(parts).values(), key=len, reverse=True)
+    found = sorted(_by_text_without_figures(parts).values(), key=len, reverse=True)
     rest = (f"{len(found) - most} other reasons",) if len(found) > most + 1 else ()
     return (*(_DETAILS.sub("", alike[0]) for alike in (found[:most] if rest else found)), *rest)
 
 
-def _by_gist(reasons: Iterable[str]) -> dict[str, list[str]]:
+def _by_text_without_figures(reasons: Iterable[str]) -> dict[str, list[str]]:
     """Reasons by what is the same in them for several runs."""
     alike: dict[str, list[str]] = {}
     for reason in reasons:
-        alike.setdefault(_gist(reason), []).append(reason)
+        alike.setdefault(_text_without_figures(reason), []).append(reason)
     return alike
 
 
-def _gist(reason: str) -> str:
+def _text_without_figures(reason: str) -> str:
     return _FIGURES.sub("#", _DETAILS.sub("", reason))
 
 
 def _together(reasons: Sequence[str]) -> str:
     """The reasons of all runs, the most frequent first, and for how many of them each holds where not for all."""
     having = {
-        shown: sum(_gist(shown) in map(_gist, reason.split(SEPARATOR)) for reason in reasons)
-        for shown in in_short(reasons)
+        shown: sum(
+            _text_without_figures(shown) in map(_text_without_figures, reason.split(SEPARATOR)) for reason in reasons
+        )
+        for shown in short_reasons(reasons)
     }
     return SEPARATOR.join(
         shown if having[shown] == len(reasons) else f"{shown} in {having[shown]} of {len(reasons)} runs"

@@ -55,7 +55,7 @@ def group_repeats(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
     return _titled(list(groups.values()))
 
 
-def of_one_trial(columns: Sequence[Column]) -> bool:
+def share_a_trial(columns: Sequence[Column]) -> bool:
     """Whether there is a trial that describes all of the columns; so it is without columns."""
     kinds = [set(column.kinds) for column in columns]
     return not kinds or bool(set.intersection(*kinds))
@@ -91,7 +91,7 @@ def has_figures(column: Column) -> bool:
     return isinstance(column, RunGroup) or bool(column.figures)
 
 
-def theirs_next_to_ours(columns: Sequence[Column], baseline: int) -> tuple[tuple[Column, ...], int]:
+def published_next_to_measured(columns: Sequence[Column], baseline: int) -> tuple[tuple[Column, ...], int]:
     """The columns with each published one directly right of its `counterpart`, and the baseline's index in them."""
     ours = [
         columns.index(found)

@@ -12,16 +12,16 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
-from labconsole.analysis.column_figures import Figures, figures_of, in_short
+from labconsole.analysis.column_figures import Figures, figures_of, short_reasons
 from labconsole.analysis.columns import (
     Column,
     RunGroup,
     column_of_run,
     counterpart,
     group_repeats,
-    of_one_trial,
+    published_next_to_measured,
+    share_a_trial,
     single_runs,
-    theirs_next_to_ours,
 )
 from labconsole.analysis.comparison_notes import named, notes, origin_note
 from labconsole.analysis.confidence_intervals import Interval, centre, interval_of
@@ -152,7 +152,7 @@ def compare(
     if not 0 <= baseline < len(columns):
         raise ValueError(f"column {baseline} cannot be the baseline of {len(columns)} columns")
     _refuse_live(columns)
-    columns, baseline = theirs_next_to_ours(columns, baseline)
+    columns, baseline = published_next_to_measured(columns, baseline)
     rows = [_Row.of(columns, name, trial) for name in _names(columns, trial)]
     excluded = apart(columns, baseline, trial)
     changes = corrected([one for row in rows for one in _changes(columns, row, baseline, excluded)])
@@ -246,7 +246,7 @@ def _names(columns: Sequence[Column], trial: Trial[Any] | None) -> list[str]:
         for column in columns
     ]
     names = set.union(*present)
-    if not of_one_trial(columns):
+    if not share_a_trial(columns):
         # A publication of all these trials leaves out what it does not print, and narrows nothing.
         measured = {column.kind for column in columns if isinstance(column, RunGroup)}
         names = set.intersection(
@@ -382,7 +382,7 @@ def _unjudged(columns: Sequence[Column], row: _Row) -> str:
     unjudged = [(column, figures) for column, figures in groups if figures.not_judged]
     if not unjudged:
         return ""
-    reasons = ", ".join(in_short(doubt for _, figures in unjudged for doubt in figures.doubts))
+    reasons = ", ".join(short_reasons(doubt for _, figures in unjudged for doubt in figures.doubts))
     return f"{NOT_JUDGED}, {reasons}: {named([column for column, _ in unjudged], [column for column, _ in groups])}"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from labconsole.analysis.caveats import beyond_link, link_bound, link_share
-from labconsole.analysis.columns import Column, RunGroup, of_one_trial
+from labconsole.analysis.caveats import above_link_rate, link_bound, link_share
+from labconsole.analysis.columns import Column, RunGroup, share_a_trial
 from labconsole.model.trial import Origin
 from labconsole.store.records import RunStatus
 
@@ -18,7 +18,7 @@ def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -
     that cannot be compared with the baseline."""
     groups = [column for column in columns if isinstance(column, RunGroup)]
     told = []
-    if not of_one_trial(columns):
+    if not share_a_trial(columns):
         told.append("Runs of different trials: only the metrics they share are shown.")
     if apart:
         titles = "; ".join(columns[index].title for index in sorted(apart))
@@ -37,7 +37,7 @@ def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -
         told += [f"Run {run.id} of {group.title} is in the trash." for run in group.used if run.trashed]
         if bound := list(filter(link_bound, group.used)):
             told.append(f"{group.title} is link-bound ({link_share(bound)}): its figures tell of the link.")
-        if beyond := list(filter(beyond_link, group.used)):
+        if beyond := list(filter(above_link_rate, group.used)):
             told.append(f"{group.title} took {link_share(beyond)}: the link has another rate than was stated.")
     told += _warnings(groups)
     alone = [group for group in groups if group.repeats == 1]

@@ -14,12 +14,12 @@ from labconsole.analysis.change import (
     Judgement,
     Size,
     count,
-    in_sentence,
     rounded,
-    runs_in_words,
+    run_count_text,
     span,
+    title_in_sentence,
 )
-from labconsole.analysis.column_figures import SEPARATOR, in_short, most_frequent
+from labconsole.analysis.column_figures import SEPARATOR, most_frequent, short_reasons
 from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup, compare
 from labconsole.analysis.contrasts import Pair, contrasts
@@ -90,10 +90,14 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
             words = f"{comparison.columns[pair.other].title}: {words}"
         for name in names:
             line = lines[name]
-            doubts = in_short(filter(None, (line.cells[index].not_judged for index in (pair.reference, pair.other))))
+            doubts = short_reasons(
+                filter(None, (line.cells[index].not_judged for index in (pair.reference, pair.other)))
+            )
             if doubts:
                 reason = SEPARATOR.join(doubts)
-                yield Finding(f"{words}: {in_sentence(line.kind)} is not judged: {reason}", False, doubts, bare=True)
+                yield Finding(
+                    f"{words}: {title_in_sentence(line.kind)} is not judged: {reason}", False, doubts, bare=True
+                )
                 continue
             change = line.cells[pair.other].change
             if change is not None and change.ratio is not None:
@@ -101,9 +105,9 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
 
 
 def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: float) -> Finding:
-    metric, interval = in_sentence(line.kind), change.interval
+    metric, interval = title_in_sentence(line.kind), change.interval
     judged = change.judgement is not Judgement.NOT_JUDGED
-    runs = runs_in_words(line.cells[pair.reference].runs, line.cells[pair.other].runs)
+    runs = run_count_text(line.cells[pair.reference].runs, line.cells[pair.other].runs)
     behind = []
     if ratio == 1:
         said = f"{metric} is the same"
@@ -147,7 +151,7 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
             of += 1
             inside += holds
             if not holds and line.name in told:
-                said = f"the published {in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
+                said = f"the published {title_in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
                 measured_span = f"{span(cell.value, cell.interval)} {line.kind.unit}"
                 behind = f"{count(cell.runs)}; {column.title}"
                 yield Finding(f"{measured.title}: {said} the measured interval {measured_span} ({behind})", True)

@@ -122,7 +122,7 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
         for fitting in _by_kind(shape, column, groups)
     ]
     if len({column.group.kind for column in columns if column.group is not None}) > 1:
-        columns = [column.told_apart() for column in columns]
+        columns = [column.with_differences() for column in columns]
     cells = tuple(
         tuple(column.cell(row.metric, units[row.metric.partition("{")[0]]) for column in columns) for row in shape.rows
     )
@@ -161,7 +161,7 @@ class _Column:
             self.printed.figures.get(metric) if self.printed is not None else None,
         )
 
-    def told_apart(self) -> _Column:
+    def with_differences(self) -> _Column:
         """With how its figures came about in the title: "Test 3, simulated"."""
         if self.group is None:
             return self

@@ -95,9 +95,9 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     bundle.add_argument("file", type=Path, metavar="FILE", help="bundle to be written (.lcz)")
     bundle.set_defaults(command="labconsole.cli.export:bundle")
 
-    take_in = commands.add_parser("import", parents=[database], help="take the runs of a bundle into the database")
-    take_in.add_argument("file", type=Path, metavar="FILE", help="bundle that `labconsole bundle` wrote (.lcz)")
-    take_in.set_defaults(command="labconsole.cli.export:take_in")
+    import_runs = commands.add_parser("import", parents=[database], help="take the runs of a bundle into the database")
+    import_runs.add_argument("file", type=Path, metavar="FILE", help="bundle that `labconsole bundle` wrote (.lcz)")
+    import_runs.set_defaults(command="labconsole.cli.export:import_runs")
 
     restore = commands.add_parser("restore", parents=[database], help="make a new database of the newest backup")
     restore.set_defaults(command="labconsole.cli.database:restore")

@@ -106,14 +106,14 @@ def _print_parts(console: Console, comparison: Comparison, table: Callable[[int,
         last = first + 1
         while last < count and _width(console, table(first, last + 1)) <= console.width:
             last += 1
-        if last < count and last - first > 1 and _belongs(comparison, last):
+        if last < count and last - first > 1 and _is_counterpart(comparison, last):
             last -= 1
         console.print(table(first, last))
         console.print()
         first = last
 
 
-def _belongs(comparison: Comparison, index: int) -> bool:
+def _is_counterpart(comparison: Comparison, index: int) -> bool:
     """Whether a column is a published one directly right of the one that was measured for its scenario."""
     column = comparison.columns[index]
     return (
@@ -126,7 +126,7 @@ def _width(console: Console, table: Table) -> int:
     return table.__rich_measure__(console, console.options.update(width=10_000, max_width=10_000)).maximum
 
 
-def _broken(console: Console, text: str) -> str:
+def _wrapped_heading(console: Console, text: str) -> str:
     return textwrap.fill(text, _NARROW_HEAD if console.width < _NARROW else _HEAD)
 
 
@@ -136,10 +136,10 @@ def _parameters(console: Console, comparison: Comparison, first: int, last: int)
     table.add_column("Differs")
     table.add_column("Unit")
     for column in comparison.columns[first:last]:
-        table.add_column(_broken(console, column.title))
+        table.add_column(_wrapped_heading(console, column.title))
     for line in comparison.parameters:
         if line.differs:
-            table.add_row(line.title, line.unit, *(_broken(console, text) for text in line.texts[first:last]))
+            table.add_row(line.title, line.unit, *(_wrapped_heading(console, text) for text in line.texts[first:last]))
     return table
 
 
@@ -153,7 +153,7 @@ def _metrics(
     table.add_column("Unit")
     shown = [index for index in range(first, last) if has_figures(comparison.columns[index])]
     for column in (comparison.columns[index] for index in shown):
-        table.add_column(f"{_broken(console, column.title)}{_source(column)}", justify="right")
+        table.add_column(f"{_wrapped_heading(console, column.title)}{_source(column)}", justify="right")
     for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
         remarks = [remark for remark in line.remarks if remark not in (*told, line.unjudged)]
@@ -186,7 +186,7 @@ def _verdicts(console: Console, comparison: Comparison, lines: Sequence[VerdictL
     table.add_column("Verdict", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     shown = [index for index in range(first, last) if any(line.cells[index].result for line in comparison.verdicts)]
     for column in (comparison.columns[index] for index in shown):
-        table.add_column(f"{_broken(console, column.title)}{_source(column)}", justify="right")
+        table.add_column(f"{_wrapped_heading(console, column.title)}{_source(column)}", justify="right")
     for line in lines:
         table.add_row(Text(line.name), *(_verdict(console, line.cells[index]) for index in shown))
     return table
@@ -194,9 +194,9 @@ def _verdicts(console: Console, comparison: Comparison, lines: Sequence[VerdictL
 
 def _verdict(console: Console, cell: VerdictCell) -> Text:
     """The result; beneath it the reason, or whether the runs of a published column's scenario have the same one."""
-    text = Text(_broken(console, cell.text), _RESULT_STYLES.get(cell.result, ""))
+    text = Text(_wrapped_heading(console, cell.text), _RESULT_STYLES.get(cell.result, ""))
     if cell.result in ("fail", "unknown") and cell.reason:
-        text.append(f"\n{_broken(console, cell.reason)}", "dim")
+        text.append(f"\n{_wrapped_heading(console, cell.reason)}", "dim")
     if cell.agrees is not None:
         text.append("\nas ours" if cell.agrees else "\nnot as ours", "dim")
     return text

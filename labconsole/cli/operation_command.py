@@ -18,7 +18,7 @@ from labconsole.cli.arguments import parse_settings
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.operation_arguments import parameters_of
-from labconsole.cli.secret_prompts import ask, enter_openly, has_terminal
+from labconsole.cli.secret_prompts import ask, has_terminal, prompt_visible
 from labconsole.cli.terminal import output
 from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
 from labconsole.errors import UserError
@@ -132,7 +132,7 @@ def _in_process(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:
     return process.end
 
 
-class _Here:
+class _TerminalContext:
     """`OperationContext` of an operation that runs in this process."""
 
     def __init__(self, secrets: Mapping[str, Secret], typed: str, interrupted: list[int], *, as_json: bool) -> None:
@@ -167,7 +167,7 @@ def _here(chosen: Operation[Any], parameters: Parameters, *, as_json: bool) -> O
     typed = _confirm(chosen, parameters)
     secrets = ask(chosen.secrets(parameters))
     with interrupts(threading.Event(), insistent=True) as interrupted:
-        result = conduct(chosen, parameters, _Here(secrets, typed, interrupted, as_json=as_json))
+        result = conduct(chosen, parameters, _TerminalContext(secrets, typed, interrupted, as_json=as_json))
     cancelled = interrupted and not chosen.runs_until_cancelled
     return OperationEnd(Outcome.CANCELLED if cancelled else Outcome.DONE, result.text, result)
 
@@ -179,7 +179,7 @@ def _confirm(chosen: Operation[Any], parameters: Parameters) -> str:
     if not has_terminal():
         raise UserError(confirmation.without_terminal)
     print(shown_lines(f"{confirmation.loss} {confirmation.request}"), file=sys.stderr)
-    return enter_openly("> ")
+    return prompt_visible("> ")
 
 
 class _Progress:

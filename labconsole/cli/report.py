@@ -16,7 +16,7 @@ from labconsole.output.comparison_csv import write_comparison
 from labconsole.output.csv_export import export_run, export_runs
 from labconsole.output.report.pdf import Paper, PdfResult, Sign, write_pdf
 from labconsole.output.report.report_builder import build_report
-from labconsole.output.report.report_data import read_material
+from labconsole.output.report.report_data import read_report_data
 from labconsole.output.report.report_request import ReportKind, ReportRequest, kind_for
 from labconsole.security.key_files import is_encrypted
 from labconsole.security.secrets import SecretSource
@@ -43,7 +43,9 @@ def report(arguments: argparse.Namespace) -> int:
         request = _request(arguments, reader)
         if arguments.pdf is not None:
             document = build_report(reader, plugins, request)
-            _tell(write_pdf(document, arguments.pdf, Paper(arguments.paper), sign), signed=sign is not None)
+            _print_written_file(
+                write_pdf(document, arguments.pdf, Paper(arguments.paper), sign), signed=sign is not None
+            )
         if arguments.csv is not None:
             _write_csv(reader, plugins, request, arguments.csv)
     return FINISHED
@@ -78,7 +80,7 @@ def _sign(arguments: argparse.Namespace) -> Sign:
     return partial(signing.sign_pdf, signer=signer, details=signing.SignatureDetails(place=arguments.place))
 
 
-def _tell(result: PdfResult, *, signed: bool) -> None:
+def _print_written_file(result: PdfResult, *, signed: bool) -> None:
     pages = "1 page" if result.pages == 1 else f"{result.pages} pages"
     console = output()
     console.print(f"{result.path}: {pages}, {result.standard}{', signed' if signed else ''}", soft_wrap=True)
@@ -92,5 +94,5 @@ def _write_csv(reader: Reader, plugins: Plugins, request: ReportRequest, directo
         export_run(reader, request.run_ids[0], directory, plugins)
     else:
         export_runs(reader, request.run_ids, directory, plugins)
-        write_comparison(read_material(reader, plugins, request).beside, directory / "comparison.csv")
+        write_comparison(read_report_data(reader, plugins, request).beside, directory / "comparison.csv")
     output().print(f"CSV files are in {directory}", soft_wrap=True)

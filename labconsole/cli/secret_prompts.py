@@ -49,7 +49,7 @@ def enter(question: str) -> str:
         return ""
 
 
-def enter_openly(question: str) -> str:
+def prompt_visible(question: str) -> str:
     """What the operator types, shown as it is typed; nothing at the end of input. Raises KeyboardInterrupt."""
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().rstrip("\n")

@@ -41,7 +41,7 @@ def _verdict(name: str, bounds: Mapping[str, float], metric: Metric | None) -> V
 
 
 @dataclass(frozen=True)
-class RunAtHand:
+class WorkerRun:
     """A run and the database it stands in."""
 
     store: Store
@@ -75,7 +75,7 @@ def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
         raise UserError(f"Run {row.id} has parameters that the trial {row.kind} does not take: {error}") from error
 
 
-def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> str:
+def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> str:
     """Store what is left, evaluate, end the run as `status`, and remove its spool. Returns `Evaluation.disturbed`.
 
     A run whose samples cannot be evaluated ends as failed, unless `reason` says already why it did not finish. Raises
@@ -99,7 +99,7 @@ def settle(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -
     return disturbed
 
 
-def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) -> None:
+def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> None:
     """Bring a run to its end whose process is dead. Raises UserError if it is not.
 
     A run that has ended already but left a spool keeps its status; what was not stored yet is taken in.
@@ -107,10 +107,10 @@ def recover(run: RunAtHand, recorder: Recorder, status: RunStatus, reason: str) 
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
         raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
-    settle(run, recorder, status, reason)
+    finalize_run(run, recorder, status, reason)
 
 
-def _evaluate(run: RunAtHand, events: Sequence[Event]) -> tuple[str, str]:
+def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
     """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one, and
     `Evaluation.disturbed`.
 

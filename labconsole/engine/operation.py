@@ -14,11 +14,11 @@ from labconsole.engine.child_channel import ChildChannel
 from labconsole.errors import UserError
 from labconsole.model.operation import Result, conduct
 from labconsole.model.plugin import Plugins
-from labconsole.processes import die_with_parent, hold_children
+from labconsole.processes import create_child_job, die_with_parent
 from labconsole.profiles.profile_file import fault_sentence, nearest
 from labconsole.security.secrets import Secret
 
-TOLD_EVERY_S = 0.1
+PROGRESS_INTERVAL_S = 0.1
 
 
 class _Context:
@@ -48,7 +48,7 @@ class _Context:
     def progress(self, done: int, total: int) -> None:
         now = time.monotonic()
         self._newest = (done, total)
-        if now - self._told >= TOLD_EVERY_S:
+        if now - self._told >= PROGRESS_INTERVAL_S:
             self._told = now
             self.flush()
 
@@ -88,7 +88,7 @@ def main() -> int:
     channel = ChildChannel()
     task = channel.first()
     die_with_parent(task["parent_pid"])
-    job = hold_children()
+    job = create_child_job()
     context = _Context(channel, {key: Secret(value) for key, value in task["secrets"].items()}, task["typed"])
     channel.listen(context.on_message)
     fault, result = "", Result()

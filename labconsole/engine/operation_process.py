@@ -15,7 +15,7 @@ from labconsole.security.secrets import Secret
 
 PROGRAM = "labconsole.engine.operation"
 LOG_LINES_KEPT = 200
-_MESSAGES_AT_A_TIME = 200
+_MESSAGES_PER_PUMP = 200
 
 
 class Outcome(StrEnum):
@@ -93,8 +93,8 @@ class OperationProcess:
         """Take what the process said, and the next step of the cancel ladder if it is due."""
         if self.end is not None:
             return
-        gone = self._process.climb()
-        while messages := self._process.take_messages(_MESSAGES_AT_A_TIME):
+        gone = self._process.escalate()
+        while messages := self._process.take_messages(_MESSAGES_PER_PUMP):
             for message in messages:
                 self._take(message)
         if gone:
@@ -147,7 +147,7 @@ class OperationProcess:
                 return OperationEnd(
                     Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended."
                 )
-            return OperationEnd(Outcome.FAILED, self._process.how_it_ended())
+            return OperationEnd(Outcome.FAILED, self._process.exit_reason())
         result = Result.from_json(self._told["result"])
         sentence: str = self._told["fault"] or result.text
         if self._told["stopped"]:

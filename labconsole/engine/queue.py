@@ -348,7 +348,7 @@ class RunQueue:
         self._job = _Job(recovery.run_id, WorkerProcess(task, self._wake), recovery)
 
     def _listen(self, job: _Job) -> None:
-        gone = job.worker.climb()
+        gone = job.worker.escalate()
         messages = job.worker.take_messages(_MESSAGES_PER_PUMP)
         for message in messages:
             self._take(job, message)
@@ -374,7 +374,7 @@ class RunQueue:
             case "role":
                 job.roles.append(message["name"])
             case "settling":
-                job.worker.relent()
+                job.worker.stop_escalation()
                 self._refuse_commands(job)
             case "error":
                 job.sentence = message["sentence"]
@@ -383,7 +383,7 @@ class RunQueue:
             case "disturbed":
                 job.disturbed = message["reason"]
             case "refused":
-                self._withhold(job.run_id, message["secrets"])
+                self._cancel_refused(job.run_id, message["secrets"])
 
     def _refuse_commands(self, job: _Job) -> None:
         """The run is over: report each command that it has not taken."""
@@ -409,7 +409,7 @@ class RunQueue:
         try:
             row = self._reader.run(job.run_id).row
         except StoreError as error:  # a failing disk, say: the next console sees how it ended
-            self._show_end(job.run_id, RunStatus.FAILED, str(error))
+            self._show_finished(job.run_id, RunStatus.FAILED, str(error))
             return
         if job.yielded and not job.worker.cancelled:
             self._update(job.run_id, state=QueueState.WAITING, status=row.status, begun_s=None)
@@ -420,7 +420,7 @@ class RunQueue:
         if row.status.final:
             if job.disturbed and row.status is RunStatus.FINISHED:
                 self._repeat_disturbed(job.run_id, job.disturbed)
-            self._show_end(job.run_id, row.status, row.reason)
+            self._show_finished(job.run_id, row.status, row.reason)
             return
         if job.recovery is not None:
             status, reason = job.recovery.status, job.recovery.reason
@@ -429,8 +429,8 @@ class RunQueue:
         elif job.sentence:
             status, reason = RunStatus.FAILED, ""
         else:
-            status, reason = RunStatus.INTERRUPTED, job.worker.how_it_ended()
-        reason = _each_once(reason, job.sentence)
+            status, reason = RunStatus.INTERRUPTED, job.worker.exit_reason()
+        reason = _unique(reason, job.sentence)
         if row.status is RunStatus.RUNNING and job.recovery is None:
             self._start_recovery(_Recovery(job.run_id, status, reason))
         else:
@@ -456,10 +456,10 @@ class RunQueue:
         try:
             self._store.run_ended(run_id, status, reason, wall_now())
         except StoreError as error:  # a full disk, say: the next console marks it
-            status, reason = RunStatus.FAILED, _each_once(reason, str(error))
-        self._show_end(run_id, status, reason)
+            status, reason = RunStatus.FAILED, _unique(reason, str(error))
+        self._show_finished(run_id, status, reason)
 
-    def _show_end(self, run_id: int, status: RunStatus, reason: str) -> None:
+    def _show_finished(self, run_id: int, status: RunStatus, reason: str) -> None:
         begun = {item.run_id: item.begun_s for item in self._items}.get(run_id)
         took_s = None if begun is None else time.monotonic() - begun
         ended = {"state": QueueState.DONE, "status": status, "activity": None, "reason": reason}
@@ -471,7 +471,7 @@ class RunQueue:
         for listener in self.listeners:
             listener.finished(run_id, status)
 
-    def _withhold(self, run_id: int, refused: Collection[str]) -> None:
+    def _cancel_refused(self, run_id: int, refused: Collection[str]) -> None:
         """End the waiting runs that need a secret which a device has refused in `run_id`: a second try may lock it."""
         plugins = Plugins.discover()
         purposes: dict[tuple[int, str], list[str]] = {}
@@ -537,6 +537,6 @@ class RunQueue:
         self._shown = {**self._others.ended, **self._ended, **live}
 
 
-def _each_once(*sentences: str) -> str:
+def _unique(*sentences: str) -> str:
     """These sentences in one text: a disk that fails gives the same one to the worker, to recovery and to the queue."""
     return " ".join(dict.fromkeys(filter(None, sentences)))

@@ -12,7 +12,7 @@ from labconsole.engine.launcher import LaunchedRole
 from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
 from labconsole.errors import UserError
 
-_LAST_WORDS_S = 1.0
+_EXIT_OUTPUT_S = 1.0
 """How long to read on after a role's death: a process that it left behind may hold its output open."""
 
 
@@ -103,7 +103,7 @@ class RoleChild:
         assert self._result is not None
         return self._result
 
-    def look_again(self) -> None:
+    def wake_waiters(self) -> None:
         """Let those who wait for this role notice that the run was cancelled."""
         with self._changed:
             self._changed.notify_all()
@@ -139,7 +139,7 @@ class RoleChild:
 
     def _watch(self) -> None:
         code = self._process.wait()
-        self._reader.join(_LAST_WORDS_S)
+        self._reader.join(_EXIT_OUTPUT_S)
         if self.running:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             kept = "what was measured until then is kept"

@@ -30,7 +30,7 @@ class SentCommands:
 
     def message(self, name: str, parameters: Mapping[str, Any], role: str, sent_by: str) -> dict[str, Any]:
         """The message to the worker with the next command."""
-        self._sent.append((name, _said(name, role, sent_by)))
+        self._sent.append((name, _command_data(name, role, sent_by)))
         return {"t": "command", "name": name, "parameters": dict(parameters), "role": role, "sent_by": sent_by}
 
     def taken(self) -> None:
@@ -94,7 +94,7 @@ class RunCommands:
             self._over = True
 
     def _deliver(self, name: str, values: Mapping[str, Any], role: str, sent_by: str) -> None:
-        said = _said(name, role, sent_by)
+        said = _command_data(name, role, sent_by)
         try:
             command = self._permitted(name)
             parameters = command.validated(values)
@@ -135,6 +135,6 @@ class RunCommands:
         return child
 
 
-def _said(name: str, role: str, sent_by: str) -> dict[str, Any]:
+def _command_data(name: str, role: str, sent_by: str) -> dict[str, Any]:
     """The data of every event of a command."""
     return {"command": name, "role": role, "sent_by": sent_by}

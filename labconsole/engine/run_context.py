@@ -226,7 +226,7 @@ class WorkerContext:
                 self._stop = True
                 self._changed.set()
                 for role in self._roles:
-                    role.look_again()
+                    role.wake_waiters()
             case "command":
                 self._receive_command(message)
             case "live_hz" if message["hz"] != self._live_hz:

@@ -68,7 +68,7 @@ class WorkerProcess:
         """Whether `cancel` was called."""
         return self._cancelled
 
-    def climb(self) -> bool:
+    def escalate(self) -> bool:
         """Take the next step of the cancel ladder if it is due. True once the process is gone and all is heard."""
         if self._process.poll() is not None:
             if not self._swept:
@@ -83,7 +83,7 @@ class WorkerProcess:
                 self._process.terminate()
         return False
 
-    def how_it_ended(self) -> str:
+    def exit_reason(self) -> str:
         """One sentence on the end of a process that said nothing about it."""
         code = self._process.returncode
         if code < 0:
@@ -100,7 +100,7 @@ class WorkerProcess:
             return
 
     def cancel(self) -> None:
-        """Ask the worker to end; `climb` does the rest of the ladder."""
+        """Ask the worker to end; `escalate` does the rest of the ladder."""
         self._cancelled = True
         if self._ladder_since is None:
             self._ladder_since = time.monotonic()
@@ -111,7 +111,7 @@ class WorkerProcess:
         self._cancelled = True
         kill_group(self._process)
 
-    def relent(self) -> None:
+    def stop_escalation(self) -> None:
         """Leave the ladder: the worker has ended the trial and only stores and evaluates."""
         self._ladder_since = None
 

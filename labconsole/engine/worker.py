@@ -16,7 +16,7 @@ from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.child_channel import ChildChannel
-from labconsole.engine.evaluation import RunAtHand, load_trial, recover, settle
+from labconsole.engine.evaluation import WorkerRun, finalize_run, load_trial, recover
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
@@ -24,7 +24,7 @@ from labconsole.engine.run_context import WorkerContext
 from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.trial import Parameters, Trial
-from labconsole.processes import die_with_parent, hold_children, is_alive, this_process
+from labconsole.processes import create_child_job, die_with_parent, is_alive, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
@@ -67,7 +67,7 @@ class _Periodic:
 
 
 def _conduct(
-    run: RunAtHand, recorder: Recorder, channel: ChildChannel, live_hz: float, secrets: Mapping[str, Secret]
+    run: WorkerRun, recorder: Recorder, channel: ChildChannel, live_hz: float, secrets: Mapping[str, Secret]
 ) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
 
@@ -91,7 +91,7 @@ def _conduct(
         keep = partial(run.store.add_artefact, run.id)
         context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands)
         channel.listen(context.on_message)
-        with _accompanied(context, recorder, channel):
+        with _recording_threads(context, recorder, channel):
             try:
                 return _outcome(trial, parameters, context)
             finally:
@@ -120,7 +120,7 @@ def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) 
 
 
 @contextmanager
-def _accompanied(context: WorkerContext, recorder: Recorder, channel: ChildChannel) -> Iterator[None]:
+def _recording_threads(context: WorkerContext, recorder: Recorder, channel: ChildChannel) -> Iterator[None]:
     """Record, measure and report on threads of their own while the block runs."""
 
     def report() -> None:
@@ -146,7 +146,7 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
     """Do what the supervisor asks. Raises UserError when the run could not be brought to an end in the store."""
     with Store.open(Path(task["database"])) as store:
         with Reader(store.path) as reader:
-            run = RunAtHand(store, reader.run(task["run_id"]))
+            run = WorkerRun(store, reader.run(task["run_id"]))
         recorder = Recorder(store, run.id, run.spool)
         if task["t"] == "run":
             secrets = {key: Secret(value) for key, value in task["secrets"].items()}
@@ -156,7 +156,7 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
                 channel.send({"t": "busy"})
                 return
             channel.send({"t": "settling"})
-            if disturbed := settle(run, recorder, status, reason):
+            if disturbed := finalize_run(run, recorder, status, reason):
                 channel.send({"t": "disturbed", "reason": disturbed})
         else:
             channel.listen(lambda message: None)
@@ -168,7 +168,7 @@ def main() -> int:
     channel = ChildChannel()
     task = channel.first()
     die_with_parent(task["parent_pid"])
-    job = hold_children()
+    job = create_child_job()
     try:
         _do(task, channel)
     except UserError as error:

@@ -193,7 +193,7 @@ class Plugins:
             return None
 
     @property
-    def bringing(self) -> tuple[Plugin, ...]:
+    def operation_providers(self) -> tuple[Plugin, ...]:
         """What brings operations: the console itself, and the plugins."""
         from labconsole.operations.manifest import OWN  # a manifest, too
 
@@ -201,11 +201,11 @@ class Plugins:
 
     def operations(self) -> list[str]:
         """The names of all operations, sorted."""
-        return sorted(name for plugin in self.bringing for name in plugin.operations)
+        return sorted(name for plugin in self.operation_providers for name in plugin.operations)
 
     def operation(self, name: str) -> Operation[Any]:
         """An instance of the operation `name`. Raises KeyError, or what its import raises."""
-        for plugin in self.bringing:
+        for plugin in self.operation_providers:
             if name in plugin.operations:
                 operation: Operation[Any] = load_dotted(plugin.operations[name].target)()
                 return operation

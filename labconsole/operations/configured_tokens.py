@@ -160,7 +160,7 @@ class AddToken(Operation[AddTokenParameters]):
 
     def run(self, parameters: AddTokenParameters, context: OperationContext) -> Result:
         name, configuration = parameters.token, parameters.configuration()
-        _must_be_there(name, configuration, new=parameters.new)
+        _require_token(name, configuration, new=parameters.new)
         save_configuration(name, configuration)
         next_step = (
             f"labconsole hsm init {name} --new initialises it."
@@ -195,7 +195,7 @@ class RemoveToken(Operation[RemoveTokenParameters]):
         return Result((f"{name} is removed; the token itself, and its PIN, stay as they are.",), {"token": name})
 
 
-def _must_be_there(name: str, configuration: TokenConfiguration, *, new: bool) -> None:
+def _require_token(name: str, configuration: TokenConfiguration, *, new: bool) -> None:
     """Raises TokenError: the module cannot be loaded, or has no such token (if it is `new`: no empty slot)."""
     if new:
         try:

@@ -15,14 +15,16 @@ OWN = Plugin(
     title="The console",
     description="Tokens (HSM): list, add and remove them, see what they can do, initialise them.",
     operations={
-        "tokens.doctor": _operation("token_trying:TryToken", "hsm doctor", "look at a token and try it"),
-        "tokens.list": _operation("token_entries:ListTokens", "hsm tokens", "list the tokens"),
+        "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "look at a token and try it"),
+        "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),
         "keypool.add-token": _operation(
-            "token_entries:AddToken", "hsm add", "add a token, or replace what was said of it"
+            "configured_tokens:AddToken", "hsm add", "add a token, or replace what was said of it"
         ),
-        "tokens.remove": _operation("token_entries:RemoveToken", "hsm remove", "forget a token; nothing in it changes"),
+        "tokens.remove": _operation(
+            "configured_tokens:RemoveToken", "hsm remove", "forget a token; nothing in it changes"
+        ),
         "keypool.initialise-token": _operation(
-            "token_initialising:InitialiseToken", "hsm init", "reinitialise a token: destroys every key in it"
+            "token_initialisation:InitialiseToken", "hsm init", "reinitialise a token: destroys every key in it"
         ),
     },
 )

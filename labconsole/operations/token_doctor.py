@@ -23,7 +23,7 @@ _OPTIONAL = ("P-256 keys", "second wrap")
 _ANOTHER = "use another token"
 
 
-def all_needed_is_there(inspection: Inspection) -> bool:
+def has_all_required(inspection: Inspection) -> bool:
     """Whether the token can serve as a key pool: it was tried, and nothing that is needed is missing."""
     return all(check.ok for check in _checks(inspection) if check.name not in _OPTIONAL)
 
@@ -47,7 +47,7 @@ def report_data(inspection: Inspection) -> dict[str, Any]:
         "token": inspection.name,
         "label": overview and overview.identity.label,
         "serial": overview and overview.identity.serial,
-        "serves_a_key_pool": all_needed_is_there(inspection),
+        "serves_a_key_pool": has_all_required(inspection),
         "checks": [{"name": one.name, "ok": one.ok, "found": one.found} for one in _checks(inspection)],
         "mechanisms": [] if overview is None else list(overview.mechanisms),
         "wrapping": [_probe_data(probe) for probe in (() if findings is None else findings.wrapping)],
@@ -72,15 +72,15 @@ def _mark(check: Check) -> str:
 
 def _checks(inspection: Inspection) -> list[Check]:
     overview, findings = inspection.overview, inspection.findings
-    seen = [] if overview is None else _seen(overview)
+    seen = [] if overview is None else _module_checks(overview)
     if findings is not None:
-        return [*seen, *_tried(findings)]
+        return [*seen, *_probe_checks(findings)]
     warning = overview.pin_warning if overview is not None else None
     found = "not done" if warning is None else f"not done; before, the token said: {warning}"
     return [*seen, Check("login, probes", False, found, "all keys", "as said below")]
 
 
-def _seen(overview: Overview) -> list[Check]:
+def _module_checks(overview: Overview) -> list[Check]:
     identity = overview.identity
     module = f"{identity.module}, version {identity.library_version} (PKCS#11 {identity.cryptoki_version})"
     token = f"{identity.label}, serial number {identity.serial} ({identity.manufacturer}, {identity.model})"
@@ -95,7 +95,7 @@ def _seen(overview: Overview) -> list[Check]:
     ]
 
 
-def _tried(findings: Findings) -> list[Check]:
+def _probe_checks(findings: Findings) -> list[Check]:
     second = [probe for probe in findings.wrapping if any(probe.keys.values())]
     refused = bool(second) and all(probe.refuses_second_wrap for probe in second)
     return [
@@ -147,13 +147,13 @@ def _wrapping_row(probe: WrapProbe) -> tuple[str, ...]:
     return probe.mechanism.title, does, keys, changed, "refused" if probe.refuses_second_wrap else "done"
 
 
-class TryTokenParameters(Parameters):
+class CheckTokenParameters(Parameters):
     """Which token is tried."""
 
     token: Annotated[str, token_name(positional=True, metavar="NAME")] = LAB
 
 
-class TryToken(Operation[TryTokenParameters]):
+class CheckToken(Operation[CheckTokenParameters]):
     """Looks at a token and tries it."""
 
     name: ClassVar[str] = "tokens.doctor"
@@ -162,14 +162,14 @@ class TryToken(Operation[TryTokenParameters]):
         "Looks at a token, logs in, and tries what a key pool needs. What it creates in the token for that is gone "
         "afterwards."
     )
-    parameters: ClassVar[type[Parameters]] = TryTokenParameters
+    parameters: ClassVar[type[Parameters]] = CheckTokenParameters
 
-    def secrets(self, parameters: TryTokenParameters) -> tuple[SecretRequest, ...]:
+    def secrets(self, parameters: CheckTokenParameters) -> tuple[SecretRequest, ...]:
         name = parameters.token
         # Nobody knows the PIN of a lab token, which is random.
         return () if is_lab(name) else (find_configuration(name).pin_request(name),)
 
-    def run(self, parameters: TryTokenParameters, context: OperationContext) -> Result:
+    def run(self, parameters: CheckTokenParameters, context: OperationContext) -> Result:
         name = parameters.token
         configuration = find_configuration(name)
         request = configuration.pin_request(name)
@@ -183,4 +183,4 @@ class TryToken(Operation[TryTokenParameters]):
         if inspection.overview is None:
             raise TokenError(inspection.problem)
         warnings = (f"{inspection.problem} {no_pin}".rstrip(),) if inspection.problem else ()
-        return Result(report(inspection), report_data(inspection), warnings, passed=all_needed_is_there(inspection))
+        return Result(report(inspection), report_data(inspection), warnings, passed=has_all_required(inspection))

@@ -92,7 +92,7 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
             contents = _Contents(bundle, size, progress or (lambda share: None))
             contents.check()
             with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
-                return contents.take_into(connection)
+                return contents.write_into(connection)
     except BundleError as error:
         raise BundleError(f"{file} was not imported, and nothing was changed. {error}") from error
 
@@ -136,7 +136,7 @@ class _Contents:
         with scratch_database() as connection:
             self._take(connection, manifest.runs, self._take_rows)
 
-    def take_into(self, connection: Connection) -> ImportResult:
+    def write_into(self, connection: Connection) -> ImportResult:
         """Insert the runs that the database does not have. Raises StoreError and as `check` does."""
         runs = self._manifest.runs
         skipped = known_uuids(connection, [entry.uuid for entry in runs])
@@ -178,11 +178,11 @@ class _Contents:
         run_id, uuid = self._take_rows(connection, scenario_id, rows), rows.run.uuid
         for number, series in enumerate(rows.series):
             with self._opened(series_member(uuid, number)) as read:
-                chunks = self._told(chunks_of_series(read, uuid, series))
+                chunks = self._with_progress(chunks_of_series(read, uuid, series))
                 insert_chunks(connection, run_id, series.name, series.role, chunks)
         for number, file in enumerate(rows.attachment):
             with self._opened(attachment_member(uuid, number)) as read:
-                chunks = self._told(chunks_of_attachment(read, uuid, file))
+                chunks = self._with_progress(chunks_of_attachment(read, uuid, file))
                 insert_attachment_chunks(connection, run_id, file.role, file.name, chunks)
         return run_id
 
@@ -198,16 +198,16 @@ class _Contents:
             members.add(member)
         for number, series in enumerate(rows.series):
             with self._opened(series_member(uuid, number)) as read:
-                for chunk in self._told(chunks_of_series(read, uuid, series)):
+                for chunk in self._with_progress(chunks_of_series(read, uuid, series)):
                     check_decoding(chunk, series)
             members.add(series_member(uuid, number))
         for number, file in enumerate(rows.attachment):
             with self._opened(attachment_member(uuid, number)) as read:
-                _check_attachment(self._told(chunks_of_attachment(read, uuid, file)), uuid, file)
+                _check_attachment(self._with_progress(chunks_of_attachment(read, uuid, file)), uuid, file)
             members.add(attachment_member(uuid, number))
         return members
 
-    def _told(self, chunks: Iterator[StoredChunk]) -> Iterator[StoredChunk]:
+    def _with_progress(self, chunks: Iterator[StoredChunk]) -> Iterator[StoredChunk]:
         for chunk in chunks:
             self._read += chunk_size(chunk)
             self._progress(self._read / self._total)

@@ -50,13 +50,13 @@ class RowCount:
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total = total
         self._done = 0
-        self._tell = progress
+        self._report_progress = progress
 
     def add(self, rows: int) -> None:
         """So many rows more are written."""
         self._done += rows
-        if self._tell is not None and self._total:
-            self._tell(self._done, self._total)
+        if self._report_progress is not None and self._total:
+            self._report_progress(self._done, self._total)
 
 
 def sample_tables(detail: RunDetail, samples: StoredSamples, plugins: Plugins | None) -> tuple[list[SampleTable], str]:

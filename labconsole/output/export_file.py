@@ -48,7 +48,7 @@ def complete_file(path: Path) -> Iterator[Path]:
         with partial.open("r+b") as file:
             os.fsync(file.fileno())  # a disk may find out only now that it is full
         partial.replace(path)
-        _sweep(path)
+        _remove_abandoned(path)
     except BaseException as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def complete_file(path: Path) -> Iterator[Path]:
         raise
 
 
-def _sweep(path: Path) -> None:
+def _remove_abandoned(path: Path) -> None:
     """Remove the temporary files that killed processes left for `path`."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}.partial"):
         with suppress(OSError):

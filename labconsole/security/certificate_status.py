@@ -45,16 +45,16 @@ class Status:
 
 def status_of(record: CertificateRecord, snapshot: Snapshot, at: datetime, observer: int | None = None) -> Status:
     """Status of one certificate at time `at` (aware) in the eyes of State `observer`, or of any local State."""
-    return _Eyes(snapshot, at, observer).status(record)
+    return _StatusJudge(snapshot, at, observer).status(record)
 
 
 def all_statuses(snapshot: Snapshot, at: datetime, observer: int | None = None) -> Mapping[int, Status]:
     """Status of every certificate in the snapshot, by id; about a second for 2,000, so for a background thread."""
-    eyes = _Eyes(snapshot, at, observer)
+    eyes = _StatusJudge(snapshot, at, observer)
     return {record.id: eyes.status(record) for record in snapshot.certificates}
 
 
-class _Eyes:
+class _StatusJudge:
     """Who looks, at what moment, and what they trust."""
 
     def __init__(self, snapshot: Snapshot, at: datetime, observer: int | None) -> None:
@@ -71,7 +71,7 @@ class _Eyes:
         self._validator = Validator((record.certificate for record in roots), _intermediates(snapshot), crls, at=at)
 
     def status(self, record: CertificateRecord) -> Status:
-        ended = self._ended(record)
+        ended = self._status_of_record(record)
         if ended is not None:
             return ended
         chain = () if record.state is not None else self._snapshot.chain_of(record)
@@ -79,7 +79,7 @@ class _Eyes:
         if refused:
             return Status(StatusKind.UNTRUSTED, refused)
         if record.sha256 in self._pinned:
-            return self._holds(record, "It is pinned by its fingerprint.")
+            return self._valid_or_expiring(record, "It is pinned by its fingerprint.")
         judgement = self._validator.validate(record.certificate)
         above = self._revoked_above(judgement.path)
         if above is not None:
@@ -87,12 +87,12 @@ class _Eyes:
                 StatusKind.REVOKED, f"{short_name(above.certificate)}, through which it is trusted, was revoked."
             )
         if judgement.accepted:
-            return self._holds(record, judgement.why)
+            return self._valid_or_expiring(record, judgement.why)
         if judgement.revoked:
             return Status(StatusKind.REVOKED, judgement.why)
         return Status(StatusKind.UNTRUSTED, self._why_untrusted(record, judgement))
 
-    def _ended(self, record: CertificateRecord) -> Status | None:
+    def _status_of_record(self, record: CertificateRecord) -> Status | None:
         """What the certificate's own row and dates say, whoever looks; None if nothing is against it."""
         if record.revoked is not None:
             reason = record.revoked.reason.value
@@ -105,7 +105,7 @@ class _Eyes:
             return Status(StatusKind.NOT_YET_VALID, f"Not valid before {begins:%Y-%m-%d %H:%M} UTC.")
         return None
 
-    def _holds(self, record: CertificateRecord, why: str) -> Status:
+    def _valid_or_expiring(self, record: CertificateRecord, why: str) -> Status:
         end = record.certificate.not_valid_after_utc
         left = end - self._at
         notice = next((days for days in NOTICES if left <= timedelta(days=days)), None)
@@ -127,7 +127,7 @@ class _Eyes:
         chain = self._snapshot.chain_of(record)
         top = chain[-1] if chain else record
         for row in reversed(self._snapshot.trust):
-            if row.withdrawn is not None and row.certificate in (top.id, record.id) and self._looks(row.state):
+            if row.withdrawn is not None and row.certificate in (top.id, record.id) and self._is_observer(row.state):
                 name = self._snapshot.state_by_id[row.state].name
                 what = short_name(self._snapshot.certificate_by_id[row.certificate].certificate)
                 return f"{name} withdrew its trust in {what} on {row.withdrawn:%Y-%m-%d}. {judgement.why}"
@@ -141,7 +141,7 @@ class _Eyes:
     def _trusted(self, kind: TrustKind) -> Sequence[CertificateRecord]:
         return [record for state in self._observers for record in self._snapshot.trusted_by(state.id, kind)]
 
-    def _looks(self, state: int) -> bool:
+    def _is_observer(self, state: int) -> bool:
         return any(observer.id == state for observer in self._observers)
 
 

@@ -31,7 +31,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
@@ -98,7 +98,7 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
         directory = directory or pki_dir()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            return _found_or_made(directory)
+            return _found_or_created(directory)
     except Timeout as error:
         raise UserError(
             f"Another process has been making lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
@@ -107,7 +107,7 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
         raise UserError(f"The lab identities cannot be made in {directory}: {error.strerror or error}.") from error
 
 
-def _found_or_made(directory: Path) -> LabIdentities:
+def _found_or_created(directory: Path) -> LabIdentities:
     """The caller holds the lock. Raises UserError, OSError."""
     why = "The lab identities were made."
     snapshot = _snapshot(directory)
@@ -184,7 +184,7 @@ def _make(change: Change, keys: Mapping[str, MadeKey]) -> None:
     tag = token_hex(4)
     authority_name = _name(f"Lab CA {tag}")
     key = keys[_AUTHORITY].private
-    root = make_root(key, authority_name, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
+    root = issue_root(key, authority_name, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
     _add(change, state, f"{_AUTHORITY} {tag}", keys[_AUTHORITY], root, CertificateProfile.ROOT)
     for name, profile in _PROFILES.items():
         names = _THIS_MACHINE if name == BROKER else (x509.DNSName(f"{name}.{_DOMAIN}"),)

@@ -52,7 +52,7 @@ def read_private(path: Path, what: str) -> bytes:
         raise UserError(f"The {what} {path} cannot be read ({error.strerror}): check the path.") from error
 
 
-def holds_private_key(path: Path) -> bool:
+def contains_private_key(path: Path) -> bool:
     """Whether `path` is a PEM file with a private key in it; False where it cannot be read."""
     try:
         return path.is_file() and PRIVATE_KEY_MARK in path.read_bytes()

@@ -33,12 +33,12 @@ def migration_backup(path: Path, version: int, moment: datetime) -> Path:
 def backups_of(path: Path) -> tuple[Backup, ...]:
     """The backups of the database `path`, newest first: those that this console can open."""
     regular = regular_backup(path).name
-    named = [file for file in _beside(path) if file.name == regular or "-backup-" in file.suffix]
+    named = [file for file in _files_with_prefix(path) if file.name == regular or "-backup-" in file.suffix]
     found = [backup for backup in map(_opened, named) if backup is not None]
     return tuple(sorted(found, key=lambda backup: backup.saved, reverse=True))
 
 
-def _beside(path: Path) -> list[Path]:
+def _files_with_prefix(path: Path) -> list[Path]:
     try:
         return [file for file in path.absolute().parent.iterdir() if file.name.startswith(f"{path.name}.")]
     except OSError:  # no directory, no backups

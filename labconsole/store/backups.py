@@ -34,7 +34,7 @@ def back_up(path: Path) -> Path | None:
                 FileLock(backup.with_name(f"{backup.name}.lock"), timeout=0),
                 closing(connect(path, "ro")) as source,
             ):
-                if not checked_version(source, path, RUN_DATABASE) or _run_goes_on(source):
+                if not checked_version(source, path, RUN_DATABASE) or _run_in_progress(source):
                     return None
                 copy_database(source, path, backup)
                 os.utime(backup, ns=(changed_ns, changed_ns))
@@ -56,7 +56,7 @@ def restored_copy(path: Path, backup: Backup) -> Path:
     return restored
 
 
-def _run_goes_on(source: sqlite3.Connection) -> bool:
+def _run_in_progress(source: sqlite3.Connection) -> bool:
     owners = source.execute("SELECT owner_pid, owner_started, owner_boot FROM run WHERE status = 'running'")
     return any(is_alive(Owner(*owner)) for owner in owners)
 

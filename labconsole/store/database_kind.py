@@ -14,7 +14,7 @@ def _always(raw: sqlite3.Connection, path: Path) -> None:
     """A file that may be migrated at any time."""
 
 
-def _nothing_more(connection: Connection) -> None:
+def _no_further_step(connection: Connection) -> None:
     """A migration that ends with its last step."""
 
 
@@ -35,7 +35,7 @@ class DatabaseKind:
     """Step N brings a file of version N-1 to version N."""
     may_migrate: Callable[[sqlite3.Connection, Path], None] = _always
     """Raises StoreError while an old file cannot be migrated."""
-    after_migration: Callable[[Connection], None] = _nothing_more
+    after_migration: Callable[[Connection], None] = _no_further_step
     page_size: int = 4096
     """In bytes; of new files."""
     secure_delete: bool = False

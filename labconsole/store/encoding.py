@@ -19,14 +19,14 @@ def to_json(value: Any) -> str:
 
 def to_shown_json(value: Any) -> str:
     """The same for what is only shown (an event's data, say): what JSON cannot say becomes text."""
-    return to_json(_sayable(value))
+    return to_json(_encodable(value))
 
 
-def _sayable(value: Any) -> Any:
+def _encodable(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _sayable(inner) for key, inner in value.items()}
+        return {str(key): _encodable(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_sayable(inner) for inner in value]
+        return [_encodable(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if isinstance(value, str | int | float | None) else str(value)

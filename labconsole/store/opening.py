@@ -192,7 +192,7 @@ def _value(raw: sqlite3.Connection, statement: str) -> Any:
 
 
 _PAGES_AT_ONCE = 4096
-_ROOM_LEFT = 64 * 1024 * 1024
+_FREE_SPACE_KEPT = 64 * 1024 * 1024
 
 
 def copy_database(source: sqlite3.Connection, path: Path, target: Path) -> None:
@@ -207,7 +207,7 @@ def copy_database(source: sqlite3.Connection, path: Path, target: Path) -> None:
     partial = target.with_name(f"{target.name}.partial")
     with explained(path):
         room = shutil.disk_usage(target.absolute().parent).free
-        if room < path.stat().st_size + _ROOM_LEFT:
+        if room < path.stat().st_size + _FREE_SPACE_KEPT:
             raise StoreError(f"There is no room for a copy of {path} next to it ({room // 1_000_000:,} MB are free).")
         try:
             partial.unlink(missing_ok=True)

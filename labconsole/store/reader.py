@@ -61,7 +61,7 @@ class UnlabelledMetrics(Mapping[str, Metric]):
                 Metric(name, value, unit, Direction(direction), count, {}, Origin(origin), not_judged)
                 for _, name, value, unit, direction, count, origin, not_judged in self._rows
             ]
-            return {one.name: one for one in (map(_named_today, found) if self._closed_loop else found)}
+            return {one.name: one for one in (map(_with_current_name, found) if self._closed_loop else found)}
         except ValueError as error:
             raise StoreError(f"Metrics of run {self._rows[0][0]} are damaged ({error}): do not use them.") from error
 
@@ -448,7 +448,7 @@ def _in_closed_loop(definitions: int, parameters: Mapping[str, Any]) -> bool:
     return definitions == 1 and parameters.get("loop") == "closed"
 
 
-def _named_today(metric: Metric) -> Metric:
+def _with_current_name(metric: Metric) -> Metric:
     """A latency of a closed loop under the name that it has since definitions 2; any other figure as it is."""
     if not metric.name.startswith(_LATENCY):
         return metric
@@ -488,7 +488,7 @@ def _metric(row: Row[Any], closed_loop: bool) -> Metric:
         Origin(row.origin),
         row.not_judged,
     )
-    return _named_today(metric) if closed_loop else metric
+    return _with_current_name(metric) if closed_loop else metric
 
 
 def _roles(roles: Sequence[Row[Any]], files: Sequence[Row[Any]]) -> tuple[StoredRole, ...]:

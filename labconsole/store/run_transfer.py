@@ -74,7 +74,7 @@ def place_campaign(
     for campaign_id in connection.execute(select(schema.campaign.c.id).where(*same)).scalars().all():
         present = _scenarios(connection, campaign_id)
         fits = all(present[position][1] == row for position, row in scenarios.items() if position in present)
-        if fits and not any(_taken(connection, present, position, repeat) for position, repeat in runs):
+        if fits and not any(_position_is_used(connection, present, position, repeat) for position, repeat in runs):
             break
     else:
         values = {**campaign, "profile_sha256": sha256_hex(campaign["profile_text"])}
@@ -152,7 +152,9 @@ def _scenarios(connection: Connection, campaign_id: int) -> dict[int, tuple[int,
     return {row.position: (row.id, _as_text(stored, row[1:])) for row in rows}
 
 
-def _taken(connection: Connection, present: Mapping[int, tuple[int, Any]], position: int, repeat: int) -> bool:
+def _position_is_used(
+    connection: Connection, present: Mapping[int, tuple[int, Any]], position: int, repeat: int
+) -> bool:
     if position not in present:
         return False
     run = schema.run.c

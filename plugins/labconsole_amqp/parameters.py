@@ -389,14 +389,14 @@ class AmqpParameters(Parameters):
 
     @field_validator("broker")
     @classmethod
-    def _in_reach_of_the_other_console(cls, broker: BrokerChoice, info: ValidationInfo) -> BrokerChoice:
+    def _check_broker_fits_mode(cls, broker: BrokerChoice, info: ValidationInfo) -> BrokerChoice:
         if broker is BrokerChoice.EMBEDDED and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
             raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
         return broker
 
     @field_validator("loop")
     @classmethod
-    def _both_ends_here(cls, loop: Loop, info: ValidationInfo) -> Loop:
+    def _check_loop_fits_mode(cls, loop: Loop, info: ValidationInfo) -> Loop:
         """Only a console that plays both ends can wait until the queue is empty between the phases."""
         if loop is Loop.BOTH and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
             raise ValueError("both phases need both ends in this console: set `mode` to both, or `loop` to open")
@@ -404,7 +404,7 @@ class AmqpParameters(Parameters):
 
     @field_validator("numbered")
     @classmethod
-    def _told_apart(cls, numbered: bool, info: ValidationInfo) -> bool:
+    def _check_messages_numbered(cls, numbered: bool, info: ValidationInfo) -> bool:
         if not numbered and (info.data.get("senders", 1) > 1 or info.data.get("receivers", 1) > 1):
             raise ValueError(
                 "with several senders or receivers messages need numbers to be distinguished: set `numbered` to true"
@@ -413,7 +413,7 @@ class AmqpParameters(Parameters):
 
     @field_validator("sender_certificate", "receiver_certificate")
     @classmethod
-    def _named_once(cls, certificate: str, info: ValidationInfo) -> str:
+    def _check_identity_not_twice(cls, certificate: str, info: ValidationInfo) -> str:
         by_name = str(info.field_name).replace("certificate", "identity")
         if certificate and info.data.get(by_name):
             raise ValueError(f"`{by_name}` names that identity already: leave one of the two out")
@@ -421,7 +421,7 @@ class AmqpParameters(Parameters):
 
     @field_validator("sender_key", "receiver_key")
     @classmethod
-    def _in_pairs(cls, key: str, info: ValidationInfo) -> str:
+    def _check_key_has_certificate(cls, key: str, info: ValidationInfo) -> str:
         """An identity of the operator's is certificate and key; of the other end, its certificate is enough."""
         if info.data.get("test", 1) < 2:
             return key
@@ -462,6 +462,6 @@ class AmqpParameters(Parameters):
         return self.patience + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
 
 
-def named(field: str) -> str:
+def field_label(field: str) -> str:
     """A parameter as a sentence names it: by the form's title, and by its key for profiles and command line."""
     return f'"{AmqpParameters.model_fields[field].title}" ({field})'

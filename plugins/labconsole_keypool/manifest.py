@@ -50,7 +50,7 @@ plugin = Plugin(
             "plan a key pool: base rate, queue, latency, pool size, number of HSMs, and a forecast",
         ),
         "keypool.timing": OperationEntry(
-            "labconsole_keypool.measuring.timing_from_runs:MakeTiming",
+            "labconsole_keypool.measuring.timing_from_runs:CreateTimingProfile",
             "hsm timing",
             "make a timing profile of your own device from its runs of keypool.step-times",
         ),

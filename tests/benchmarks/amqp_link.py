@@ -37,7 +37,7 @@ _QUEUE = "benchmark"
 
 def template(payload: int) -> Template:
     """A plain message of the source's tool with `payload` bytes."""
-    message, stamp = envelope.encode(envelope.Parts(b"x" * payload))
+    message, stamp = envelope.encode(envelope.MessageParts(b"x" * payload))
     return Template(message, stamp)
 
 
@@ -68,7 +68,7 @@ def run_broker(options: dict[str, Any]) -> dict[str, Any]:
     threading.Thread(target=wait_for_end, daemon=True).start()
     broker.serve(enough.is_set, lambda: None)
     broker.close()
-    return {"messages": sum(counts.taken_in for counts in broker.counts().values())}
+    return {"messages": sum(counts.received for counts in broker.counts().values())}
 
 
 def run_sender(options: dict[str, Any]) -> dict[str, Any]:

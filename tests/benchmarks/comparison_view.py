@@ -28,7 +28,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.comparison.samples_pane import SamplesPane
 
 SAMPLES, SCENARIOS, ATTEMPTS = 1_000_000, 4, 5
@@ -80,12 +80,12 @@ def until_drawn(app: QApplication, pane: SamplesPane) -> Took:
     return watch.read()
 
 
-def is_compared(view: SideBySideView) -> bool:
+def is_compared(view: ComparisonView) -> bool:
     """Whether the table is filled."""
     return view.table_data is not None
 
 
-def has_findings(view: SideBySideView) -> bool:
+def has_findings(view: ComparisonView) -> bool:
     """Whether the findings are there."""
     return "against" in view.findings.plain_text()
 
@@ -115,7 +115,7 @@ def measured(app: QApplication, views: ModuleType, folder: Path, repeats: int) -
     for _ in range(ATTEMPTS):
         watch = views.StallWatch()
         since = Watch()
-        view = SideBySideView(lambda: Reader(path), run_ids, plugins, theme)
+        view = ComparisonView(lambda: Reader(path), run_ids, plugins, theme)
         view.resize(1280, 800)
         view.show()
         wait(app, partial(is_compared, view))

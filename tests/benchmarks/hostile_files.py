@@ -31,7 +31,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.bundle_inspection import look_into
+from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 from tests.helpers.authorities import new_authority
 from tests.helpers.der_mutations import der_mutations
 from tests.helpers.mutations import mutations
@@ -78,7 +78,7 @@ def bundle_content(root: Issuer, samples: Samples) -> BundleContent:
 def take_bundle(data: bytes) -> None:
     """Look into a bundle, and describe the message that carries it."""
     describe(cms.read(data), AT)
-    look_into(data)
+    inspect_bundle(data)
 
 
 def kinds() -> dict[str, tuple[bytes, Callable[[bytes], object]]]:

@@ -31,7 +31,7 @@ from cryptography.x509 import ocsp
 
 from labconsole.paths import pki_dir
 from labconsole.security.pki.store import PkiStore
-from labconsole_certificates.exchange.remote_tls_proof import Following, listen_for
+from labconsole_certificates.exchange.remote_tls_proof import ProofProgress, listen_for
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
@@ -148,7 +148,7 @@ def attack_listen(count: int) -> bool:
 
     def listen() -> object:
         with PkiStore.open(directory / "b") as store:
-            following = Following(say, lambda _left: False)
+            following = ProofProgress(say, lambda _left: False)
             return listen_for(store, "State B", "State A", "127.0.0.1", 0, 86_400, None, following)
 
     with ThreadPoolExecutor(1) as pool:

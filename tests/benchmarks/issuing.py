@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import TITLES, KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
@@ -46,7 +46,7 @@ def main() -> None:
 
 def _jobs(type: KeyType, revoked: int) -> tuple[Callable[[], object], ...]:
     key = generate(type)
-    root = Issuer(make_root(key, name_from_text("CN=State A Root,C=SG"), Validity.for_days(30)), key)
+    root = Issuer(issue_root(key, name_from_text("CN=State A Root,C=SG"), Validity.for_days(30)), key)
     public_key = generate(KeyType.P_256).public_key()
 
     def certificate() -> x509.Certificate:
@@ -58,7 +58,7 @@ def _jobs(type: KeyType, revoked: int) -> tuple[Callable[[], object], ...]:
     entries = [Revoked(serial, now, x509.ReasonFlags.superseded) for serial in range(1, revoked + 1)]
     return (
         certificate,
-        lambda: make_crl(root, entries, 1, _WEEK),
+        lambda: issue_crl(root, entries, 1, _WEEK),
         lambda: answer(request, root.certificate, root, lambda _: NotRevoked.GOOD, _WEEK),
     )
 

@@ -38,7 +38,7 @@ from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, sleep_until
 from labconsole_keypool.device.generator import Generator
 from labconsole_keypool.device.signing import SigningEngine
@@ -115,7 +115,7 @@ def prepare(place: Place, keys: int) -> None:
             f"{token.identity.manufacturer} {token.identity.library_version}, {openssl('version').strip()}, "
             f"python-pkcs11 {version('python-pkcs11')}, cryptography {version('cryptography')}"
         )
-        Authority.of_lab()
+        SigningCA.of_lab()
         generator = Generator(token, store, Device(), place.kind, 10_000_000)
         generator.make(DISTINCT_KEYS, lambda: False, lambda stored: None)
         claimed = store.claim(place.kind, [generator.ensure_wrapper()], DISTINCT_KEYS)
@@ -238,7 +238,7 @@ def engine_on(token: Token, store: KeyStore, kind: KeyKind) -> SigningEngine:
     return SigningEngine(
         token,
         store,
-        Authority.of_lab(),
+        SigningCA.of_lab(),
         Device(),
         Silent(),
         kind=kind,

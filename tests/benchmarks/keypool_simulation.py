@@ -21,7 +21,7 @@ from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulator import simulate
 
 
-def arriving(pattern: ArrivalPattern, requests: int) -> NDArray[np.int64]:
+def make_arrivals(pattern: ArrivalPattern, requests: int) -> NDArray[np.int64]:
     """Arrivals at the peak rate of section 1.3."""
     return arrivals_ns(pattern, requests=requests, rate=50, seed=1)
 
@@ -61,7 +61,7 @@ def main(rounds: int = 5) -> None:
         (ArrivalPattern.POISSON, 1_000_000),
         (ArrivalPattern.BUSINESS_DAY, 1_665_000),
     ):
-        arrivals = arriving(pattern, requests)
+        arrivals = make_arrivals(pattern, requests)
         for name, (model, queue_limit) in services.items():
             seconds = best_s(arrivals, model, queue_limit, rounds)
             print(f"{pattern:<13}{len(arrivals):>10,} requests  {name:<41}{seconds * 1e3:>10,.1f} ms")

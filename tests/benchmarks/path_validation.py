@@ -17,13 +17,13 @@ from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, State, TrustKind, TrustRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import make_crl
+from labconsole.security.x509.crls import issue_crl
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validation.validator import Validator
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
+from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
 
 STATES, LEAVES, JUDGED = 40, 48, 500
 NOW = datetime.now(UTC)
@@ -37,12 +37,12 @@ class Country:
     def __init__(self, number: int, type_: KeyType) -> None:
         self.number = number
         key, below = generate(type_), generate(type_)
-        root = make_root(key, x509.Name.from_rfc4514_string(f"CN=Root {number}"), YEAR)
+        root = issue_root(key, x509.Name.from_rfc4514_string(f"CN=Root {number}"), YEAR)
         self.root = Issuer(root, key)
         name = x509.Name.from_rfc4514_string(f"CN=CA {number}")
         profile = CertificateProfile.INTERMEDIATE
         self.ca = Issuer(issue(self.root, below.public_key(), name, (), profile, YEAR), below, (root,))
-        self.crls = tuple(make_crl(issuer, (), 1, YEAR) for issuer in (self.root, self.ca))
+        self.crls = tuple(issue_crl(issuer, (), 1, YEAR) for issuer in (self.root, self.ca))
         self.key = generate(type_)
 
     def issued(self, profile: CertificateProfile, name: str) -> x509.Certificate:
@@ -124,10 +124,10 @@ def handshakes(countries: list[Country]) -> int:
     for country, other in zip(countries, [*countries[1:], countries[0]], strict=True):
         client = other.issued(CertificateProfile.TLS_CLIENT, f"client{country.number}.example")
         server = country.issued(CertificateProfile.TLS_SERVER, f"broker{country.number}.example")
-        clients.append(TlsEnd(client, (other.ca.certificate,), other.key, roots, crls))
-        servers.append(TlsEnd(server, (country.ca.certificate,), country.key, roots, crls))
+        clients.append(TlsCredentials(client, (other.ca.certificate,), other.key, roots, crls))
+        servers.append(TlsCredentials(server, (country.ca.certificate,), country.key, roots, crls))
     done = [
-        shake_hands(client, server)
+        perform_handshake(client, server)
         for row, client in enumerate(clients)
         for column, server in enumerate(servers)
         if row != column

@@ -23,14 +23,14 @@ from pathlib import Path
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import make_crl
+from labconsole.security.x509.crls import issue_crl
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_certificates.trust.bundle_import import import_bundle
 
 _IMPORTER = "Importer"
 
@@ -65,7 +65,7 @@ def bundles_of(number: int, states: int, type: KeyType) -> Bundles:
         roots=(old.certificate, new.certificate),
         intermediates=(intermediate,),
         links=link_certificates(old, new),
-        crls=tuple(make_crl(root, [], 1, Validity.for_days(7)) for root in (old, new)),
+        crls=tuple(issue_crl(root, [], 1, Validity.for_days(7)) for root in (old, new)),
         trusted=tuple(f"{each:064x}" for each in range(states)),
     )
     signed = [cms.sign(encode(each), old.certificate, old.key) for each in (content, replace(content, sequence=2))]
@@ -74,7 +74,7 @@ def bundles_of(number: int, states: int, type: KeyType) -> Bundles:
 
 def _root(name: str, type: KeyType) -> Issuer:
     key = generate(type)
-    return Issuer(make_root(key, name_from_text(f"CN={name}"), Validity.for_days(3650)), key)
+    return Issuer(issue_root(key, name_from_text(f"CN={name}"), Validity.for_days(3650)), key)
 
 
 def run(bundles: list[Bundles], directory: Path) -> tuple[float, float]:
@@ -84,10 +84,10 @@ def run(bundles: list[Bundles], directory: Path) -> tuple[float, float]:
             change.add_state(_IMPORTER)
         begun = time.perf_counter()
         for each in bundles:
-            take_in(store, _IMPORTER, each.first, each.fingerprint)
+            import_bundle(store, _IMPORTER, each.first, each.fingerprint)
         between = time.perf_counter()
         for each in bundles:
-            take_in(store, _IMPORTER, each.following)
+            import_bundle(store, _IMPORTER, each.following)
         return between - begun, time.perf_counter() - between
 
 

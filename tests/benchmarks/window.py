@@ -33,7 +33,7 @@ from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
 from labconsole_ui.shell.navigation import GUIDE, HELP, targets_of
-from labconsole_ui.shell.startup import import_ahead, make_services
+from labconsole_ui.shell.startup import create_services, import_pages_ahead
 from tests.benchmarks.views import StallWatch, stored_runs
 from tests.helpers.many_states import certify_each_other, trust_a_third
 
@@ -80,13 +80,13 @@ def measure(page: str) -> None:
         runs = stored.finished(("Test 1", {"test": 1}), repeats=RUNS, messages=1_000 if few else SAMPLES // RUNS)
         stored.close()
         app = QApplication([])
-        services = make_services(app, Path(home) / "runs.db", "light")
+        services = create_services(app, Path(home) / "runs.db", "light")
         if page == START:
             watch, begun = StallWatch(), time.thread_time()
         window = MainWindow(services)
         window.resize(1280, 800)
         window.show()
-        importing = import_ahead(services.plugins)
+        importing = import_pages_ahead(services.plugins)
         while importing.is_alive():
             QTest.qWait(20)
         QTest.qWait(SETTLED_MS)

@@ -11,6 +11,6 @@ from labconsole_keypool.choices import ArrivalPattern
 from labconsole_keypool.service.arrivals import arrivals_ns
 
 
-def arriving(pattern: ArrivalPattern = ArrivalPattern.TABLE_4_1, **changes: Any) -> NDArray[np.int64]:
+def make_arrivals(pattern: ArrivalPattern = ArrivalPattern.TABLE_4_1, **changes: Any) -> NDArray[np.int64]:
     """Arrivals with a form's usual values and some changes."""
     return arrivals_ns(pattern, **{"requests": 3000, "rate": 50.0, "seed": 1, **changes})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cryptography import x509
 
-from labconsole.security.x509.issuing import Issuer, make_root
+from labconsole.security.x509.issuing import Issuer, issue_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity
 
@@ -18,4 +18,4 @@ def new_authority(common_name: str, validity: Validity | None = None, *, path_le
     """A root CA with a fresh P-256 key, valid for 60 days if not said otherwise."""
     key = generate(KeyType.P_256)
     name = named(f"CN={common_name},O=Lab Console")
-    return Issuer(make_root(key, name, validity or Validity.for_days(60), path_length=path_length), key)
+    return Issuer(issue_root(key, name, validity or Validity.for_days(60), path_length=path_length), key)

@@ -9,7 +9,7 @@ from cryptography import x509
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
@@ -27,7 +27,7 @@ def certify_each_other(directory: Path) -> None:
             root_key = generate(KeyType.P_256)
             if state.local:
                 change.add_key(state.id, state.name, root_key.public_key(), TokenKey("office", state.name))
-            root = make_root(root_key, named(f"CN=Root of {state.name}"), Validity.for_days(900))
+            root = issue_root(root_key, named(f"CN=Root of {state.name}"), Validity.for_days(900))
             change.add_certificate(root, origin=Origin.IMPORTED, state=state.id, profile=CertificateProfile.ROOT)
             for other in states:
                 names = [x509.DNSName(f"client{other.id}.example")]
@@ -45,7 +45,7 @@ def trust_a_third(directory: Path) -> None:
             change.add_key(state.id, state.name, key.public_key(), TokenKey("office", state.name))
         roots = [
             change.add_certificate(
-                make_root(key, name_from_text(f"CN=Root of {state.name}"), Validity.for_days(3650)),
+                issue_root(key, name_from_text(f"CN=Root of {state.name}"), Validity.for_days(3650)),
                 origin=Origin.IMPORTED,
                 state=state.id,
                 profile=CertificateProfile.ROOT,

@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 
 
-class OpensslRefusalError(AssertionError):
+class OpensslError(AssertionError):
     """openssl ended with an error; the message is what it said."""
 
 
-def openssl_says(*arguments: str | Path, data: bytes | None = None) -> str:
-    """What `openssl <arguments>` writes, given `data`; output and errors together. Raises OpensslRefusalError."""
+def run_openssl(*arguments: str | Path, data: bytes | None = None) -> str:
+    """What `openssl <arguments>` writes, given `data`; output and errors together. Raises OpensslError."""
     done = subprocess.run(
         ["openssl", *map(str, arguments)],
         input=data,
@@ -22,5 +22,5 @@ def openssl_says(*arguments: str | Path, data: bytes | None = None) -> str:
     )
     said = done.stdout.decode(errors="replace")
     if done.returncode != 0:
-        raise OpensslRefusalError(said)
+        raise OpensslError(said)
     return said

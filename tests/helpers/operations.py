@@ -10,7 +10,7 @@ from typing import Any
 from labconsole.engine.operation_process import OperationEnd, OperationProcess
 from labconsole.security.secrets import Secret
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 class Operations:
@@ -36,14 +36,14 @@ class Operations:
 
     def pump_until(self, process: OperationProcess, condition: Callable[[], bool]) -> None:
         """Wait until `condition`, before the action ends."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not condition():
             assert time.monotonic() < deadline and process.end is None, process.end
             self._pump(process)
 
     def end(self, process: OperationProcess) -> OperationEnd:
         """Wait for the end."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while process.end is None:
             assert time.monotonic() < deadline
             self._pump(process)

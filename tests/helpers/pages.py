@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.panels.trial_panel import TrialPanel
-from labconsole_ui.runtime.incremental import BuiltInPieces
+from labconsole_ui.runtime.incremental import BuiltIncrementally
 from labconsole_ui.shell.main_window import MainWindow
 
 
@@ -14,7 +14,7 @@ def opened(window: MainWindow, target: str) -> QWidget:
     window.show_page(target)
     page = window.pages.currentWidget()
     assert page is not None
-    if isinstance(page, BuiltInPieces):
+    if isinstance(page, BuiltIncrementally):
         page.building.finish()
     return page
 

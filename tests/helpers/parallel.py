@@ -10,7 +10,7 @@ Case = TypeVar("Case")
 Made = TypeVar("Made")
 
 
-def in_lanes(cases: Iterable[Case], make: Callable[[Case], Made], lanes: int = 2) -> dict[Case, Future[Made]]:
+def run_parallel(cases: Iterable[Case], make: Callable[[Case], Made], lanes: int = 2) -> dict[Case, Future[Made]]:
     """Call `make` for each case, `lanes` at a time; all are done when this returns.
 
     What one raises is raised where its result is asked for.

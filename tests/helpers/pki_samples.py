@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import make_csr
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.validity import Validity
@@ -40,7 +40,7 @@ class Samples:
         """New ones, of the same keys each time."""
         key, root_key = key_of(KeyType.P_384), key_of(KeyType.P_256)
         subject = name_from_text("CN=根,O=สำนักงานการบินพลเรือนแห่งประเทศไทย,C=TH")
-        root = make_root(root_key, subject, Validity.for_days(60), name_constraints=_NAMES[:1])
+        root = issue_root(root_key, subject, Validity.for_days(60), name_constraints=_NAMES[:1])
         authority = Issuer(root, root_key)
         certificate = issue(
             authority,
@@ -52,7 +52,7 @@ class Samples:
             crl_url="http://crl.example/a.crl",
             ocsp_url="http://ocsp.example/",
         )
-        csr = make_csr(key, name_from_text("CN=broker,C=TH"), _NAMES, CertificateProfile.TLS_SERVER)
+        csr = create_csr(key, name_from_text("CN=broker,C=TH"), _NAMES, CertificateProfile.TLS_SERVER)
         revoked = [Revoked(certificate.serial_number, datetime.now(UTC), x509.ReasonFlags.key_compromise)]
         quick = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(1)
         protection = quick.key_cert_algorithm(pkcs12.PBES.PBESv2SHA256AndAES256CBC).build(PASSWORD.reveal().encode())
@@ -60,7 +60,7 @@ class Samples:
             "root": root.public_bytes(Encoding.DER),
             "certificate": certificate.public_bytes(Encoding.DER),
             "csr": csr.public_bytes(Encoding.DER),
-            "crl": make_crl(authority, revoked, 1, Validity.for_days(3)).public_bytes(Encoding.DER),
+            "crl": issue_crl(authority, revoked, 1, Validity.for_days(3)).public_bytes(Encoding.DER),
             "pkcs12": pkcs12.serialize_key_and_certificates(b"broker", key, certificate, [root], protection),
             "open-pkcs12": pkcs12.serialize_key_and_certificates(b"broker", key, certificate, None, NoEncryption()),
             "key": key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()),

@@ -22,11 +22,11 @@ from labconsole.store.records import NewCampaign, RunDetail, RunStatus
 PLUGIN = Path(__file__).parent / "practice_plugin"
 KIND = "practice.counting"
 STATIONS = "practice.stations"
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 """How long a test waits without any news: for a state, which a busy machine reaches late."""
 
 
-class Told:
+class RecordingListener:
     """A listener that keeps what the queue tells."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Bench:
         self.database = folder / "runs.db"
         self._woken = threading.Event()
         self.queue = RunQueue(self.database, wake=self._woken.set, **options)
-        self.told = Told()
+        self.told = RecordingListener()
         self.queue.listeners.append(self.told)
         self.slowest_pump_s = 0.0
         """CPU time of the slowest one: how long it waits for a busy machine says nothing about it."""
@@ -98,12 +98,12 @@ class Bench:
         return self.queue.submit(campaign(self.folder, *scenarios, repeats=repeats, **parameters))
 
     def pump_until(self, condition: Callable[[], bool]) -> None:
-        """Pump until `condition` holds; fails after `PATIENCE_S` without any news."""
-        news, deadline = self.told.news, time.monotonic() + PATIENCE_S
+        """Pump until `condition` holds; fails after `TIMEOUT_S` without any news."""
+        news, deadline = self.told.news, time.monotonic() + TIMEOUT_S
         while not condition():
             if self.told.news != news:
-                news, deadline = self.told.news, time.monotonic() + PATIENCE_S
-            assert time.monotonic() < deadline, f"no news for {PATIENCE_S} s: {self.queue.items} {self.told.lines}"
+                news, deadline = self.told.news, time.monotonic() + TIMEOUT_S
+            assert time.monotonic() < deadline, f"no news for {TIMEOUT_S} s: {self.queue.items} {self.told.lines}"
             begun = time.thread_time()
             self.queue.pump()
             self.slowest_pump_s = max(self.slowest_pump_s, time.thread_time() - begun)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.helpers.signals import interruptible
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 class Terminal:
@@ -30,7 +30,7 @@ class Terminal:
 
     def wait_for(self, question: str) -> None:
         """Wait until `question` is shown."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while question.encode() not in self.shown:
             assert time.monotonic() < deadline and self.process.poll() is None, self.shown.decode()
             self.read(0.1)
@@ -52,7 +52,7 @@ class Terminal:
 
     def finish(self) -> tuple[int, bytes]:
         """Wait for the end: exit code and standard output."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while self.process.poll() is None:
             assert time.monotonic() < deadline, self.shown.decode()
             self.read()

@@ -57,7 +57,7 @@ def handed_in() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if HANDED_IN.match(name)}
 
 
-def make_root(root: Path, suite: str, sudo: bool) -> None:
+def issue_root(root: Path, suite: str, sudo: bool) -> None:
     """Make the bare root, this machine's network settings and the clone in it; with a user who has sudo if asked."""
     packages = "python3,sudo" if sudo else "python3"
     subprocess.run(
@@ -160,7 +160,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bare-root-") as directory:
         root = Path(directory, "root")
-        make_root(root, options.suite, options.sudo)
+        issue_root(root, options.suite, options.sudo)
         faults = prove(root, USER if options.sudo else "0:0", options.pytest)
     print("proven" if not faults else "NOT proven: " + "; ".join(faults))
     return 1 if faults else 0

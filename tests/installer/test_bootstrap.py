@@ -79,7 +79,7 @@ def test_the_refusal_names_a_newer_python_that_is_there() -> None:
     assert bootstrap.python_refusal("3.9.2", None).endswith("install one and start again with it.")
 
 
-def test_only_what_follows_the_first_dashes_is_handed_on() -> None:
+def test_arguments_after_the_first_dashes_are_passed_on() -> None:
     assert bootstrap.split_arguments(["run", "--", "export", "--", "x"]) == (["run"], ["export", "--", "x"])
     assert bootstrap.split_arguments(["test"]) == (["test"], [])
 

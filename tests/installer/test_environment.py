@@ -109,7 +109,7 @@ def test_from_nothing_to_complete_and_then_nothing_more(checkout: Path, capfd: p
     assert kept.exists(), "a changed lock completes the environment and does not replace it"
 
 
-def test_an_interrupted_setup_is_made_anew(furnished: Path) -> None:
+def test_interrupted_setup_is_re_created(furnished: Path) -> None:
     (furnished / "wheels" / "builder-1-py3-none-any.whl").unlink()
     made = Environment(furnished)
     assert made.step() is Step.UPDATE
@@ -125,7 +125,7 @@ def test_an_interrupted_setup_is_made_anew(furnished: Path) -> None:
     assert not leftover.exists()
 
 
-def test_a_half_made_venv_without_pip_is_made_anew(checkout: Path) -> None:
+def test_incomplete_venv_without_pip_is_re_created(checkout: Path) -> None:
     made = Environment(checkout)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", made.path], check=True)
     assert made.step() is Step.UPDATE
@@ -155,7 +155,7 @@ def test_a_package_with_another_hash_or_none_is_refused(furnished: Path, entry: 
         Environment(furnished).ensure()
 
 
-def test_an_unreachable_index_is_said(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_index_is_reported(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -164,7 +164,7 @@ def test_an_unreachable_index_is_said(furnished: Path, monkeypatch: pytest.Monke
         Environment(furnished).ensure()
 
 
-def test_a_file_in_the_way_is_said(checkout: Path) -> None:
+def test_file_at_the_venv_path_is_reported(checkout: Path) -> None:
     (checkout / ".venv").touch()
     with pytest.raises(SetupError, match="in the way"):
         Environment(checkout).ensure()
@@ -195,7 +195,7 @@ def test_the_state_follows_each_defining_file(checkout: Path) -> None:
     assert len(seen) == 1 + len(environment.DEFINING_FILES)
 
 
-def test_a_state_file_cut_off_by_a_crash_is_no_state(checkout: Path) -> None:
+def test_truncated_state_file_is_ignored(checkout: Path) -> None:
     made = Environment(checkout)
     made.python.parent.mkdir(parents=True)
     made.python.touch()

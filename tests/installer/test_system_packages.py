@@ -118,7 +118,7 @@ def test_apt_is_run_with_the_missing_packages_alone(
 
 
 @linux_only
-def test_what_apt_did_not_bring_is_said(tools: ToolMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_apt_did_not_install_are_reported(tools: ToolMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     tools("apt-get", "exit 99")
     monkeypatch.setattr(system_packages, "APT_SCRIPT", tools("script", "exit 0"))
@@ -143,7 +143,7 @@ def test_a_failure_of_apt_is_one_sentence(output: str, said: str) -> None:
 
 @linux_only
 @pytest.mark.skipif(shutil.which("apt-get") is None or os.name == "nt" or os.getuid() != 0, reason="needs apt and root")
-def test_the_words_for_a_held_lock_are_those_of_the_real_apt(tmp_path: Path) -> None:
+def test_message_for_a_held_lock_is_that_of_apt(tmp_path: Path) -> None:
     import fcntl
 
     (tmp_path / "lists" / "partial").mkdir(parents=True)

@@ -44,7 +44,7 @@ def test_each_name_is_that_of_its_module() -> None:
 
 
 @pytest.mark.parametrize("name", ["Trail", "numpy", "import_modul"])
-def test_another_name_is_not_there(name: str) -> None:
+def test_unknown_name_raises_import_error(name: str) -> None:
     with pytest.raises(ImportError, match=name):
         exec(f"from labconsole.api import {name}")
     assert not hasattr(api, name)
@@ -60,7 +60,7 @@ def test_a_name_costs_no_more_than_its_own_module(names: str, absent: tuple[str,
     assert done.stdout.strip() == "[]"
 
 
-def test_what_plugin_authors_were_promised_is_there() -> None:
+def test_promised_names_are_exported() -> None:
     promised = """
         Trial Parameters Role RoleContext RunContext RoleSpec RoleHandle Series Column Metric MetricKind Direction
         Origin Verdict VerdictKind Event Level Evaluation Curve Distribution DerivedTable LiveChannel Question

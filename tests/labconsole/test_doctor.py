@@ -19,13 +19,13 @@ def checks(tmp_path: Path) -> dict[str, doctor.Check]:
     return {check.name: check for check in doctor.checks(tmp_path / "home")}
 
 
-def test_everything_asked_for_is_looked_at(checks: dict[str, doctor.Check]) -> None:
+def test_doctor_checks_every_requirement(checks: dict[str, doctor.Check]) -> None:
     expected = {"Python", "SQLite", "OpenSSL (Python)", "OpenSSL (cryptography)", "PKCS#11", "SoftHSM2", "tshark"}
     assert expected | {"Qt", "display", "data directory"} <= set(checks)
     assert ("Qt's libraries" in checks) == (sys.platform == "linux")
 
 
-def test_what_is_not_there_has_a_remedy_and_what_is_there_has_none(checks: dict[str, doctor.Check]) -> None:
+def test_only_missing_requirements_have_a_remedy(checks: dict[str, doctor.Check]) -> None:
     for check in checks.values():
         assert check.found
         assert check.needed_for
@@ -100,20 +100,20 @@ def test_scripts_without_a_font_are_named_with_a_package(monkeypatch: pytest.Mon
     assert doctor.fonts().ok
 
 
-def test_a_data_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_data_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     check = doctor.data(tmp_path / "file" / "home")
     assert not check.ok
     assert "LABCONSOLE_HOME" in check.remedy
 
 
-def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "LEAST_SPACE", 10**18)
     check = doctor.data(tmp_path)
     assert not check.ok
     assert "GB free" in check.found
 
 
-def test_looking_at_qt_does_not_load_it() -> None:
+def test_checking_qt_does_not_import_it() -> None:
     code = "import sys; from labconsole import doctor; doctor.qt(); sys.exit('PySide6' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from labconsole.cli.main import main
 from labconsole.cli.terminal import output
-from labconsole.safe_text import ShownFormatter, shown, shown_lines
+from labconsole.safe_text import SafeFormatter, shown, shown_lines
 
 HOSTILE = "State\x1b[31m A\x07 \u202egro.live\u202c \x9b2J"
 SPELT = "State<U+001B>[31m A<U+0007> <U+202E>gro.live<U+202C> <U+009B>2J"
@@ -52,4 +52,4 @@ def test_a_refusal_shows_no_escape_sequence_of_a_file_name(
 
 def test_a_log_shows_no_escape_sequence() -> None:
     record = logging.LogRecord("console", logging.WARNING, "", 0, "of %s", (HOSTILE,), None)
-    assert ShownFormatter(logging.BASIC_FORMAT).format(record) == f"WARNING:console:of {SPELT}"
+    assert SafeFormatter(logging.BASIC_FORMAT).format(record) == f"WARNING:console:of {SPELT}"

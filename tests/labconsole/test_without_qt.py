@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.helpers.practice import environment
 
 HIDING = Path(__file__).parents[1] / "helpers" / "no_qt"
@@ -78,7 +78,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
         "run": ["-m", "labconsole.cli.main", "run", str(profile), "--json"],
         "window": ["-m", "labconsole.cli.main", "gui"],
     }
-    return in_lanes(commands, lambda name: _run(*commands[name]))
+    return run_parallel(commands, lambda name: _run(*commands[name]))
 
 
 def test_every_headless_module_imports(done: Done) -> None:
@@ -93,7 +93,7 @@ def test_a_run_of_the_real_trial_is_finished_and_listed(done: Done) -> None:
     assert json.loads(run.stdout)["status"] == "finished"
 
 
-def test_the_core_s_own_tests_pass(done: Done) -> None:
+def test_tests_of_the_core_pass_without_qt(done: Done) -> None:
     """Quick ones of each room of the core that start no run, and a report that is set, signed and handed on."""
     tests = done["tests"].result()
     assert tests.returncode == 0, tests.stdout[-4000:]
@@ -101,7 +101,7 @@ def test_the_core_s_own_tests_pass(done: Done) -> None:
     assert passed is not None and int(passed[1]) > 300, tests.stdout[-500:]
 
 
-def test_the_window_says_what_it_lacks(done: Done) -> None:
+def test_gui_command_names_the_missing_package(done: Done) -> None:
     refused = done["window"].result()
     assert refused.returncode == 1
     assert refused.stderr.startswith("labconsole: the window needs ")

@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
 
 @dataclass
-class Said:
+class RecordedStream:
     """What one end of a connection said."""
 
     stream: bytearray = field(default_factory=bytearray)
@@ -62,9 +62,9 @@ class Said:
 
 
 @contextmanager
-def recorded(endpoint: Endpoint) -> Iterator[tuple[Endpoint, Said, Said]]:
+def recorded(endpoint: Endpoint) -> Iterator[tuple[Endpoint, RecordedStream, RecordedStream]]:
     """A way to `endpoint` for one client, and what client and broker say; complete when the block has ended."""
-    client, broker = Said(), Said()
+    client, broker = RecordedStream(), RecordedStream()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         relay = threading.Thread(target=_relay, args=(listener, endpoint, client, broker))
         relay.start()
@@ -74,7 +74,7 @@ def recorded(endpoint: Endpoint) -> Iterator[tuple[Endpoint, Said, Said]]:
             relay.join()
 
 
-def _relay(listener: socket.socket, endpoint: Endpoint, client: Said, broker: Said) -> None:
+def _relay(listener: socket.socket, endpoint: Endpoint, client: RecordedStream, broker: RecordedStream) -> None:
     near, _ = listener.accept()
     with near, socket.create_connection((endpoint.host, endpoint.port)) as far:
         back = threading.Thread(target=_copy, args=(far, near, broker, client))
@@ -83,10 +83,10 @@ def _relay(listener: socket.socket, endpoint: Endpoint, client: Said, broker: Sa
         back.join()
 
 
-def _copy(source: socket.socket, target: socket.socket, said: Said, by_the_other: Said) -> None:
+def _copy(source: socket.socket, target: socket.socket, said: RecordedStream, other_stream: RecordedStream) -> None:
     try:
         while data := source.recv(65536):
-            said.chunks.append((len(said.stream), len(by_the_other.stream)))
+            said.chunks.append((len(said.stream), len(other_stream.stream)))
             said.stream += data
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
@@ -123,10 +123,10 @@ def _mutate(parts: list[Frame], randomness: random.Random) -> None:
             at = randomness.randrange(min(len(data), 400))
             parts[place] = Frame(data[:at] + bytes((randomness.randrange(256),)) + data[at + 1 :], after)
         case _:
-            parts[place] = Frame(_in_its_body(data, randomness), after)
+            parts[place] = Frame(_mutate_body(data, randomness), after)
 
 
-def _in_its_body(part: bytes, randomness: random.Random) -> bytes:
+def _mutate_body(part: bytes, randomness: random.Random) -> bytes:
     """A frame that has its right size, and something else in it."""
     if len(part) <= _HEADER_BYTES:
         return part

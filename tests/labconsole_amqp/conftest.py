@@ -10,7 +10,7 @@ import pytest
 from labconsole.paths import HOME_VARIABLE
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.api import Connection, connect
-from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa
 
 
@@ -27,14 +27,14 @@ def lab_home(own_home: Path, _shared_home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
-def broker() -> Iterator[Serving]:
+def broker() -> Iterator[RunningBroker]:
     """A broker of one queue, `q`."""
     with serving(BrokerSettings(queues=("q",))) as running:
         yield running
 
 
 @pytest.fixture
-def connection(broker: Serving) -> Iterator[Connection]:
+def connection(broker: RunningBroker) -> Iterator[Connection]:
     """A connection to it, without TLS."""
     with connect(broker.plain) as opened:
         yield opened

@@ -24,7 +24,7 @@ broker.serve(lambda: False, lambda: None)
 
 
 @dataclass(frozen=True)
-class Serving:
+class RunningBroker:
     """A broker in a thread; its own state is only to be read when nothing moves."""
 
     broker: Broker
@@ -40,7 +40,7 @@ class Serving:
 
 
 @contextmanager
-def serving(settings: BrokerSettings) -> Iterator[Serving]:
+def serving(settings: BrokerSettings) -> Iterator[RunningBroker]:
     """Serve in a thread until the block ends."""
     refused: Counter[str] = Counter()
     broker = Broker(settings, lambda reason: refused.update([reason]))
@@ -49,7 +49,7 @@ def serving(settings: BrokerSettings) -> Iterator[Serving]:
     thread = threading.Thread(target=broker.serve, args=(enough.is_set, lambda: None))
     thread.start()
     try:
-        yield Serving(broker, ports, refused)
+        yield RunningBroker(broker, ports, refused)
     finally:
         enough.set()
         thread.join()

@@ -12,7 +12,7 @@ PAYLOAD = b"(FPL-MAS123-IS -B738/M-SDFGIRWY/S -WMKK0100 -N0450F350 DCT -WSSS0055
 
 def template(payload: bytes = PAYLOAD) -> Template:
     """A plain message of the source's tool, with number and stamp."""
-    message, stamp = envelope.encode(envelope.Parts(payload), message_id=envelope.message_number(0, 0))
+    message, stamp = envelope.encode(envelope.MessageParts(payload), message_id=envelope.message_number(0, 0))
     return Template(message, stamp, stamp - envelope.NUMBER_BEFORE_STAMP)
 
 

@@ -17,7 +17,7 @@ def test_the_tls_library_that_proton_links_is_named() -> None:
     assert "does not name itself" not in check.found
 
 
-def test_a_build_without_tls_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_without_tls_is_reported_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proton.SSL, "present", staticmethod(lambda: False))
     (check,) = doctor.checks()
     assert not check.ok
@@ -25,7 +25,7 @@ def test_a_build_without_tls_is_told_with_the_way_out(monkeypatch: pytest.Monkey
     assert "--no-cache-dir" in check.remedy
 
 
-def test_a_proton_that_does_not_load_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proton_that_does_not_load_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cproton_ffi", None)
     (check,) = doctor.checks()
     assert not check.ok

@@ -135,7 +135,7 @@ def test_terminal_and_report_show_the_time_in_queue_of_old_runs_without_arrow_an
     assert {tone for row in cells for cell in row[2:] for _, tone in cell.details} == {Tone.MUTED}
 
 
-def test_the_time_in_queue_of_old_runs_is_in_no_finding_and_on_no_card(repeated: Comparison) -> None:
+def test_findings_and_cards_leave_out_the_time_in_queue_of_old_runs(repeated: Comparison) -> None:
     told = [finding.sentence for finding in findings(repeated, AmqpTrial())]
     told += [answer.question + answer.sentence for answer in answers(repeated, AmqpTrial())]
     assert any("throughput" in one for one in told)

@@ -55,7 +55,7 @@ def test_the_source_s_counts(name: str) -> None:
     assert counts == {("small", 10_000), ("fpl-tac", 10_000), ("fpl-fixm", 1_000)}
 
 
-def test_the_source_s_resource_table_stands_in_the_profile() -> None:
+def test_the_profile_holds_the_source_s_resource_table() -> None:
     malaysia, singapore = profile("swim-my-sg").sites
     assert (malaysia.endpoint, malaysia.tls_port, malaysia.plain_port) == ("202.165.25.133", 5671, 5672)
     assert (malaysia.host_name, malaysia.server, malaysia.infrastructure) == (

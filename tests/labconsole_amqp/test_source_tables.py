@@ -118,14 +118,14 @@ def test_a_run_belongs_to_a_table_by_its_payload(plugins: Plugins) -> None:
     assert not filled(plugins, runs, MEDIUM).filled
 
 
-def test_missing_columns_and_few_repeats_are_told(plugins: Plugins) -> None:
+def test_missing_columns_and_few_repeats_are_noted(plugins: Plugins) -> None:
     notes = filled(plugins, campaign((1, 3), repeats=2)).notes
     assert "No run of Test 2, Test 4 is among those chosen." in notes
     assert "Fewer than 5 repeats: Test 1 (2), Test 3 (2)." in notes
     assert not any("Test 1" in note for note in filled(plugins, campaign((2,)), "swim-my-sg-medium").notes[:1])
 
 
-def test_what_differs_from_the_source_is_told_where_it_matters(plugins: Plugins) -> None:
+def test_differences_from_the_source_are_noted_where_they_matter(plugins: Plugins) -> None:
     runs = campaign((1, 3), count=10_000) + campaign((2,), first=50, count=4_000)
     notes = filled(plugins, runs).notes
     assert "Messages: 4,000 here, 10,000 in the source (Test 2)." in notes
@@ -137,7 +137,7 @@ def test_what_differs_from_the_source_is_told_where_it_matters(plugins: Plugins)
     assert not any("Broker:" in note or "Link rate:" in note for note in shaped)
 
 
-def test_the_source_s_oddities_stand_among_the_notes(plugins: Plugins) -> None:
+def test_the_source_s_oddities_are_among_the_notes(plugins: Plugins) -> None:
     assert any(
         "903 bytes" in note for note in filled(plugins, campaign((4,), payload="small"), "swim-my-sg-small").notes
     )
@@ -159,7 +159,7 @@ def test_of_several_groups_the_one_with_most_runs_is_shown_then_the_newest(plugi
     assert any("several campaigns" in note for note in notes)
 
 
-def test_runs_that_still_go_are_no_figures_and_link_bound_ones_are_told(plugins: Plugins) -> None:
+def test_running_runs_are_left_out_and_link_bound_ones_are_noted(plugins: Plugins) -> None:
     (row,) = campaign((1,), repeats=1)
     going = dataclasses.replace(row, status=RunStatus.RUNNING, metrics={})
     assert not filled(plugins, [going]).filled

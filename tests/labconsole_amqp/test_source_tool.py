@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from labconsole_amqp.wire.envelope import FieldsIn, Parts, Protection, encode, encoded_size
+from labconsole_amqp.wire.envelope import FieldsIn, MessageParts, Protection, encode, encoded_size
 from labconsole_amqp.wire.sign_encrypt import Outcome, open_sealed
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors" / "source_tool.json").read_text("utf-8"))
@@ -53,7 +53,7 @@ def test_the_console_writes_the_same_bytes(test: int, fields_in: FieldsIn) -> No
     raw = message(test, fields_in, "embedded")
     envelope = open_sealed(raw, PROTECTIONS[test], *keys()).envelope
     assert envelope is not None
-    parts = Parts(envelope.body, envelope.signature, envelope.encrypted_key, envelope.iv)
+    parts = MessageParts(envelope.body, envelope.signature, envelope.encrypted_key, envelope.iv)
     assert encode(parts, envelope.stamp_ms, fields_in=fields_in)[0] == raw
     assert len(raw) == encoded_size(len(PAYLOAD), PROTECTIONS[test], fields_in)
 

@@ -14,7 +14,7 @@ from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from tests.labconsole_certificates.exchange.two_consoles import make_consoles
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 
 @pytest.fixture(scope="session")
@@ -28,14 +28,14 @@ def made_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def world(made_pair: Path) -> Iterator[World]:
+def world(made_pair: Path) -> Iterator[ThreeStates]:
     """A copy of it, in the home of the test, with State C besides."""
     shutil.copytree(made_pair, pki_dir(), dirs_exist_ok=True)
     with PkiStore.open() as store:
         add_state(store, "State C", local=False)
         snapshot = store.snapshot()
         a, b, c = snapshot.states
-        yield World(store, a, b, c, snapshot.roots_of(a.id)[0], snapshot.roots_of(b.id)[0])
+        yield ThreeStates(store, a, b, c, snapshot.roots_of(a.id)[0], snapshot.roots_of(b.id)[0])
 
 
 @pytest.fixture(scope="session")

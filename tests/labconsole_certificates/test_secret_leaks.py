@@ -29,7 +29,7 @@ from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.issuing import make_root
+from labconsole.security.x509.issuing import issue_root
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations import no_csr
 from labconsole_certificates.operations.authorities import import_authority
@@ -38,11 +38,11 @@ from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.revocation.crls import publish_crl
 from tests.helpers.operations import Operations
 from tests.helpers.terminal import Terminal
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 PASSPHRASE, PASSWORD = "canary-passphrase-5kq8", "canary-password-w3zt"
 KEY = ec.derive_private_key(0x5EC4E7CA9A475EC4E7CA9A475EC4E7CA9A475EC4E7CA9A475EC4E7CA9A475EC4, ec.SECP256R1())
-CA = make_root(KEY, x509.Name.from_rfc4514_string("CN=Canary CA"), Validity.for_days(99))
+CA = issue_root(KEY, x509.Name.from_rfc4514_string("CN=Canary CA"), Validity.for_days(99))
 
 terminal_only = pytest.mark.skipif(os.name != "posix", reason="a pseudo terminal is needed")
 
@@ -99,7 +99,7 @@ def test_a_canary_is_found_where_it_is() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo terminal is needed")
 @pytest.mark.usefixtures("world")
-def test_commands_keep_what_is_typed_to_themselves(own_home: Path, handed: Path) -> None:
+def test_commands_do_not_leak_typed_secrets(own_home: Path, handed: Path) -> None:
     shown, processes = b"", []
 
     def typed(arguments: tuple[str | Path, ...], answers: dict[str, str]) -> None:
@@ -126,7 +126,7 @@ def test_commands_keep_what_is_typed_to_themselves(own_home: Path, handed: Path)
     _silent(own_home, handed)
 
 
-def test_actions_keep_what_they_are_told_to_themselves(world: World, own_home: Path, handed: Path) -> None:
+def test_operations_do_not_leak_secrets(world: ThreeStates, own_home: Path, handed: Path) -> None:
     told = {"file-password": PASSWORD, "new-passphrase": PASSPHRASE, "new-passphrase-again": PASSPHRASE}
     parameters = {"file": str(handed / "ca.pem"), "key_file": str(handed / "key.pem"), "protection": "asked"}
     actions = Operations()
@@ -146,7 +146,7 @@ def test_actions_keep_what_they_are_told_to_themselves(world: World, own_home: P
 
 
 @pytest.mark.parametrize("fault", ["wrong password", "wrong key", "wrong passphrase", "wrong PKCS#12"])
-def test_a_crash_report_with_all_variables_says_nothing(world: World, fault: str) -> None:
+def test_a_crash_report_with_all_variables_says_nothing(world: ThreeStates, fault: str) -> None:
     data = CA.public_bytes(Encoding.PEM)
     mine = NewKey(passphrase=SecretSource())
     record = import_authority(world.store, world.a, data, _key_pem(), keep=mine, prompt=lambda _: Secret(PASSPHRASE))
@@ -160,7 +160,7 @@ def test_a_crash_report_with_all_variables_says_nothing(world: World, fault: str
             case "wrong passphrase":
                 publish_crl(world.store, record, prompt=lambda _: Secret(PASSWORD))
             case _:
-                no_csr.take_in_pkcs12(world.store, world.a, data, Secret(PASSWORD))
+                no_csr.import_pkcs12(world.store, world.a, data, Secret(PASSWORD))
     except UserError as error:
         reported = traceback.TracebackException.from_exception(error, capture_locals=True)
     frames = "".join(reported.format(chain=True))

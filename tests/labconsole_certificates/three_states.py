@@ -13,7 +13,7 @@ from labconsole_certificates.operations.new_keys import NewKey
 
 
 @dataclass(frozen=True)
-class World:
+class ThreeStates:
     """State A and State B, both of this console, and State C of another one."""
 
     store: PkiStore
@@ -28,7 +28,7 @@ class World:
     ) -> RequestRecord:
         """A CSR of `client` that `server` has taken in."""
         made = own_csrs.make_request(self.store, client, server, NewKey(), profile, names=names)
-        return received_csrs.take_in_request(self.store, client, server, exported(self.store.snapshot(), made))
+        return received_csrs.import_request(self.store, client, server, exported(self.store.snapshot(), made))
 
     def certified(self, client: State, server: State, *names: str) -> CertificateRecord:
         """A certificate of `client` by the CA of `server`."""

@@ -21,7 +21,7 @@ from labconsole_keypool.simulation.service_model import KeyOrigin
 from tests.helpers.spool_samples import SpoolSamples
 
 TOKEN = bytes(range(32))
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 
 
 class Service:
@@ -49,7 +49,7 @@ class Service:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_TIMEOUT_S)
 
     def _conduct(self) -> None:
         try:
@@ -72,7 +72,7 @@ class Service:
             return [message for message in self._messages if message["t"] == kind]
 
         with self._changed:
-            assert self._changed.wait_for(found, _PATIENCE_S), f"the service said no {kind}: {self._messages[-1:]}"
+            assert self._changed.wait_for(found, _TIMEOUT_S), f"the service said no {kind}: {self._messages[-1:]}"
             return found()[-1]
 
     def let_requests_come(self) -> int:
@@ -93,7 +93,7 @@ class Service:
 
     def until_threads(self, threads: int) -> None:
         """Wait until the service knows of so many threads of its signers."""
-        deadline_ns = now_ns() + int(_PATIENCE_S * 1e9)
+        deadline_ns = now_ns() + int(_TIMEOUT_S * 1e9)
         while self.role.threads != threads:
             assert now_ns() < deadline_ns, f"{self.role.threads} threads and not {threads}"
             time.sleep(0.002)
@@ -106,10 +106,10 @@ class Service:
         """What it recorded, once it has ended; its clients hear that it does, and go."""
         for link in self._links:
             with suppress(LinkClosedError, ValueError):  # gone, or closed by the test
-                while End() not in (told := link.receive(_PATIENCE_S)) and told:
+                while End() not in (told := link.receive(_TIMEOUT_S)) and told:
                     pass
             link.close()
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_TIMEOUT_S)
         return SpoolSamples.read(self._folder)
 
 
@@ -129,9 +129,9 @@ class Signer:
         while len(self.jobs) < jobs:
             assert self.hear(), "nothing came"
 
-    def hear(self, patience_s: float = _PATIENCE_S) -> list[Frame]:
+    def hear(self, timeout_s: float = _TIMEOUT_S) -> list[Frame]:
         """What came next."""
-        frames = self.link.receive(patience_s)
+        frames = self.link.receive(timeout_s)
         self.jobs += [frame for frame in frames if isinstance(frame, Job)]
         self.signals += [frame for frame in frames if isinstance(frame, Idle | Busy)]
         return frames

@@ -21,7 +21,7 @@ from labconsole.security.token.cryptoki.wrapping import make_wrapper
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device
 from labconsole_keypool.device.generator import Generator
 from labconsole_keypool.device.signing import SigningEngine
@@ -38,7 +38,7 @@ def new_token(directory: Path) -> TokenConfiguration:
 
 
 @dataclass
-class Told:
+class RecordedReports:
     """What an engine has reported."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ def fill(token: Token, store: KeyStore, count: int, kind: KeyKind = KIND) -> Non
 def signing_engine(
     token: Token,
     store: KeyStore,
-    told: Told,
+    reports: RecordedReports,
     *,
     lanes: int = 1,
     batch: int = 10,
@@ -82,9 +82,9 @@ def signing_engine(
     engine = SigningEngine(
         token,
         store,
-        Authority.of_lab(),
+        SigningCA.of_lab(),
         device or Device(),
-        told,
+        reports,
         kind=kind,
         lanes=lanes,
         keys=keys,

@@ -17,7 +17,7 @@ from labconsole_keypool.simulation.simulator_role import SimulatorRole
 from tests.helpers.spool_samples import SpoolSamples
 
 
-class Told:
+class SentMessages:
     """Stands for the channel to the worker, and keeps what the role says."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Simulated:
 class StoppedProcess(RoleProcess):
     """A role that is told to stop when it has ticked so many times."""
 
-    def __init__(self, told: Told, task: Mapping[str, Any], ticks: int) -> None:
+    def __init__(self, told: SentMessages, task: Mapping[str, Any], ticks: int) -> None:
         super().__init__(told, task)  # type: ignore[arg-type]
         self._ticks_left = ticks
         self._count_down()
@@ -78,7 +78,7 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
     when so many parts were recorded."""
     parameters = SimulationParameters(**settings)
     (spec,) = SimulationTrial().roles(parameters)
-    told, spool = Told(), folder / "simulator.spool"
+    told, spool = SentMessages(), folder / "simulator.spool"
     folder.mkdir(parents=True)
     task = {"name": spec.name, "settings": {**spec.settings, "seed": seed}, "secrets": {}, "spool": str(spool)}
     files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}

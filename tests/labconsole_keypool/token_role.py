@@ -14,7 +14,7 @@ from labconsole.model.trial import Event, Metric, Parameters, Trial
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from tests.helpers.spool_samples import SpoolSamples
-from tests.labconsole_keypool.simulated_run import Told
+from tests.labconsole_keypool.simulated_run import SentMessages
 
 PIN = Secret("1234-user")
 SO_PIN = Secret("5678-officer")
@@ -50,7 +50,7 @@ def run_on_token(
 ) -> TokenRun:
     """Prepare, run and close the role; `stopped`: the operator cancels at T0. Raises UserError as the run would."""
     folder.mkdir(parents=True)
-    told, spool = Told(), folder / "token.spool"
+    told, spool = SentMessages(), folder / "token.spool"
     settings = {
         "parameters": parameters.model_dump(mode="json"),
         "configuration": configuration.model_dump(mode="json"),

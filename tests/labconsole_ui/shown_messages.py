@@ -7,6 +7,6 @@ from labconsole_ui.views.history.history_view import HistoryView
 from labconsole_ui.views.report.report_window import ReportWindow
 
 
-def told(window: MainWindow | ReportWindow | HistoryView) -> list[str]:
+def shown_sentences(window: MainWindow | ReportWindow | HistoryView) -> list[str]:
     """The sentences of its messages, the newest first."""
     return [entry.message.sentence for entry in window.messages.entries()]

@@ -13,8 +13,8 @@ from labconsole.profiles.profile import save_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.startup import make_services
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.shell.startup import create_services
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.start_page import StartPage
 from tests.labconsole_ui.slot_watch import slots_watched
 
@@ -37,7 +37,7 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
     """
     monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
     save_profile("demo", ONE_SMALL_ROUND)
-    services = make_services(qapp, tmp_path / "runs.db", "light")
+    services = create_services(qapp, tmp_path / "runs.db", "light")
     window = MainWindow(services)
     qtbot.addWidget(window)
     with qtbot.waitExposed(window):
@@ -49,7 +49,7 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
     qtbot.mouseClick(page.demo_button, Qt.MouseButton.LeftButton)
     with slots_watched() as watch:
         qtbot.waitUntil(lambda: len(ended) == 4)
-        qtbot.waitUntil(lambda: window.findChild(SideBySideView) is not None)
+        qtbot.waitUntil(lambda: window.findChild(ComparisonView) is not None)
         qtbot.wait(200)
     watch.assert_short()
 
@@ -63,7 +63,7 @@ def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkey
         assert detail.row.metrics["failed_verifications"].value == 0
     sizes = {detail.row.parameters["test"]: detail.row.metrics["sent_size"].value for detail in details}
     assert sizes == {1: 282, 2: 282, 3: 652, 4: 1053}
-    assert window.findChild(SideBySideView).isVisible()
+    assert window.findChild(ComparisonView).isVisible()
     assert window.findChildren(QTableView)
     window.close()
     assert not window.isVisible()

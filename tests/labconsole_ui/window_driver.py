@@ -13,14 +13,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.startup import make_services
+from labconsole_ui.shell.startup import create_services
 from labconsole_ui.views.start_page import StartPage
 
 
 def main() -> int:
     """Open the window, click, and go on until killed."""
     app = QApplication([])
-    services = make_services(app, Path(sys.argv[1]), None)
+    services = create_services(app, Path(sys.argv[1]), None)
     window = MainWindow(services)
     window.show()
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labconsole import paths, qt_libraries
-from labconsole.safe_text import ShownFormatter
+from labconsole.safe_text import SafeFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,6 +53,6 @@ def _parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     handler = logging.StreamHandler()
-    handler.setFormatter(ShownFormatter(logging.BASIC_FORMAT))
+    handler.setFormatter(SafeFormatter(logging.BASIC_FORMAT))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     raise SystemExit(main())

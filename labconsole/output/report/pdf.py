@@ -82,7 +82,7 @@ def _set(document: Document, paper: Paper) -> tuple[typst.Compiler, bytes, tuple
         remarks: tuple[str, ...] = ()
         return *_compiled(document, paper, remarks, ARCHIVAL), remarks, ARCHIVAL
     except typst.TypstError as error:
-        remarks = (_why_plain(error.message),)
+        remarks = (_reason_without_archival(error.message),)
     try:
         return *_compiled(document, paper, remarks, PLAIN), remarks, PLAIN
     except typst.TypstError as error:
@@ -113,7 +113,7 @@ def _compiled(
     return compiler, data
 
 
-def _why_plain(message: str) -> str:
+def _reason_without_archival(message: str) -> str:
     """What typst says against PDF/A, for the maker of the report."""
     unset = _UNSET.search(message)
     if unset is None:

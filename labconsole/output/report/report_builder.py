@@ -22,7 +22,7 @@ from labconsole.output.report.document import (
     section,
 )
 from labconsole.output.report.report_charts import Told, answer_cards, bar_figures, sample_figures
-from labconsole.output.report.report_data import Material, read_material
+from labconsole.output.report.report_data import ReportData, read_report_data
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.output.report.result_tables import comparison_tables, printed_tables, run_table, shape_table
 from labconsole.output.report.run_details import (
@@ -55,9 +55,9 @@ def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progr
     Raises StoreError for a run that is not there, UserError for one that is still going, for no runs at all, for a
     baseline that is none of them, and for an unknown published name.
     """
-    told = progress if progress is not None else _silent
+    told = progress if progress is not None else _ignore_progress
     told("Reading the runs")
-    material = read_material(reader, plugins, request)
+    material = read_report_data(reader, plugins, request)
     charts = [*bar_figures(material), *sample_figures(material, reader, plugins, told)]
     told("Putting the report together")
     sections = (
@@ -85,18 +85,18 @@ def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progr
     )
 
 
-def _silent(_: str) -> None:
+def _ignore_progress(_: str) -> None:
     return
 
 
-def _runs_in_short(material: Material) -> str:
+def _runs_in_short(material: ReportData) -> str:
     """The runs' numbers, as far as a footer has room for them; all of them stand on the title page."""
     run_ids = [row.id for row in material.rows]
     told = run_span(run_ids)
     return told if len(told) <= 30 else f"{len(run_ids)} runs from {min(run_ids)} to {max(run_ids)}"
 
 
-def _title(material: Material, kind: ReportKind) -> str:
+def _title(material: ReportData, kind: ReportKind) -> str:
     campaigns = list(dict.fromkeys(row.campaign for row in material.rows))
     titles = [group.title for group in material.groups]
     if kind is ReportKind.RUN:
@@ -106,7 +106,7 @@ def _title(material: Material, kind: ReportKind) -> str:
     return " · ".join(titles) if len(titles) <= 2 else f"{titles[0]} and {len(titles) - 1} others"
 
 
-def _cover(material: Material, request: ReportRequest, database: str) -> Iterator[Fact]:
+def _cover(material: ReportData, request: ReportRequest, database: str) -> Iterator[Fact]:
     rows = material.rows
     kinds = dict.fromkeys(
         material.trial.title if material.trial is not None and row.kind == material.trial.kind else row.kind
@@ -133,13 +133,13 @@ def _cover(material: Material, request: ReportRequest, database: str) -> Iterato
     yield Fact("Database", f"{database}, {run_span([row.id for row in rows])}")
 
 
-def _places(material: Material) -> str:
+def _places(material: ReportData) -> str:
     """The sites that the profile names."""
     names = dict.fromkeys(str(site["name"]) for detail in material.details for site in detail.sites if "name" in site)
     return ", ".join(names) or "not stated"
 
 
-def _summary(material: Material) -> Iterator[Block]:
+def _summary(material: ReportData) -> Iterator[Block]:
     found = findings(material.beside, material.trial)
     bare = [finding for finding in found if finding.bare]
     folded = bare if len(bare) > _MOST_BARE else []
@@ -158,7 +158,7 @@ def _summary(material: Material) -> Iterator[Block]:
         yield Callout("What a reader must know", told)
 
 
-def _results(material: Material, request: ReportRequest) -> Iterator[Block]:
+def _results(material: ReportData, request: ReportRequest) -> Iterator[Block]:
     alone = len(material.rows) == 1
     tables = [run_table(material.measured, material.rows[0])] if alone else []
     if not alone or len(material.beside.columns) > 1:
@@ -173,7 +173,7 @@ def _results(material: Material, request: ReportRequest) -> Iterator[Block]:
         yield Paragraph("No run of this report has figures.", Tone.MUTED)
 
 
-def _source_tables(material: Material, plugins: Plugins, request: ReportRequest) -> Iterator[Block]:
+def _source_tables(material: ReportData, plugins: Plugins, request: ReportRequest) -> Iterator[Block]:
     """The tables of the source, as far as runs fill them: part of a campaign's report."""
     if request.kind is not ReportKind.CAMPAIGN or material.trial is None:
         return
@@ -183,7 +183,7 @@ def _source_tables(material: Material, plugins: Plugins, request: ReportRequest)
             yield shape_table(filled)
 
 
-def _environment(material: Material) -> Iterator[Block]:
+def _environment(material: ReportData) -> Iterator[Block]:
     if (table := site_table(material)) is not None:
         yield table
         yield Heading("Measured with")

@@ -20,7 +20,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Curve, Direction, Distribution
 from labconsole.output.charts import NARROW, WIDE, Bar, Line, answer_chart, bar_chart, line_chart, percentile_chart
 from labconsole.output.report.document import Block, Callout, Card, Figure, Gallery, Paragraph, Tone
-from labconsole.output.report.report_data import Material
+from labconsole.output.report.report_data import ReportData
 from labconsole.output.report.run_details import run_span
 from labconsole.store.reader import Reader
 
@@ -63,7 +63,7 @@ def answer_cards(answers: Sequence[Answer]) -> tuple[Card, ...]:
     )
 
 
-def bar_figures(material: Material) -> Iterator[Block]:
+def bar_figures(material: ReportData) -> Iterator[Block]:
     """The key figures of all columns as bars, published points hollow beside them; nothing for a single column."""
     comparison = material.beside
     if len(comparison.columns) < 2:
@@ -81,7 +81,7 @@ def bar_figures(material: Material) -> Iterator[Block]:
     yield from (Gallery(figures),) if narrow and figures else figures
 
 
-def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: Told) -> Iterator[Block]:
+def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, told: Told) -> Iterator[Block]:
     """Lines over time, all of a single run, otherwise of one run of each column; percentiles of all runs of a column.
 
     A run whose samples cannot be drawn is named with the reason.
@@ -104,12 +104,12 @@ def sample_figures(material: Material, reader: Reader, plugins: Plugins, told: T
     alone = len(material.groups) == 1
     over_time = _run_lines(next(iter(curves.values()), ())) if alone else _column_lines(curves)
     if figures := tuple(over_time):
-        yield Paragraph(f"Lines over time are of {_whose(groups, len(material.groups))}.", leads=True)
+        yield Paragraph(f"Lines over time are of {_runs_shown(groups, len(material.groups))}.", leads=True)
         yield Gallery(figures)
     yield from _percentiles(samples, pooled=any(group.repeats > 1 for group in groups))
 
 
-def _bars(material: Material, line: MetricLine, width: float) -> Figure:
+def _bars(material: ReportData, line: MetricLine, width: float) -> Figure:
     comparison = material.beside
     bars, words, scale = [], [], line.scale
     for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
@@ -130,7 +130,7 @@ def _bars(material: Material, line: MetricLine, width: float) -> Figure:
     )
 
 
-def _whose(groups: Sequence[RunGroup], everything: int) -> str:
+def _runs_shown(groups: Sequence[RunGroup], everything: int) -> str:
     """Which runs the lines are of, in words."""
     runs = run_span([group.used[0].id for group in groups])
     if everything == 1:

@@ -18,7 +18,7 @@ from labconsole.store.records import Evidence, RunDetail, RunRow
 
 
 @dataclass(frozen=True)
-class Material:
+class ReportData:
     """`rows` have all metrics, labelled ones too (`Reader.comparable`); `details` are of the same runs, in their order.
 
     The columns of `measured` are the groups of repeats, and behind them the baseline where that is a published column;
@@ -49,7 +49,7 @@ class Material:
         return next(detail for detail in self.details if detail.row.id == run_id)
 
 
-def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> Material:
+def read_report_data(reader: Reader, plugins: Plugins, request: ReportRequest) -> ReportData:
     """Read what the report needs. Raises StoreError and UserError as `build_report`."""
     if not request.run_ids:
         raise UserError("There is no run to report on: name one run or several.")
@@ -68,7 +68,7 @@ def read_material(reader: Reader, plugins: Plugins, request: ReportRequest) -> M
     details = tuple(reader.run(row.id) for row in rows)
     verdicts = {detail.row.id: detail.verdicts for detail in details}
     measured = compare((*groups, *against), trial, baseline=baseline, verdicts=verdicts)
-    return Material(
+    return ReportData(
         tuple(rows),
         details,
         {row.id: reader.evidence(row.id) for row in rows},

@@ -73,7 +73,7 @@ def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
 def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
     """The published figures as their source prints them, as far as that differs from how the console writes them."""
     columns = [column for column in comparison.columns if isinstance(column, PublishedColumn)]
-    lines = [line for line in comparison.metrics if any(_otherwise(line, column) for column in columns)]
+    lines = [line for line in comparison.metrics if any(_printed_differently(line, column) for column in columns)]
     tables = []
     for first in range(0, len(columns), MOST_COLUMNS) if lines else ():
         part = columns[first : first + MOST_COLUMNS]
@@ -208,7 +208,7 @@ def _printed(column: PublishedColumn, name: str) -> str:
     return column.figures[name].printed if name in column.figures else NO_FIGURE
 
 
-def _otherwise(line: MetricLine, column: PublishedColumn) -> bool:
+def _printed_differently(line: MetricLine, column: PublishedColumn) -> bool:
     """Whether the source prints the line's figure in another unit, or with other digits."""
     figure = column.figures.get(line.name)
     return figure is not None and figure.printed.partition(" ")[0].replace(",", "") != line.scale.number(

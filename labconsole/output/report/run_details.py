@@ -12,7 +12,7 @@ from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell
 from labconsole.model.trial import Event, Parameters
 from labconsole.output.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
-from labconsole.output.report.report_data import Material
+from labconsole.output.report.report_data import ReportData
 from labconsole.output.report.result_tables import column_head, parameter_tables, parts
 from labconsole.store.records import RunRow, RunStatus
 
@@ -50,7 +50,7 @@ _MOST_VALUES = 3
 _VERDICTS = "Verdicts, drawn from recorded evidence"
 
 
-def parameter_blocks(material: Material) -> Iterator[Block]:
+def parameter_blocks(material: ReportData) -> Iterator[Block]:
     """What differs between the columns, what is changed from its default, and the rest, compactly."""
     yield from parameter_tables(material.measured)
     groups, several = material.groups, len(material.measured.columns) > 1
@@ -95,7 +95,7 @@ def run_list(rows: Sequence[RunRow]) -> Table:
     return Table("The runs of this report", heads, tuple(map(_run_cells, rows)))
 
 
-def verdict_tables(material: Material) -> list[Table]:
+def verdict_tables(material: ReportData) -> list[Table]:
     """What passed and failed: of a single run with the reasons, otherwise counted over the repeats of each column; next
     to them what is published."""
     published = any(isinstance(column, PublishedColumn) and column.verdicts for column in material.beside.columns)
@@ -120,7 +120,7 @@ def verdict_tables(material: Material) -> list[Table]:
     return tables
 
 
-def site_table(material: Material) -> Table | None:
+def site_table(material: ReportData) -> Table | None:
     """The sites of the profile, a column each; None where it names none."""
     sites = list({repr(site): site for detail in material.details for site in detail.sites}.values())
     if not sites:
@@ -134,7 +134,7 @@ def site_table(material: Material) -> Table | None:
     return Table("Sites, as the profile names them", heads, rows)
 
 
-def environment(material: Material) -> Facts:
+def environment(material: ReportData) -> Facts:
     """What the runs were measured with; where runs differ, which value belongs to which."""
     told: dict[str, dict[str, list[int]]] = {}
     for detail in material.details:
@@ -155,7 +155,7 @@ def notes(rows: Sequence[RunRow]) -> Iterator[Block]:
             yield Paragraph(row.note)
 
 
-def evidence_table(material: Material) -> Table:
+def evidence_table(material: ReportData) -> Table:
     """The digest of each run in full, with the run's id everywhere (UUID), when it was sealed, and if it is changed."""
     rows = []
     for row in material.rows:

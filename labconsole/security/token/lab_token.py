@@ -122,7 +122,7 @@ def _made(home: Path | None, name: str) -> Path:
             directory = parent / name
             if not directory.is_dir():
                 _make(directory)
-            elif not softhsm.holds_a_token(directory):
+            elif not softhsm.contains_token(directory):
                 raise TokenError(_damage(directory, "its objects are gone"))
             softhsm.write_configuration(directory)
             return directory

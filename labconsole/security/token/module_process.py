@@ -48,7 +48,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
             if child.poll() is None:
                 kill_group(child)
     if child.returncode != 0 or not told:
-        raise TokenError(how_it_ended(what, child.returncode, complaints.decode(errors="replace")))
+        raise TokenError(exit_description(what, child.returncode, complaints.decode(errors="replace")))
     return answer_in(told)
 
 
@@ -90,7 +90,7 @@ def answer_in(reply: bytes) -> dict[str, Any]:
     return answered
 
 
-def how_it_ended(what: str, code: int, complaints: str) -> str:
+def exit_description(what: str, code: int, complaints: str) -> str:
     """The sentence for a process that crashed, with the last line that it complained in."""
     lines = complaints.strip().splitlines()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -103,7 +103,7 @@ _COMPLAINT_BYTES = 4096
 
 
 class Conversation:
-    """Questions to `python -m program`, which calls `converse`. Threads may share it; each waits for its turn.
+    """Questions to `python -m program`, which calls `answer_questions`. Threads may share it; each waits for its turn.
 
     On Linux the child also ends with the thread that made this: that one stays until `close`.
     """
@@ -185,16 +185,16 @@ class Conversation:
                 " another module."
             )
         if not line.endswith(b"\n"):
-            raise TokenError(how_it_ended(self._what, self._child.wait(), self._last_words()))
+            raise TokenError(exit_description(self._what, self._child.wait(), self._last_output()))
         return line
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         self._complaints.seek(0, os.SEEK_END)
         self._complaints.seek(max(0, self._complaints.tell() - _COMPLAINT_BYTES))
         return self._complaints.read().decode(errors="replace")
 
 
-def converse(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
+def answer_questions(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     """The child's side: answer each question with `respond`, or with the sentence of the UserError that it raises.
 
     Ends when nobody asks any more. What the module prints goes to standard error. Returns the exit code.

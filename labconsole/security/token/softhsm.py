@@ -65,7 +65,7 @@ def write_configuration(directory: Path) -> Path:
     return file
 
 
-def holds_a_token(directory: Path) -> bool:
+def contains_token(directory: Path) -> bool:
     """Whether a token lies in the token directory."""
     return any((directory / _OBJECTS).glob("*/token.object"))
 
@@ -76,7 +76,7 @@ def environment(configuration_file: Path) -> dict[str, str]:
 
 
 @contextmanager
-def opened_alone(variables: Mapping[str, str]) -> Iterator[None]:
+def opened_exclusively(variables: Mapping[str, str]) -> Iterator[None]:
     """One process at a time in this block, where `variables` name a SoftHSM2 configuration whose directory is ours.
 
     A login writes the token's file; a module that starts meanwhile reads half of it, and finds no token at all.

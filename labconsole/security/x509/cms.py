@@ -106,13 +106,13 @@ def algorithm_named(
 
 def _rsa(name: str, digest_name: str) -> SignatureAlgorithm:
     return SignatureAlgorithm(
-        name, digest_name, (padding.PKCS1v15(), _HASHES[digest_name]), f"RSA with {_words(digest_name)}"
+        name, digest_name, (padding.PKCS1v15(), _HASHES[digest_name]), f"RSA with {_title(digest_name)}"
     )
 
 
 def _ecdsa(digest_name: str) -> SignatureAlgorithm:
     return SignatureAlgorithm(
-        f"{digest_name}_ecdsa", digest_name, (ec.ECDSA(_HASHES[digest_name]),), f"ECDSA with {_words(digest_name)}"
+        f"{digest_name}_ecdsa", digest_name, (ec.ECDSA(_HASHES[digest_name]),), f"ECDSA with {_title(digest_name)}"
     )
 
 
@@ -124,7 +124,7 @@ def _ml_dsa(oid: str, digest_name: str) -> SignatureAlgorithm:
     return SignatureAlgorithm(oid, digest_name, (), f"ML-DSA-{_ML_DSA[oid].__name__[5:7]}")
 
 
-def _words(digest_name: str) -> str:
+def _title(digest_name: str) -> str:
     return f"SHA-{digest_name[3:]}"
 
 

@@ -27,7 +27,7 @@ class Revoked:
     reason: x509.ReasonFlags
 
 
-def make_crl(
+def issue_crl(
     issuer: Issuer, revoked: Sequence[Revoked], number: int, validity: Validity
 ) -> x509.CertificateRevocationList:
     """A CRL of all certificates that `issuer` revoked; `validity` is its thisUpdate and nextUpdate.

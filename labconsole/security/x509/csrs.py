@@ -49,7 +49,7 @@ class CsrJudgement:
     """Sentences: what to look at before it is approved, as names that look like others."""
 
 
-def make_csr(
+def create_csr(
     key: PrivateKey, subject: x509.Name, names: Sequence[x509.GeneralName], profile: CertificateProfile
 ) -> x509.CertificateSigningRequest:
     """A request for a certificate for `key`, which signs it as proof that its sender has it.

@@ -19,7 +19,7 @@ from labconsole.security.x509.certificate_profiles import (
 )
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.key_types import PrivateKey, PublicKey, problem_of, signing_hash
-from labconsole.security.x509.name_constraints import limits, outside_limits
+from labconsole.security.x509.name_constraints import limits, outside_name_constraints
 from labconsole.security.x509.names import general_name_as_text, malformed, name_as_text, short_name
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 
@@ -63,7 +63,7 @@ def authority_key_id(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(subject_key_id(issuer))
 
 
-def where_revoked(crl_url: str, ocsp_url: str) -> Extensions:
+def revocation_pointers(crl_url: str, ocsp_url: str) -> Extensions:
     """cRLDistributionPoints and authorityInfoAccess (4.2.1.13, 4.2.2.1) of whichever URL is not empty.
 
     Raises:
@@ -104,7 +104,7 @@ def check_limits(
     subject: x509.Name, names: Sequence[x509.GeneralName], authorities: Sequence[x509.Certificate]
 ) -> None:
     """Refuse names outside the limits of the issuer and those above it."""
-    outside = outside_limits(subject, names, authorities)
+    outside = outside_name_constraints(subject, names, authorities)
     if outside is not None:
         name, authority = outside
         raise BadInput(
@@ -182,7 +182,7 @@ class _Holder:
     key_id: x509.SubjectKeyIdentifier
 
 
-def make_root(
+def issue_root(
     key: PrivateKey,
     subject: x509.Name,
     validity: Validity,
@@ -241,7 +241,7 @@ def issue(
     """A certificate for `public_key` by `issuer`, with an own random serial number.
 
     `names` go into subjectAltName; `crl_url` and `ocsp_url` tell where one reads whether it is revoked.
-    `name_constraints` and `path_length` are for an intermediate CA, as in `make_root`. An end that comes less than an
+    `name_constraints` and `path_length` are for an intermediate CA, as in `issue_root`. An end that comes less than an
     hour after the issuer's own is set to that.
 
     Raises:
@@ -259,7 +259,7 @@ def issue(
         *profile_extensions(profile, public_key, path_length=path_length),
         *naming(subject, names),
         *_limited_to(name_constraints),
-        *where_revoked(crl_url, ocsp_url),
+        *revocation_pointers(crl_url, ocsp_url),
     )
     holder = _Holder(subject, public_key, x509.SubjectKeyIdentifier.from_public_key(public_key))
     if profile in AUTHORITIES:

@@ -28,7 +28,7 @@ def limits(permitted: Sequence[x509.GeneralName]) -> x509.NameConstraints:
     )
 
 
-def outside_limits(
+def outside_name_constraints(
     subject: x509.Name, names: Sequence[x509.GeneralName], authorities: Iterable[x509.Certificate]
 ) -> tuple[x509.GeneralName, x509.Certificate] | None:
     """The first name of a certificate that one of the CAs above it may not certify, and that CA; None if all may be.

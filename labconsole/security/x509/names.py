@@ -45,7 +45,7 @@ _ATTRIBUTES = {
     "ORGID": _Attribute(NameOID.ORGANIZATION_IDENTIFIER, 64),
 }
 """By keyword: those of RFC 4514, and some that are often seen."""
-_BESIDES_RFC_4514 = {_ATTRIBUTES[keyword].oid: keyword for keyword in ("E", "SERIALNUMBER", "T", "SN", "GN", "ORGID")}
+_NOT_IN_RFC_4514 = {_ATTRIBUTES[keyword].oid: keyword for keyword in ("E", "SERIALNUMBER", "T", "SN", "GN", "ORGID")}
 
 # `cryptography` counts bytes where RFC 5280 counts characters, which leaves 21 to a Thai or Chinese name. They are read
 # under stand-in types without a limit (arc 2.999 is for examples, ITU-T X.660), and the limits are kept here.
@@ -96,7 +96,7 @@ def name_of(*values: tuple[str, str]) -> x509.Name:
 
 def name_as_text(name: x509.Name) -> str:
     """RFC 4514; characters that do not show or turn the direction of writing are hex pairs: safe to show."""
-    return with_hex_pairs(name.rfc4514_string(_BESIDES_RFC_4514))
+    return with_hex_pairs(name.rfc4514_string(_NOT_IN_RFC_4514))
 
 
 def _attribute(read: x509.NameAttribute[str | bytes]) -> x509.NameAttribute[str | bytes]:
@@ -288,7 +288,7 @@ __all__ = [
     "shown",
 ]
 
-_TELLING = (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME)
+_NAMING_ATTRIBUTES = (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME)
 
 
 _LONGEST = 100
@@ -306,7 +306,9 @@ def short_name(thing: x509.Certificate | x509.CertificateSigningRequest | x509.N
     Safe to show, and at most 100 characters. The things come through the gate: nothing is raised.
     """
     subject = thing if isinstance(thing, x509.Name) else thing.subject
-    values = (attribute.value for oid in _TELLING for attribute in reversed(subject.get_attributes_for_oid(oid)))
+    values = (
+        attribute.value for oid in _NAMING_ATTRIBUTES for attribute in reversed(subject.get_attributes_for_oid(oid))
+    )
     telling = next((value for value in values if isinstance(value, str) and value.strip()), None)
     if telling is not None:
         return _cut(shown(telling))

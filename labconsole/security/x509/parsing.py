@@ -48,7 +48,7 @@ __all__ = [
 Readable = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList | PrivateKey | Pkcs12
 """All that comes through the gate."""
 
-_Thing = TypeVar("_Thing")
+_Parsed = TypeVar("_Parsed")
 
 _KINDS = {
     ContentKind.CERTIFICATE: "a certificate",
@@ -188,7 +188,7 @@ def read(data: bytes, password: Secret | None = None, what: str = "The file") ->
     return tuple(things)
 
 
-def _all_of(data: bytes, what: str, kind: ContentKind, read_piece: Callable[[Piece, str], _Thing]) -> list[_Thing]:
+def _all_of(data: bytes, what: str, kind: ContentKind, read_piece: Callable[[Piece, str], _Parsed]) -> list[_Parsed]:
     found = pieces(data, what)
     things = [read_piece(piece, what) for piece in found if piece.kind is kind]
     if not things:
@@ -196,7 +196,7 @@ def _all_of(data: bytes, what: str, kind: ContentKind, read_piece: Callable[[Pie
     return things
 
 
-def _only(things: list[_Thing] | tuple[_Thing, ...], what: str, several: str) -> _Thing:
+def _only(things: list[_Parsed] | tuple[_Parsed, ...], what: str, several: str) -> _Parsed:
     if len(things) > 1:
         raise BadInput(f"{what} holds {len(things)} {several}: give them one by one.")
     return things[0]

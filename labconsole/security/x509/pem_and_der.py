@@ -16,7 +16,7 @@ from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.pkcs12_opening import Pkcs12, open_in_child, passphrase_matters, signing_key
-from labconsole.security.x509.strict_parsing import refused, thoroughly
+from labconsole.security.x509.strict_parsing import parsed_strictly, refused
 from labconsole.security.x509.work_factor import refuse_costly_key
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -166,12 +166,12 @@ def certificates_in(piece: Piece, what: str) -> Iterator[x509.Certificate]:
         load = x509.load_pem_x509_certificate if piece.is_pem else x509.load_der_x509_certificate
         with refused(what, "a certificate"):
             certificate = load(piece.data)
-        yield thoroughly(certificate, what)
+        yield parsed_strictly(certificate, what)
     elif piece.kind is ContentKind.CMS:
         with refused(what, "a CMS message"):
             certificates = pkcs7.load_der_pkcs7_certificates(_der(piece))
         for each in certificates:
-            yield thoroughly(each, what)
+            yield parsed_strictly(each, what)
 
 
 def csr_in(piece: Piece, what: str) -> x509.CertificateSigningRequest:
@@ -179,7 +179,7 @@ def csr_in(piece: Piece, what: str) -> x509.CertificateSigningRequest:
     load = x509.load_pem_x509_csr if piece.is_pem else x509.load_der_x509_csr
     with refused(what, "a certificate signing request"):
         csr = load(piece.data)
-    return thoroughly(csr, what)
+    return parsed_strictly(csr, what)
 
 
 def crl_in(piece: Piece, what: str) -> x509.CertificateRevocationList:
@@ -187,7 +187,7 @@ def crl_in(piece: Piece, what: str) -> x509.CertificateRevocationList:
     load = x509.load_pem_x509_crl if piece.is_pem else x509.load_der_x509_crl
     with refused(what, "a revocation list"):
         crl = load(piece.data)
-    return thoroughly(crl, what)
+    return parsed_strictly(crl, what)
 
 
 def private_key_in(piece: Piece, password: Secret | None, what: str) -> PrivateKey:

@@ -24,7 +24,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer, ask
 from labconsole.security.x509.key_types import PrivateKey
-from labconsole.security.x509.strict_parsing import FAULTS, refused, thoroughly
+from labconsole.security.x509.strict_parsing import FAULTS, parsed_strictly, refused
 from labconsole.security.x509.work_factor import refuse_costly_pkcs12
 
 TIMEOUT_S = 10.0
@@ -73,7 +73,7 @@ def open_here(data: bytes, password: Secret | None, what: str) -> Pkcs12:
         loaded = pkcs12.load_pkcs12(data, None if password is None else password.reveal().encode())
     certificates = [each for each in (loaded.cert, *loaded.additional_certs) if each is not None]
     for each in certificates:
-        thoroughly(each.certificate, what)
+        parsed_strictly(each.certificate, what)
     if loaded.key is None and not certificates:
         raise BadInput(f"{what} is a PKCS#12 file with nothing in it: ask for it again.")
     name = next((each.friendly_name for each in certificates if each.friendly_name), b"")
@@ -106,7 +106,7 @@ def signing_key(key: object, what: str) -> PrivateKey:
 
 
 def _certificate(der: bytes, what: str) -> x509.Certificate:
-    return thoroughly(x509.load_der_x509_certificate(der), what)
+    return parsed_strictly(x509.load_der_x509_certificate(der), what)
 
 
 def _text(data: bytes) -> str:

@@ -48,7 +48,7 @@ def refused(what: str, kind: str) -> Iterator[None]:
         raise BadInput(f"{what} holds {kind} that is damaged or not as its standard says: ask for it again.") from error
 
 
-def thoroughly(thing: Parsed, what: str) -> Parsed:
+def parsed_strictly(thing: Parsed, what: str) -> Parsed:
     """`thing`, of which every part was parsed: names, times, public key, extensions, revoked certificates.
 
     Raises:
@@ -59,13 +59,13 @@ def thoroughly(thing: Parsed, what: str) -> Parsed:
     match thing:
         case x509.Certificate():
             with refused(what, "a certificate"):
-                _look_at_certificate(thing)
+                _check_certificate(thing)
         case x509.CertificateSigningRequest():
             with refused(what, "a certificate signing request"):
-                _look_at_csr(thing)
+                _check_csr(thing)
         case x509.CertificateRevocationList():
             with refused(what, "a revocation list"):
-                _look_at_crl(thing)
+                _check_crl(thing)
     return thing
 
 
@@ -78,33 +78,33 @@ def _refuse_huge(thing: x509.Certificate | x509.CertificateSigningRequest, what:
         )
 
 
-def _look_at_certificate(certificate: x509.Certificate) -> None:
+def _check_certificate(certificate: x509.Certificate) -> None:
     _ = certificate.version, certificate.serial_number, certificate.subject, certificate.issuer
     _ = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     _ = certificate.signature_hash_algorithm, certificate.signature_algorithm_parameters
-    _look_at_extensions(certificate.extensions)
+    _check_extensions(certificate.extensions)
     certificate.public_key()
     crypto.X509.from_cryptography(certificate)
 
 
-def _look_at_csr(csr: x509.CertificateSigningRequest) -> None:
+def _check_csr(csr: x509.CertificateSigningRequest) -> None:
     _ = csr.subject, csr.attributes, csr.signature_hash_algorithm, csr.signature_algorithm_parameters
-    _look_at_extensions(csr.extensions)
+    _check_extensions(csr.extensions)
     csr.public_key()
     _ = csr.is_signature_valid
 
 
-def _look_at_crl(crl: x509.CertificateRevocationList) -> None:
+def _check_crl(crl: x509.CertificateRevocationList) -> None:
     _ = crl.issuer, crl.last_update_utc, crl.signature_hash_algorithm, crl.signature_algorithm_parameters
     if crl.next_update_utc is None:
         raise ValueError("no nextUpdate (RFC 5280, 5.1.2.5)")
-    _look_at_extensions(crl.extensions)
+    _check_extensions(crl.extensions)
     for extension in crl.extensions:
         if isinstance(extension.value, x509.CRLNumber | x509.DeltaCRLIndicator):
             _refuse_long_number(extension.value.crl_number)
     for revoked in crl:
         _ = revoked.serial_number, revoked.revocation_date_utc
-        _look_at_extensions(revoked.extensions)
+        _check_extensions(revoked.extensions)
     crypto.X509Store().add_crl(crl)
 
 
@@ -113,6 +113,6 @@ def _refuse_long_number(number: int) -> None:
         raise ValueError("a CRL number of more than 20 octets (RFC 5280, 5.2.3)")
 
 
-def _look_at_extensions(extensions: x509.Extensions) -> None:
+def _check_extensions(extensions: x509.Extensions) -> None:
     for extension in extensions:
         _ = extension.oid, extension.critical, extension.value

@@ -9,16 +9,16 @@ from enum import Enum, auto
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole_amqp.broker.queue import Inlet, Outlet, Queue
+from labconsole_amqp.broker.queue import ConsumerLink, ProducerLink, Queue
 from labconsole_amqp.broker.sasl import Access, SaslServer
-from labconsole_amqp.link.proton_engine import Wire, lib, set_condition, text
+from labconsole_amqp.link.proton_engine import ProtonEngine, lib, set_condition, text
 from labconsole_amqp.link.tls import peer_subject, server_failure
 
 _LINGER_NS = 1_000_000_000
 _HANDSHAKE_NS = 10_000_000_000
 _IDLE_TIMEOUT_S = 120.0
 _NEVER_NS = 1 << 62
-_MOST_SESSIONS, _MOST_LINKS = 256, 256
+_MAX_SESSIONS, _MAX_LINKS = 256, 256
 _SESSION_BYTES = 128 * 1024 * 1024
 _CONDITION_CHARACTERS = 200
 
@@ -29,11 +29,11 @@ class Stage(Enum):
     TLS = auto()
     SASL = auto()
     AMQP = auto()
-    LEAVING = auto()  # we have said our last word, and wait for the client to hang up
-    GONE = auto()
+    CLOSING = auto()  # we have said our last word, and wait for the client to hang up
+    CLOSED = auto()
 
 
-class Peer:
+class ClientConnection:
     """One accepted socket.
 
     Args:
@@ -51,7 +51,7 @@ class Peer:
         on_refused: Callable[[str], None],
     ) -> None:
         self.sock = sock
-        self.wire: Wire | None = None
+        self.wire: ProtonEngine | None = None
         self.stage = Stage.TLS if isinstance(sock, ssl.SSLSocket) else Stage.SASL
         self._container = container
         self._access = access
@@ -59,7 +59,9 @@ class Peer:
         self._on_refused = on_refused
         self._deadline_ns = now_ns() + _HANDSHAKE_NS
         self._sasl = SaslServer(access, None)
-        self._ends: dict[Any, Inlet | Outlet | None] = {}  # by link; None: refused, and not closed by the client yet
+        self._ends: dict[
+            Any, ProducerLink | ConsumerLink | None
+        ] = {}  # by link; None: refused, and not closed by the client yet
 
     @property
     def wants_to_write(self) -> bool:
@@ -71,14 +73,14 @@ class Peer:
         try:
             match self.stage:
                 case Stage.TLS:
-                    self._shake_hands()
+                    self._handshake()
                 case Stage.SASL:
                     self._negotiate()
                 case Stage.AMQP:
                     self._read()
-                case Stage.LEAVING:
-                    self._wait_for_end()
-                case Stage.GONE:
+                case Stage.CLOSING:
+                    self._await_close()
+                case Stage.CLOSED:
                     return
         except OSError:
             self.drop()
@@ -90,14 +92,14 @@ class Peer:
         self.wire.dirty = False
         try:
             if self.wire.write() and self.wire.over:
-                self._leave()
+                self._half_close()
         except OSError:
             self.drop()
 
     def tick(self) -> None:
         """Heartbeats and time limits: called every second or so."""
         late = now_ns() > self._deadline_ns
-        if self.stage is Stage.LEAVING:
+        if self.stage is Stage.CLOSING:
             if late:
                 self.drop()
         elif late:
@@ -108,9 +110,9 @@ class Peer:
 
     def drop(self) -> None:
         """Free everything; what its consumers had not settled goes back to the queues."""
-        if self.stage is Stage.GONE:
+        if self.stage is Stage.CLOSED:
             return
-        self.stage = Stage.GONE
+        self.stage = Stage.CLOSED
         self._end_links()
         if self.wire is not None:
             self.wire.free()
@@ -126,7 +128,7 @@ class Peer:
             self.flush()
         self.drop()
 
-    def _shake_hands(self) -> None:
+    def _handshake(self) -> None:
         assert isinstance(self.sock, ssl.SSLSocket)
         try:
             self.sock.do_handshake()
@@ -156,9 +158,9 @@ class Peer:
             self._start_amqp(self._sasl.rest)
 
     def _start_amqp(self, received: bytes) -> None:
-        self.wire = wire = Wire(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
+        self.wire = wire = ProtonEngine(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
         lib.pn_connection_set_container(wire.connection, self._container.encode())
-        lib.pn_transport_set_channel_max(wire.transport, _MOST_SESSIONS - 1)
+        lib.pn_transport_set_channel_max(wire.transport, _MAX_SESSIONS - 1)
         wire.bind()
         self.stage = Stage.AMQP
         if received:
@@ -174,7 +176,7 @@ class Peer:
         if wire.read():
             self._process(wire)
 
-    def _process(self, wire: Wire) -> None:
+    def _process(self, wire: ProtonEngine) -> None:
         """Answer what the client opened, sent, acknowledged and closed."""
         connection = wire.connection
         wire.dirty = True
@@ -186,11 +188,11 @@ class Peer:
         while session := lib.pn_session_head(connection, opened):
             lib.pn_session_set_incoming_capacity(session, _SESSION_BYTES)
             lib.pn_session_open(session)
-        while len(self._ends) <= _MOST_LINKS and (link := lib.pn_link_head(connection, opened)):
+        while len(self._ends) <= _MAX_LINKS and (link := lib.pn_link_head(connection, opened)):
             self._attach(wire, link)
         for end in tuple(self._ends.values()):
-            if isinstance(end, Outlet):
-                end.take_outcomes()
+            if isinstance(end, ConsumerLink):
+                end.process_outcomes()
             elif end is not None:
                 end.take()
         for state in (closed, lib.PN_LOCAL_CLOSED | lib.PN_REMOTE_CLOSED):
@@ -201,31 +203,31 @@ class Peer:
             self._end_links(session)
             lib.pn_session_close(session)
             lib.pn_session_free(session)
-        if (excess := self._excess(connection)) is not None:
+        if (excess := self._limit_violation(connection)) is not None:
             self._on_refused(f"client {excess}")
             set_condition(lib.pn_connection_condition(connection), "amqp:resource-limit-exceeded", excess)
             lib.pn_connection_close(connection)
             self.flush()
-            self._leave()
+            self._half_close()
         elif wire.over:
             self._end_links()
             lib.pn_connection_close(connection)
 
-    def _excess(self, connection: Any) -> str | None:
+    def _limit_violation(self, connection: Any) -> str | None:
         """What the client has more of than one connection may have; None if it keeps to the limits."""
-        if len(self._ends) > _MOST_LINKS:
-            return f"opened more than {_MOST_LINKS} links"
-        inlets = [end for end in self._ends.values() if isinstance(end, Inlet)]
-        held = sum(inlet.held_bytes for inlet in inlets)
+        if len(self._ends) > _MAX_LINKS:
+            return f"opened more than {_MAX_LINKS} links"
+        producers = [end for end in self._ends.values() if isinstance(end, ProducerLink)]
+        held = sum(producer_link.held_bytes for producer_link in producers)
         session = lib.pn_session_head(connection, 0)
         while session:
             held += lib.pn_session_incoming_bytes(session)
             session = lib.pn_session_next(session, 0)
-        if held > _SESSION_BYTES + max((inlet.queue.limits.largest for inlet in inlets), default=0):
+        if held > _SESSION_BYTES + max((producer_link.queue.limits.largest for producer_link in producers), default=0):
             return f"sent {held:,} bytes beyond what its links may send"
         return None
 
-    def _attach(self, wire: Wire, link: Any) -> None:
+    def _attach(self, wire: ProtonEngine, link: Any) -> None:
         producer = bool(lib.pn_link_is_receiver(link))
         own = lib.pn_link_target(link) if producer else lib.pn_link_source(link)
         remote = lib.pn_link_remote_target(link) if producer else lib.pn_link_remote_source(link)
@@ -246,7 +248,7 @@ class Peer:
         if producer:
             lib.pn_link_set_max_message_size(link, queue.limits.max_message_size)
         lib.pn_link_open(link)
-        self._ends[link] = Inlet(wire, link, queue) if producer else Outlet(wire, link, queue)
+        self._ends[link] = ProducerLink(wire, link, queue) if producer else ConsumerLink(wire, link, queue)
 
     def _detach(self, link: Any) -> None:
         end = self._ends.pop(link, None)
@@ -263,19 +265,19 @@ class Peer:
 
     def _refuse(self, reason: str) -> None:
         self._on_refused(reason)
-        self._leave()
+        self._half_close()
 
-    def _leave(self) -> None:
+    def _half_close(self) -> None:
         """Send nothing more, and let the client read our last words: closing at once could throw them away."""
         self._end_links()
-        self.stage = Stage.LEAVING
+        self.stage = Stage.CLOSING
         self._deadline_ns = now_ns() + _LINGER_NS
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError:
             self.drop()
 
-    def _wait_for_end(self) -> None:
+    def _await_close(self) -> None:
         try:
             if self.sock.recv(65536):
                 return

@@ -45,7 +45,7 @@ def serve(arguments: argparse.Namespace) -> int:
             broker.serve(lambda: bool(interrupted), lambda: None)
         for name, count in broker.counts().items():
             left = broker.depths()[name]
-            print(f"Stopped: {name}: {count.taken_in} received, {count.passed_on} delivered, {left} left.", flush=True)
+            print(f"Stopped: {name}: {count.received} received, {count.delivered} delivered, {left} left.", flush=True)
     finally:
         broker.close()
     return FINISHED

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from labconsole.errors import UserError
-from labconsole_amqp.broker.client_connection import Peer, Stage
+from labconsole_amqp.broker.client_connection import ClientConnection, Stage
 from labconsole_amqp.broker.queue import Queue, QueueCounts, QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.tls import TlsSettings, server_context
@@ -63,7 +63,7 @@ class Broker:
         self._queues = {name: Queue(name, settings.limits) for name in settings.queues}
         self._selector = selectors.DefaultSelector()
         self._listeners: list[socket.socket] = []
-        self._peers: dict[Peer, int] = {}
+        self._peers: dict[ClientConnection, int] = {}
 
     def listen(self) -> Ports:
         """Bind and listen; returns the ports. Raises UserError if a port cannot be had."""
@@ -92,9 +92,9 @@ class Broker:
         due = time.monotonic() + _TICK_S
         while not stop():
             for key, _ in self._selector.select(_TURN_S):
-                if isinstance(key.data, Peer):
+                if isinstance(key.data, ClientConnection):
                     key.data.work()
-                    self._forget_if_gone(key.data)
+                    self._remove_if_closed(key.data)
                 else:
                     self._accept(key.fileobj, secure=key.data)  # type: ignore[arg-type]
             if (now := time.monotonic()) >= due:
@@ -140,7 +140,7 @@ class Broker:
             self._on_refused(f"client hung up at once ({error.strerror or error})")
             return
         settings = self._settings
-        peer = Peer(sock, settings.container, settings.access, self._queues.get, self._on_refused)
+        peer = ClientConnection(sock, settings.container, settings.access, self._queues.get, self._on_refused)
         self._peers[peer] = selectors.EVENT_READ
         self._selector.register(sock, selectors.EVENT_READ, peer)
 
@@ -153,7 +153,7 @@ class Broker:
                 moving |= queue.work()
             self._flush()
         for peer, awaited in tuple(self._peers.items()):
-            if self._forget_if_gone(peer):
+            if self._remove_if_closed(peer):
                 continue
             wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.wants_to_write else 0)
             if wanted != awaited:
@@ -165,9 +165,9 @@ class Broker:
             if peer.wire is not None and peer.wire.dirty:
                 peer.flush()
 
-    def _forget_if_gone(self, peer: Peer) -> bool:
+    def _remove_if_closed(self, peer: ClientConnection) -> bool:
         """At once, before a new client gets the same file descriptor."""
-        if peer.stage is not Stage.GONE:
+        if peer.stage is not Stage.CLOSED:
             return False
         if self._peers.pop(peer, None) is not None:
             self._selector.unregister(peer.sock)

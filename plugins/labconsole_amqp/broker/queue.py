@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole_amqp.link.proton_engine import ENGINE_BYTES, TagRing, Wire, ffi, lib, set_condition
+from labconsole_amqp.link.proton_engine import ENGINE_BYTES, DeliveryTagRing, ProtonEngine, ffi, lib, set_condition
 
 _TURN_MESSAGES = 256
 _TURN_BYTES = 256 * 1024
@@ -40,9 +40,9 @@ class QueueCounts:
     """What a queue has seen, in messages: taken in, passed on (and accepted, if unsettled), given back to the queue by
     a consumer or its end, and rejected by one (dropped)."""
 
-    taken_in: int = 0
-    passed_on: int = 0
-    given_back: int = 0
+    received: int = 0
+    delivered: int = 0
+    requeued: int = 0
     rejected: int = 0
 
 
@@ -53,9 +53,9 @@ class Queue:
         self.name = name
         self.limits = limits
         self.counts = QueueCounts()
-        self.inlets: list[Inlet] = []
-        self.outlets: deque[Outlet] = deque()
-        self.waiting: list[Inlet] = []
+        self.producers: list[ProducerLink] = []
+        self.consumers: deque[ConsumerLink] = deque()
+        self.waiting: list[ProducerLink] = []
         self._messages: deque[bytes] = deque()
         self._size_bytes = 0
 
@@ -71,13 +71,13 @@ class Queue:
         """Take messages in at the end."""
         self._messages.extend(messages)
         self._size_bytes += sum(map(len, messages))
-        self.counts.taken_in += len(messages)
+        self.counts.received += len(messages)
 
-    def give_back(self, messages: Sequence[bytes]) -> None:
+    def requeue(self, messages: Sequence[bytes]) -> None:
         """Put messages that a consumer did not take back to the front, in their order."""
         self._messages.extendleft(reversed(messages))
         self._size_bytes += sum(map(len, messages))
-        self.counts.given_back += len(messages)
+        self.counts.requeued += len(messages)
 
     def work(self) -> bool:
         """Pass on what consumers take now, and give producers credit for the room that makes.
@@ -85,68 +85,70 @@ class Queue:
         Returns whether anything was passed on, so that more may be once it is written.
         """
         passed = False
-        while self._messages and self._pass_on():
+        while self._messages and self._deliver():
             passed = True
         if not self._messages:
-            for outlet in self.outlets:
-                outlet.drained()
+            for consumer_link in self.consumers:
+                consumer_link.drained()
         if self.waiting and not self.full:
             waiting, self.waiting = self.waiting, []
-            for inlet in waiting:
-                inlet.take()
-        self._grant()
+            for producer_link in waiting:
+                producer_link.take()
+        self._grant_credit()
         return passed
 
-    def _pass_on(self) -> bool:
+    def _deliver(self) -> bool:
         """Give each consumer one turn; False if none could take anything."""
         passed = False
-        for outlet in tuple(self.outlets):
+        for consumer_link in tuple(self.consumers):
             usual_bytes = self._size_bytes // max(1, len(self._messages)) + 1
-            count = min(outlet.room, _TURN_MESSAGES, _TURN_BYTES // usual_bytes + 1, len(self._messages))
+            count = min(consumer_link.room, _TURN_MESSAGES, _TURN_BYTES // usual_bytes + 1, len(self._messages))
             if count > 0:
                 pop = self._messages.popleft
                 turn = [pop() for _ in range(count)]
                 self._size_bytes -= sum(map(len, turn))
-                outlet.send(turn)
+                consumer_link.send(turn)
                 passed = True
-        self.outlets.rotate(-1)
+        self.consumers.rotate(-1)
         return passed
 
-    def _grant(self) -> None:
+    def _grant_credit(self) -> None:
         """Top up producers whose credit fell under three quarters of their window, as far as there is room."""
         if self.full:
             return
-        free = self.limits.messages - len(self._messages) - sum(inlet.credit for inlet in self.inlets)
-        for inlet in self.inlets:
-            missing = self.limits.window - inlet.credit
+        free = (
+            self.limits.messages - len(self._messages) - sum(producer_link.credit for producer_link in self.producers)
+        )
+        for producer_link in self.producers:
+            missing = self.limits.window - producer_link.credit
             if 4 * missing >= self.limits.window and free > 0:
                 granted = min(missing, free)
-                inlet.grant(granted)
+                producer_link.grant(granted)
                 free -= granted
 
 
-class _End:
+class _LinkEnd:
     """One end of a link: the queue it belongs to, and the wire that is to be flushed when something was put on it."""
 
-    def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
+    def __init__(self, wire: ProtonEngine, link: Any, queue: Queue) -> None:
         self.wire = wire
         self.link = link
         self.queue = queue
 
 
-class Inlet(_End):
+class ProducerLink(_LinkEnd):
     """A producer's link. Messages are accepted once they are in the queue.
 
     A producer that breaks the queue's limits gets its link closed; what it sends after that is thrown away.
     """
 
-    def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
+    def __init__(self, wire: ProtonEngine, link: Any, queue: Queue) -> None:
         super().__init__(wire, link, queue)
         self._buffer = ffi.new("char[]", _BUFFER_BYTES)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
-        self._begun = bytearray()
+        self._partial_message = bytearray()
         self._refused = False
-        queue.inlets.append(self)
+        queue.producers.append(self)
 
     @property
     def credit(self) -> int:
@@ -156,7 +158,7 @@ class Inlet(_End):
     @property
     def held_bytes(self) -> int:
         """Bytes of the message that has come in only in part."""
-        return len(self._begun)
+        return len(self._partial_message)
 
     def grant(self, credit: int) -> None:
         """Let the producer send `credit` messages more."""
@@ -166,16 +168,16 @@ class Inlet(_End):
     def take(self) -> None:
         """Move what has come in into the queue, unless that is full: then it is called again when there is room."""
         if self._refused:
-            self._throw_away()
+            self._discard()
         elif self.queue.full:
             if self not in self.queue.waiting:
                 self.queue.waiting.append(self)
         elif self.credit < 0:
             self._refuse("amqp:link:transfer-limit-exceeded", "more messages than there was credit for")
         else:
-            self._take()
+            self._receive_messages()
 
-    def _take(self) -> None:
+    def _receive_messages(self) -> None:
         link, buffer, settled_link, accepted = self.link, self._buffer, self._settled, lib.PN_ACCEPTED
         current, recv, update, settle = (
             lib.pn_link_current,
@@ -188,14 +190,14 @@ class Inlet(_End):
         for behind in range(lib.pn_link_queued(link) - 1, -1, -1):
             delivery = current(link)
             partial = not behind and lib.pn_delivery_partial(delivery)
-            if partial or self._begun:
-                message = self._whole(delivery, partial=partial)
+            if partial or self._partial_message:
+                message = self._complete_message(delivery, partial=partial)
             else:
                 size = recv(link, buffer, _BUFFER_BYTES)
                 message = unpack(buffer, size)[:] if size >= 0 else None
                 if message is not None and size == _BUFFER_BYTES:
-                    message += self._rest(largest)  # which reads into the same buffer
-            if len(self._begun) > largest or (message is not None and len(message) > largest):
+                    message += self._remaining_bytes(largest)  # which reads into the same buffer
+            if len(self._partial_message) > largest or (message is not None and len(message) > largest):
                 self.queue.put(taken)
                 self._refuse("amqp:link:message-size-exceeded", f"{self.queue.name} takes at most {largest} bytes")
                 return
@@ -208,15 +210,15 @@ class Inlet(_End):
             settle(delivery)
         self.queue.put(taken)
 
-    def _whole(self, delivery: Any, *, partial: bool) -> bytes | None:
+    def _complete_message(self, delivery: Any, *, partial: bool) -> bytes | None:
         """The message that has come in over several turns; None while there is more to come, or if it was aborted."""
-        self._begun += self._rest(self.queue.limits.largest)
+        self._partial_message += self._remaining_bytes(self.queue.limits.largest)
         if partial:
             return None
-        message, self._begun = bytes(self._begun), bytearray()
+        message, self._partial_message = bytes(self._partial_message), bytearray()
         return None if lib.pn_delivery_aborted(delivery) else message
 
-    def _rest(self, largest: int) -> bytes:
+    def _remaining_bytes(self, largest: int) -> bytes:
         """What there is of the current message, at most one buffer more than `largest`."""
         parts, left = [], largest
         while left >= 0 and (size := lib.pn_link_recv(self.link, self._buffer, _BUFFER_BYTES)) > 0:
@@ -230,10 +232,10 @@ class Inlet(_End):
         self.wire.dirty = True
         self.end()
         self._refused = True
-        self._begun.clear()
-        self._throw_away()
+        self._partial_message.clear()
+        self._discard()
 
-    def _throw_away(self) -> None:
+    def _discard(self) -> None:
         link, buffer = self.link, self._buffer
         while delivery := lib.pn_link_current(link):
             while lib.pn_link_recv(link, buffer, _BUFFER_BYTES) > 0:
@@ -245,22 +247,22 @@ class Inlet(_End):
     def end(self) -> None:
         """The link is gone, or refused."""
         if not self._refused:
-            self.queue.inlets.remove(self)
+            self.queue.producers.remove(self)
             if self in self.queue.waiting:
                 self.queue.waiting.remove(self)
 
 
-class Outlet(_End):
+class ConsumerLink(_LinkEnd):
     """A consumer's link. What it has not settled goes back to the queue when it ends."""
 
-    def __init__(self, wire: Wire, link: Any, queue: Queue) -> None:
+    def __init__(self, wire: ProtonEngine, link: Any, queue: Queue) -> None:
         super().__init__(wire, link, queue)
-        self._ring = TagRing()
+        self._ring = DeliveryTagRing()
         self._session = lib.pn_link_session(link)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
         self._pending: deque[tuple[Any, bytes]] = deque()
         self._pending_bytes = 0
-        queue.outlets.append(self)
+        queue.consumers.append(self)
 
     @property
     def room(self) -> int:
@@ -288,7 +290,7 @@ class Outlet(_End):
                 self._pending_bytes += len(message)
             count += 1
         if settled:
-            self.queue.counts.passed_on += count
+            self.queue.counts.delivered += count
         self.wire.dirty = True
 
     def drained(self) -> None:
@@ -296,7 +298,7 @@ class Outlet(_End):
         if lib.pn_link_get_drain(self.link) and lib.pn_link_drained(self.link):
             self.wire.dirty = True
 
-    def take_outcomes(self) -> None:
+    def process_outcomes(self) -> None:
         """Take in what the consumer said to the messages sent, in the order of sending."""
         pending, counts = self._pending, self.queue.counts
         state_of, settle, accepted = lib.pn_delivery_remote_state, lib.pn_delivery_settle, lib.PN_ACCEPTED
@@ -305,7 +307,7 @@ class Outlet(_End):
             delivery, message = pending[0]
             state = state_of(delivery)
             if state == accepted:
-                counts.passed_on += 1
+                counts.delivered += 1
             elif state or lib.pn_delivery_settled(delivery):
                 self._count_other(state, message, back)
             else:
@@ -314,7 +316,7 @@ class Outlet(_End):
             self._pending_bytes -= len(message)
             settle(delivery)
         if back:
-            self.queue.give_back(back)
+            self.queue.requeue(back)
 
     def _count_other(self, state: int, message: bytes, back: list[bytes]) -> None:
         if state in (lib.PN_RELEASED, lib.PN_MODIFIED):
@@ -323,12 +325,12 @@ class Outlet(_End):
             self.queue.counts.rejected += 1
         else:
             # Settled without an outcome: the consumer has it and says no more (AMQP 1.0 part 2, 2.6.12).
-            self.queue.counts.passed_on += 1
+            self.queue.counts.delivered += 1
 
     def end(self) -> None:
         """The link is gone: keep the order of what goes back to the queue."""
-        self.take_outcomes()
-        self.queue.give_back([message for _, message in self._pending])
+        self.process_outcomes()
+        self.queue.requeue([message for _, message in self._pending])
         self._pending.clear()
         self._pending_bytes = 0
-        self.queue.outlets.remove(self)
+        self.queue.consumers.remove(self)

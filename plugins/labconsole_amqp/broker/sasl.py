@@ -59,12 +59,12 @@ class SaslServer:
         self._received += data
         answer = b""
         if not self._header_seen and len(self._received) >= len(_SASL_HEADER):
-            answer = self._take_header()
-        if self._header_seen and not self.done and (frame := self._take_frame()) is not None:
-            answer += self._judge(frame)
+            answer = self._read_header()
+        if self._header_seen and not self.done and (frame := self._read_frame()) is not None:
+            answer += self._answer_init(frame)
         return answer
 
-    def _take_header(self) -> bytes:
+    def _read_header(self) -> bytes:
         header, self._received = self._received[:8], self._received[8:]
         if header == _SASL_HEADER:
             self._header_seen = True
@@ -87,7 +87,7 @@ class SaslServer:
         }
         return [symbol(name) for name, on in offered.items() if on]
 
-    def _take_frame(self) -> bytes | None:
+    def _read_frame(self) -> bytes | None:
         """The body of the next frame, None while it is not complete."""
         if len(self._received) < 4:
             return None
@@ -100,7 +100,7 @@ class SaslServer:
         frame, self._received = self._received[:size], self._received[size:]
         return frame[frame[4] * 4 :]
 
-    def _judge(self, body: bytes) -> bytes:
+    def _answer_init(self, body: bytes) -> bytes:
         try:
             mechanism, response = _init(body)
         except EnvelopeError:

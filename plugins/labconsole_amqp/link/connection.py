@@ -13,16 +13,16 @@ from types import TracebackType
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole_amqp.link.proton_engine import Wire, lib, text
+from labconsole_amqp.link.proton_engine import ProtonEngine, lib, text
 from labconsole_amqp.link.socket_pump import Pump
 from labconsole_amqp.link.tls import (
-    Spoken,
+    PortProtocol,
     TlsSettings,
     client_context,
     client_failure,
-    port_speaks,
-    with_tls,
-    without_tls,
+    plain_port_remedy,
+    probe_port_protocol,
+    tls_port_remedy,
 )
 
 _CLOSE_TIMEOUT_S = 2.0
@@ -81,7 +81,7 @@ class Connection:
     `times` tells how long connecting took; `tls_version` and `cipher` what TLS agreed on (None without TLS).
     """
 
-    def __init__(self, endpoint: Endpoint, wire: Wire, times: ConnectTimes, pump: Pump) -> None:
+    def __init__(self, endpoint: Endpoint, wire: ProtonEngine, times: ConnectTimes, pump: Pump) -> None:
         self.endpoint = endpoint
         self.times = times
         self.wire = wire
@@ -111,7 +111,7 @@ class Connection:
         if wire.remote_closed:
             raise UserError(f"{self.endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
         if wire.over:
-            raise UserError(f"the connection to {self.endpoint.name} was lost{_unless_aborted(wire.condition)}")
+            raise UserError(f"the connection to {self.endpoint.name} was lost{_close_reason(wire.condition)}")
 
     def wake(self) -> None:
         """Let a waiting `pump` return now; the one method that any thread may call."""
@@ -177,7 +177,7 @@ def connect(endpoint: Endpoint, *, container: str | None = None, context: ssl.SS
     except BaseException:
         sock.close()
         raise
-    wire = Wire(sock, server=False, idle_timeout_s=endpoint.idle_timeout_s)
+    wire = ProtonEngine(sock, server=False, idle_timeout_s=endpoint.idle_timeout_s)
     pump = Pump(wire, endpoint.name)
     try:
         _prepare(endpoint, wire, container or f"labconsole-{uuid.uuid4()}")
@@ -216,7 +216,7 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
     name = tls.server_name or endpoint.host
     secure = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
     try:
-        _shake_hands(endpoint, secure)
+        _handshake(endpoint, secure)
     except OSError as error:
         secure.close()
         raise UserError(client_failure(endpoint.name, name, tls, error)) from error
@@ -226,7 +226,7 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
     return secure
 
 
-def _shake_hands(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
+def _handshake(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
     """The TLS handshake; where nothing comes for a while, another connection tries if the port is one without TLS.
 
     Raises OSError, and UserError: it is one.
@@ -240,11 +240,11 @@ def _shake_hands(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
         except TimeoutError:
             if number:
                 raise
-            if port_speaks(endpoint.host, endpoint.port) is Spoken.AMQP:
-                raise UserError(without_tls(endpoint.name)) from None
+            if probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.AMQP:
+                raise UserError(plain_port_remedy(endpoint.name)) from None
 
 
-def _prepare(endpoint: Endpoint, wire: Wire, container: str) -> None:
+def _prepare(endpoint: Endpoint, wire: ProtonEngine, container: str) -> None:
     connection = wire.connection
     sasl = lib.pn_sasl(wire.transport)
     lib.pn_sasl_allowed_mechs(sasl, endpoint.mechanism.encode())
@@ -259,36 +259,40 @@ def _prepare(endpoint: Endpoint, wire: Wire, container: str) -> None:
     lib.pn_connection_open(connection)
 
 
-def _authenticate(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
+def _authenticate(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: float) -> None:
     sasl = lib.pn_sasl(wire.transport)
     while (outcome := lib.pn_sasl_outcome(sasl)) != lib.PN_SASL_OK:
         if outcome != lib.PN_SASL_NONE:
-            raise UserError(_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
+            raise UserError(_sasl_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
         if wire.over:
-            raise UserError(_gone(endpoint, wire))
-        _turn(endpoint, wire, pump, deadline)
+            raise UserError(_closed_before_open(endpoint, wire))
+        _pump_once(endpoint, wire, pump, deadline)
 
 
-def _await_open(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
+def _await_open(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: float) -> None:
     while not wire.remote_open:
         if wire.remote_closed:
             raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
         if wire.over:
-            raise UserError(_gone(endpoint, wire))
-        _turn(endpoint, wire, pump, deadline)
+            raise UserError(_closed_before_open(endpoint, wire))
+        _pump_once(endpoint, wire, pump, deadline)
     if wire.remote_closed:
         raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
 
 
-def _turn(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
+def _pump_once(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise UserError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
     silent_for = endpoint.connect_timeout_s - left
     if silent_for < _SILENCE_S:
         left = min(left, _SILENCE_S - silent_for)
-    elif endpoint.tls is None and not wire.heard and port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
-        raise UserError(with_tls(endpoint.name))
+    elif (
+        endpoint.tls is None
+        and not wire.heard
+        and probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.TLS
+    ):
+        raise UserError(tls_port_remedy(endpoint.name))
     try:
         pump.turn(left)
     except UserError as error:
@@ -297,11 +301,11 @@ def _turn(endpoint: Endpoint, wire: Wire, pump: Pump, deadline: float) -> None:
             name = endpoint.tls.server_name or endpoint.host
             raise UserError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
         if isinstance(error.__cause__, ConnectionError):
-            raise UserError(_gone(endpoint, wire)) from error
+            raise UserError(_closed_before_open(endpoint, wire)) from error
         raise
 
 
-def _refusal(endpoint: Endpoint, chosen: str | None) -> str:
+def _sasl_refusal(endpoint: Endpoint, chosen: str | None) -> str:
     mechanism = endpoint.mechanism
     if not chosen:
         return f"{endpoint.name} does not offer SASL {mechanism}: choose another way to authenticate"
@@ -312,24 +316,24 @@ def _refusal(endpoint: Endpoint, chosen: str | None) -> str:
     return f"{endpoint.name} accepts no client without user or certificate (SASL ANONYMOUS refused)"
 
 
-def _gone(endpoint: Endpoint, wire: Wire) -> str:
+def _closed_before_open(endpoint: Endpoint, wire: ProtonEngine) -> str:
     """The broker hung up before the connection was open, without saying why in AMQP."""
     name, condition = endpoint.name, wire.condition or ""
     if "got: AMQP SASL layer" in condition:
         return f"{name} accepts no client without authentication: give user and password, or a client certificate"
     if _TLS_ALERT.search(condition):
-        return with_tls(name)
+        return tls_port_remedy(name)
     if "protocol header got" in condition:
         return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
     if endpoint.tls is not None:
         shown = "our client certificate" if endpoint.tls.certificate_file else "a client without certificate"
         return f"{name} closed the connection right after TLS: it does not seem to accept {shown}"
-    if port_speaks(endpoint.host, endpoint.port) is Spoken.TLS:
-        return with_tls(name)
+    if probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.TLS:
+        return tls_port_remedy(name)
     return f"{name} closed the connection before AMQP was open: is it an AMQP 1.0 port?"
 
 
-def _unless_aborted(condition: str | None) -> str:
+def _close_reason(condition: str | None) -> str:
     """What the engine found wrong, unless it is only that the connection ended without a close."""
     if condition is None or "connection aborted" in condition:
         return ""

@@ -30,7 +30,7 @@ _TAGS = 65536
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-class Wire:
+class ProtonEngine:
     """One `pn_connection_t` and `pn_transport_t` on a non-blocking `sock`; the wire owns and closes the socket.
 
     `connection` and `transport` are the engine's objects, valid until `free`. `eof` tells that the peer sends nothing
@@ -159,7 +159,7 @@ class Wire:
         self.transport = self.connection = None
 
 
-class TagRing:
+class DeliveryTagRing:
     """Delivery tags, four bytes each, made once and used in turn: `tags` never ends. Keep the ring while in use."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link
 from labconsole_amqp.link.proton_engine import lib
 from labconsole_amqp.link.sender import Sender
 
-_AT_ONCE = 1000
+_DRAIN_BATCH = 1000
 _QUIET_S = 0.5
 
 
@@ -21,7 +21,7 @@ def probe_queue_depth(connection: Connection, address: str, limit: int = 1, quie
     fetched with a credit of `limit`, until all have come or none came for `quiet_s` seconds (more than one round trip).
     Raises UserError, as an attach does.
     """
-    link = _Fetcher(connection, address)
+    link = _ProbeReceiver(connection, address)
     fetched = link.fetch(limit, lib.PN_RELEASED, quiet_s)
     link.close()
     return fetched
@@ -32,10 +32,10 @@ def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float
 
     The queue counts as empty when nothing came for `quiet_s` seconds.
     """
-    link = _Fetcher(connection, address)
+    link = _ProbeReceiver(connection, address)
     total = 0
     while total < limit:
-        asked = min(limit - total, _AT_ONCE)
+        asked = min(limit - total, _DRAIN_BATCH)
         total += (fetched := link.fetch(asked, lib.PN_ACCEPTED, quiet_s))
         if fetched < asked:
             break
@@ -50,12 +50,12 @@ def try_attach(connection: Connection, address: str, kind: str) -> int:
         sender = Sender(connection, address)
         sender.close()
         return sender.attach_ns
-    receiver = _Fetcher(connection, address)
+    receiver = _ProbeReceiver(connection, address)
     receiver.close()
     return receiver.attach_ns
 
 
-class _Fetcher(Link):
+class _ProbeReceiver(Link):
     """A receiver that takes what there is now, settles it, and waits for nothing."""
 
     def __init__(self, connection: Connection, address: str) -> None:

@@ -72,7 +72,7 @@ class Receiver(Link):
         self.received = 0
         self._window = window
         self._largest = max_message_size or ENGINE_BYTES
-        self._matchers = {len(template.message): _Matcher(template) for template in templates}
+        self._matchers = {len(template.message): _TemplateMatcher(template) for template in templates}
         expected = max(expected_size, *self._matchers) if self._matchers else expected_size
         stride = (expected + _ROOM_FOR_ADDITIONS + 7) // 8 * 8
         rows = max(1, min(_BATCH_MESSAGES, _BATCH_BYTES // stride))
@@ -89,7 +89,7 @@ class Receiver(Link):
     def learn(self, template: Template) -> None:
         """Let messages like this one pass in the fast path too: what a foreign broker made of ours, once it was fully
         decoded and found right. It replaces a template of the same length."""
-        self._matchers[len(template.message)] = _Matcher(template)
+        self._matchers[len(template.message)] = _TemplateMatcher(template)
 
     def receive(self, limit: int, timeout_s: float) -> Batch:
         """The messages that are there, at most `limit` and one batch; waits up to `timeout_s` for the first.
@@ -108,7 +108,7 @@ class Receiver(Link):
         raw: dict[int, bytes] = {}
         self._read(min(limit, len(self._starts)), times, sizes, raw)
         self.received += len(times)
-        self._top_up()
+        self._top_up_credit()
         return self._check_batch(times, sizes, raw)
 
     @property
@@ -141,7 +141,7 @@ class Receiver(Link):
             size = recv(link, start, stride)
             times.append(now_ns())
             if size == stride:
-                raw[len(sizes)] = message = ffi.buffer(start, stride)[:] + self._rest()
+                raw[len(sizes)] = message = ffi.buffer(start, stride)[:] + self._remaining_bytes()
                 size = len(message)
             elif size < 0:
                 raw[len(sizes)], size = b"", 0
@@ -149,14 +149,14 @@ class Receiver(Link):
             update(delivery, accepted)
             settle(delivery)
 
-    def _rest(self) -> bytes:
+    def _remaining_bytes(self) -> bytes:
         """What did not fit into the row."""
         parts, buffer = [], ffi.new("char[]", 65536)
         while (size := lib.pn_link_recv(self._link, buffer, len(buffer))) > 0:
             parts.append(ffi.buffer(buffer, size)[:])
         return b"".join(parts)
 
-    def _top_up(self) -> None:
+    def _top_up_credit(self) -> None:
         missing = self._window - lib.pn_link_credit(self._link)
         if missing >= max(1, self._window // 4):
             lib.pn_link_flow(self._link, missing)
@@ -183,7 +183,7 @@ class Receiver(Link):
         return Batch(np.array(times, np.int64), stamps, numbers, lengths, matched, raw)
 
 
-class _Matcher:
+class _TemplateMatcher:
     """Compares messages with a template, apart from stamp and number, and reads these."""
 
     def __init__(self, template: Template) -> None:

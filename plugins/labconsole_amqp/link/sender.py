@@ -17,7 +17,7 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link, Template
-from labconsole_amqp.link.proton_engine import TagRing, ffi, lib
+from labconsole_amqp.link.proton_engine import DeliveryTagRing, ffi, lib
 
 _CHUNK_MESSAGES = 256
 _CHUNK_BYTES = 256 * 1024
@@ -60,8 +60,8 @@ class Sender(Link):
         target = lib.pn_link_target(self._link)
         self.attach_ns = self._attach(target, lib.pn_link_remote_target(self._link), timeout_s)
         self.max_message_size = int(lib.pn_link_remote_max_message_size(self._link))
-        self._ring = TagRing()
-        self._rows: _Rows | None = None
+        self._ring = DeliveryTagRing()
+        self._rows: _MessageRows | None = None
 
     @property
     def capacity(self) -> int:
@@ -86,7 +86,7 @@ class Sender(Link):
         """
         self.check_size(len(template.message))
         if self._rows is None or self._rows.template is not template:
-            self._rows = _Rows(template)
+            self._rows = _MessageRows(template)
         rows, size = self._rows, len(template.message)
         times: list[int] = []
         stamps: list[int] = []
@@ -139,9 +139,9 @@ class Sender(Link):
     def pump(self, timeout_s: float) -> None:
         """Do I/O (see `Connection.pump`) and take in acknowledgements and credit. Raises UserError."""
         super().pump(timeout_s)
-        self._take_acknowledgements()
+        self._process_acknowledgements()
 
-    def _take_acknowledgements(self) -> None:
+    def _process_acknowledgements(self) -> None:
         pending = self._pending
         state_of, settle, accepted = lib.pn_delivery_remote_state, lib.pn_delivery_settle, lib.PN_ACCEPTED
         at_ns, before = now_ns(), len(pending)
@@ -162,7 +162,7 @@ class Sender(Link):
             # Rejected, or settled without an outcome: nobody says that the message has arrived.
             self.rejected += 1
 
-    def take_acknowledged_ns(self) -> NDArray[np.int64]:
+    def pop_acknowledged_ns(self) -> NDArray[np.int64]:
         """When the messages since the last call were acknowledged (ns), in the order of sending."""
         taken, self._acknowledged_ns = self._acknowledged_ns, []
         return np.array(taken, np.int64)
@@ -189,7 +189,7 @@ def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) ->
         yield ffi.from_buffer("char[]", copy)
 
 
-class _Rows:
+class _MessageRows:
     """Copies of a template, one below the other, so that numpy can patch a chunk of them at once."""
 
     def __init__(self, template: Template) -> None:

@@ -7,13 +7,13 @@ import socket
 import ssl
 
 from labconsole.errors import UserError
-from labconsole_amqp.link.proton_engine import Wire
+from labconsole_amqp.link.proton_engine import ProtonEngine
 
 
 class Pump:
     """Pumps one `wire`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
 
-    def __init__(self, wire: Wire, peer: str) -> None:
+    def __init__(self, wire: ProtonEngine, peer: str) -> None:
         self._wire = wire
         self._peer = peer
         self._wake_in, self._wake_out = socket.socketpair()
@@ -47,18 +47,18 @@ class Pump:
         try:
             self._wire.write()
         except OSError as error:
-            reason = self._last_words() or error
-            raise UserError(self._lost(reason)) from reason
+            reason = self._pending_alert() or error
+            raise UserError(self._connection_lost(reason)) from reason
 
     def _read(self) -> None:
         try:
             self._wire.read()
         except OSError as error:
-            raise UserError(self._lost(error)) from error
+            raise UserError(self._connection_lost(error)) from error
         if self._wire.opened_by_peer:
             raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
 
-    def _last_words(self) -> OSError | None:
+    def _pending_alert(self) -> OSError | None:
         """The peer takes nothing more, but may have said why: take in what still lies in the socket.
 
         Returns the TLS alert, if that is what it said.
@@ -73,7 +73,7 @@ class Pump:
             return None
         return None
 
-    def _lost(self, error: OSError) -> str:
+    def _connection_lost(self, error: OSError) -> str:
         wire = self._wire
         if wire.remote_closed:
             return f"{self._peer} closed the connection: {wire.condition or 'no reason given'}"

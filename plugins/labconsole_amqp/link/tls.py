@@ -138,9 +138,9 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
     if isinstance(error, ssl.SSLError) and error.reason is not None and "ALERT" in error.reason:
         return _alert(peer, settings, error.reason)
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        return without_tls(peer)
+        return plain_port_remedy(peer)
     if isinstance(error, ssl.SSLError) and error.reason == "UNSUPPORTED_PROTOCOL":
-        return _no_version(peer, settings)
+        return _version_mismatch(peer, settings)
     if isinstance(error, TimeoutError):
         return f"{peer} did not finish the TLS handshake in time"
     hint = "" if settings.certificate_file else "; it may require a client certificate"
@@ -163,11 +163,11 @@ def _alert(peer: str, settings: TlsSettings, reason: str) -> str:
             f"{peer} refused our client certificate {settings.certificate_file}: it must be one that the broker trusts"
         )
     if "PROTOCOL_VERSION" in reason:
-        return _no_version(peer, settings)
+        return _version_mismatch(peer, settings)
     return f"{peer} refused TLS: {reason.lower().replace('_', ' ')}"
 
 
-def _no_version(peer: str, settings: TlsSettings) -> str:
+def _version_mismatch(peer: str, settings: TlsSettings) -> str:
     if settings.minimum_version == "TLSv1.2":
         return f"{peer} speaks neither TLS 1.2 nor 1.3: it must be updated, since older versions are not safe"
     return f'{peer} does not speak TLS 1.3: set "TLS from" (tls_minimum) to 1.2'
@@ -186,7 +186,7 @@ _SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 _HANDSHAKE, _ALERT = 0x16, 0x15
 
 
-class Spoken(Enum):
+class PortProtocol(Enum):
     """What was heard."""
 
     AMQP = auto()
@@ -194,22 +194,22 @@ class Spoken(Enum):
     UNKNOWN = auto()
 
 
-def port_speaks(host: str, port: int) -> Spoken:
+def probe_port_protocol(host: str, port: int) -> PortProtocol:
     """Ask the port over two connections of its own, at most 0.7 s each: first in plain AMQP, then by a TLS hello."""
     if _answer(host, port, _SASL_HEADER)[:4] == b"AMQP":
-        return Spoken.AMQP
+        return PortProtocol.AMQP
     answer = _answer(host, port, _client_hello())
     if len(answer) > 1 and answer[0] in (_HANDSHAKE, _ALERT) and answer[1] == 3:
-        return Spoken.TLS
-    return Spoken.UNKNOWN
+        return PortProtocol.TLS
+    return PortProtocol.UNKNOWN
 
 
-def without_tls(peer: str) -> str:
+def plain_port_remedy(peer: str) -> str:
     """What to do about a port that speaks plain AMQP, as a clause."""
     return f"{peer} does not speak TLS: use its TLS port, or choose Test 1, which has no TLS"
 
 
-def with_tls(peer: str) -> str:
+def tls_port_remedy(peer: str) -> str:
     """What to do about a port that speaks TLS only, as a clause."""
     return f"{peer} is a TLS port, and Test 1 has no TLS: use the broker's port without TLS, or choose Test 2, 3 or 4"
 

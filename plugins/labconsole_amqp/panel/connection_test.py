@@ -19,7 +19,7 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
-Found = tuple[list[str], str]
+CheckResult = tuple[list[str], str]
 """The steps that succeeded, and the sentence of the one that did not; empty if all did."""
 
 
@@ -77,7 +77,7 @@ class ConnectionTest(QWidget):
             "info",
             "running",
         )
-        self._background.submit(partial(_missing, parameters), partial(self._ask, parameters), self._failed)
+        self._background.submit(partial(_missing_secrets, parameters), partial(self._ask, parameters), self._failed)
 
     def _ask(self, parameters: AmqpParameters, missing: tuple[SecretRequest, ...]) -> None:
         if not missing:
@@ -91,23 +91,23 @@ class ConnectionTest(QWidget):
         dialog.open()
 
     def _test(self, parameters: AmqpParameters, secrets: Mapping[str, Secret]) -> None:
-        self._background.submit(partial(_found, parameters, secrets), self._done, self._failed)
+        self._background.submit(partial(_run_check, parameters, secrets), self._done, self._failed)
 
     def _cancelled(self) -> None:
-        self._ended()
+        self._check_finished()
         self.result.hide()
 
-    def _done(self, found: Found) -> None:
+    def _done(self, found: CheckResult) -> None:
         steps, fault = found
-        self._ended()
+        self._check_finished()
         lines = [*([f"✗ {fault}"] if fault else []), *(f"✓ {step}" for step in steps)]
         self._show("\n".join(lines), "bad" if fault else "good", "error" if fault else "good")
 
     def _failed(self, sentence: str) -> None:
-        self._ended()
+        self._check_finished()
         self._show(sentence, "bad", "error")
 
-    def _ended(self) -> None:
+    def _check_finished(self) -> None:
         self._running = False
         self.button.setEnabled(self._parameters is not None)
 
@@ -124,11 +124,11 @@ class ConnectionTest(QWidget):
         self.result.show()
 
 
-def _missing(parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
+def _missing_secrets(parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
     return missing_secrets(secret_requests(parameters))
 
 
-def _found(parameters: AmqpParameters, secrets: Mapping[str, Secret]) -> Found:
+def _run_check(parameters: AmqpParameters, secrets: Mapping[str, Secret]) -> CheckResult:
     steps: list[str] = []
     try:
         check_connection(parameters, secrets, steps.append)

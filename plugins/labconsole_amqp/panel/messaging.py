@@ -19,7 +19,7 @@ from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.wire.envelope import encoded_size
 from labconsole_amqp.wire.payload import BUILT_IN
-from labconsole_ui.form.editors import CalmComboBox, Editor
+from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
@@ -30,9 +30,9 @@ class IdentityEditor(Editor):
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
-        self.combo = CalmComboBox()
+        self.combo = WheelIgnoringComboBox()
         self.combo.setEditable(True)
-        self.combo.setInsertPolicy(CalmComboBox.InsertPolicy.NoInsert)
+        self.combo.setInsertPolicy(WheelIgnoringComboBox.InsertPolicy.NoInsert)
         self.line = QLineEdit()
         self.line.setPlaceholderText(self.tr("None by name"))
         self.line.setClearButtonEnabled(True)

@@ -17,7 +17,7 @@ from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
 
 if TYPE_CHECKING:
-    from labconsole_amqp.trial.identities import IdentityChoice  # roles import this module, and choose no identity
+    from labconsole_amqp.trial.identities import RunIdentities  # roles import this module, and choose no identity
 
 _LARGEST_MESSAGE = 1_000_000
 
@@ -29,7 +29,7 @@ def example(message: bytes) -> dict[str, Any]:
 
 def keep_artefacts(
     parameters: AmqpParameters,
-    identities: IdentityChoice,
+    identities: RunIdentities,
     payload: Payload,
     sender: Mapping[str, Any],
     context: RunContext,
@@ -44,7 +44,7 @@ def keep_artefacts(
         context.artefact("message.amqp", "application/octet-stream", base64.b64decode(sender["example"]))
 
 
-def _certificates(parameters: AmqpParameters, identities: IdentityChoice) -> dict[str, Path]:
+def _certificates(parameters: AmqpParameters, identities: RunIdentities) -> dict[str, Path]:
     """The files of the certificates that this run uses, as far as this side knows them."""
     if not parameters.tls:
         return {}

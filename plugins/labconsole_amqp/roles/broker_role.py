@@ -12,7 +12,7 @@ from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
 from labconsole_amqp.series import WORK_DONE
 
-MEASURE = {"do": "measure"}
+MEASURE_COMMAND = {"do": "measure"}
 """The command that tells the broker that all clients are connected and T0 is near: its CPU time counts from now."""
 
 
@@ -46,7 +46,7 @@ class BrokerRole(Role):
         assert self._broker is not None
         self._cpu_before_ns = time.process_time_ns()
         self._broker.serve(lambda: self.context.stop_requested, self._tick)
-        relayed = sum(counts.taken_in for counts in self._broker.counts().values())
+        relayed = sum(counts.received for counts in self._broker.counts().values())
         self.context.event(
             WORK_DONE,
             f"{relayed} messages relayed.",
@@ -56,7 +56,7 @@ class BrokerRole(Role):
         return {"left": sum(self._broker.depths().values())}
 
     def _tick(self) -> None:
-        if self.context.take_command() == MEASURE:
+        if self.context.take_command() == MEASURE_COMMAND:
             self._cpu_before_ns = time.process_time_ns()
         self.context.tick()
 

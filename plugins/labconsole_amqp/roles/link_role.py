@@ -15,7 +15,7 @@ from labconsole.security.identities import require_valid
 from labconsole_amqp.choices import Leftover
 from labconsole_amqp.link.api import drain_queue, probe_queue_depth
 from labconsole_amqp.link.connection import Connection, connect
-from labconsole_amqp.parameters import AmqpParameters, named
+from labconsole_amqp.parameters import AmqpParameters, field_label
 from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
 from labconsole_amqp.series import CONNECTED, OPEN_LOOP
 
@@ -67,12 +67,12 @@ class LinkRole(Role):
             self.load(identity)
             if self.parameters.tls:
                 require_valid(identity.own, identity.role)
-            host, port = self._turn()
+            host, port = self._await_connect_command()
             self._broker = f"{host}:{port}"
             endpoint = identity.endpoint(host, port)
             if self.settings.check_queue:
                 with connect(endpoint) as first:
-                    require_empty(first, self.parameters, self.context)
+                    require_empty_queue(first, self.parameters, self.context)
             self._connection = connect(endpoint)
             attach_ns = self.attach()
         times = self._connection.times
@@ -97,7 +97,7 @@ class LinkRole(Role):
         if self._connection is not None:
             self._connection.close()
 
-    def _turn(self) -> tuple[str, int]:
+    def _await_connect_command(self) -> tuple[str, int]:
         """Wait for the command to connect: (host, port)."""
         while (command := self.context.take_command()) is None:
             if self.context.stop_requested:
@@ -121,14 +121,14 @@ def full_sentence(clause: str, broker: str) -> str:
 
 
 _COUNTED = 1000
-_MOST_DRAINED = 1_000_000
+_MAX_DRAINED = 1_000_000
 
 
-def require_empty(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
+def require_empty_queue(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
     """Raises UserError if messages lie in the queue and are not to be drained, or lie there after draining."""
     drained = 0
     if parameters.leftover is Leftover.DRAIN:
-        drained = drain_queue(connection, parameters.address, _MOST_DRAINED)
+        drained = drain_queue(connection, parameters.address, _MAX_DRAINED)
         if drained:
             context.event("drained", f"{drained} messages were in the queue and were discarded.", Level.WARNING)
     depth = probe_queue_depth(connection, parameters.address, _COUNTED)
@@ -147,5 +147,5 @@ def require_empty(connection: Connection, parameters: AmqpParameters, context: R
         )
         raise UserError(
             f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
-            f"spoil the figures: empty it there, or set {named('leftover')} to {Leftover.DRAIN}."
+            f"spoil the figures: empty it there, or set {field_label('leftover')} to {Leftover.DRAIN}."
         )

@@ -15,10 +15,10 @@ from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.link.api import Batch, Receiver, Template
-from labconsole_amqp.parameters import named
+from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.role_settings import RoleIdentity
-from labconsole_amqp.roles.schedule import Stretch, open_loop, whole_run
+from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
@@ -38,7 +38,7 @@ from labconsole_amqp.wire.envelope import (
     SENDER_SHIFT,
     SEQUENCE_MASK,
     Envelope,
-    Parts,
+    MessageParts,
     Protection,
     decode,
     encode,
@@ -46,9 +46,9 @@ from labconsole_amqp.wire.envelope import (
     find_stamp,
 )
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
-from labconsole_amqp.wire.sign_encrypt import Opened, Outcome, open_sealed
+from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed
 
-COUNT = {"do": "count"}
+COUNT_COMMAND = {"do": "count"}
 """The command upon which a receiver reports how many messages it has received."""
 
 _BATCH = 512
@@ -57,7 +57,7 @@ _SEALED_BATCH = 32
 _PUMP_S = 0.1
 _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: no one of them knows its share."""
-_FAILURES_TOLD = 20
+_MAX_REFUSAL_EVENTS = 20
 _LARGEST_NUMBER = 2**63 - 1
 
 
@@ -77,7 +77,7 @@ class ReceiverRole(LinkRole):
         self._failed = 0
         self._senders_done = self.parameters.mode is Mode.RECEIVER
         self._to_come = self.parameters.per_sender * self.parameters.senders
-        self._open_loops: list[Stretch] = []
+        self._open_loops: list[SendSchedule] = []
 
     def load(self, identity: RoleIdentity) -> None:
         """Load the payload that is expected, and keys. Raises UserError."""
@@ -121,11 +121,11 @@ class ReceiverRole(LinkRole):
             while end is None:
                 batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
                 if len(batch):
-                    self._take(batch, pool, threads)
+                    self._record_batch(batch, pool, threads)
                     last_ns = now_ns()
                 self.context.tick()
-                self._hear()
-                end = self._end(len(batch) == 0, (now_ns() - last_ns) / 1e9)
+                self._handle_command()
+                end = self._end_reason(len(batch) == 0, (now_ns() - last_ns) / 1e9)
         self.context.event(
             WORK_DONE,
             f"{self._count} messages received.",
@@ -135,7 +135,7 @@ class ReceiverRole(LinkRole):
         )
         return {"received": self._count, "failed": self._failed}
 
-    def _hear(self) -> None:
+    def _handle_command(self) -> None:
         """Do what the trial asks for."""
         command = self.context.take_command() or {}
         match command.get("do"):
@@ -147,7 +147,7 @@ class ReceiverRole(LinkRole):
             case "all sent":
                 self._senders_done, self._to_come = True, command["sent"]
 
-    def _end(self, quiet: bool, quiet_s: float) -> End | None:
+    def _end_reason(self, quiet: bool, quiet_s: float) -> End | None:
         """Whether and why to end now; `quiet_s` is how long no message has come. Raises UserError."""
         parameters = self.parameters
         if self.context.stop_requested:
@@ -166,7 +166,7 @@ class ReceiverRole(LinkRole):
         elif quiet_s > parameters.wait_for_peer:
             raise UserError(
                 f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "
-                f"same queue {parameters.address}, or set {named('wait_for_peer')} higher."
+                f"same queue {parameters.address}, or set {field_label('wait_for_peer')} higher."
             )
         else:
             return None
@@ -176,11 +176,11 @@ class ReceiverRole(LinkRole):
         """The plain message as the sender sends it."""
         numbered = self.parameters.numbered
         message, stamp_offset = encode(
-            Parts(self._payload), durable=self.parameters.durable, message_id=0 if numbered else None
+            MessageParts(self._payload), durable=self.parameters.durable, message_id=0 if numbered else None
         )
         return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if numbered else None)
 
-    def _take(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
+    def _record_batch(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
         """Check, record and count the messages of one batch."""
         count = len(batch)
         stamps, numbers = batch.stamps_ms, batch.numbers
@@ -195,9 +195,9 @@ class ReceiverRole(LinkRole):
                 stamps[index] = opened.envelope.stamp_ms
                 numbers[index] = -1 if number is None or number > _LARGEST_NUMBER else number
             if opened.outcome is not Outcome.OK:
-                self._tell(opened)
+                self._record_refusal(opened)
             elif not learnt:
-                self._learn(batch.raw[index])
+                self._learn_template(batch.raw[index])
                 learnt = True
         self._received.extend(
             number=numbers,
@@ -209,24 +209,24 @@ class ReceiverRole(LinkRole):
             outcome=outcomes,
         )
         self.context.count(RECEIVED_CHANNEL.name, count, (int(batch.received_ns[0]), int(batch.received_ns[-1])))
-        self._observe(batch.received_ns, stamps, numbers, outcomes == 0)
+        self._observe_latency(batch.received_ns, stamps, numbers, outcomes == 0)
         self._count += count
 
-    def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[Opened]:
+    def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[OpenedMessage]:
         """Open messages, on several threads if a private key has to work (which releases the interpreter's lock)."""
         if threads == 1 or len(messages) == 1:
             return self._open(messages)
         parts = [messages[start::threads] for start in range(min(threads, len(messages)))]
-        opened: list[Opened] = [None] * len(messages)  # type: ignore[list-item]
+        opened: list[OpenedMessage] = [None] * len(messages)  # type: ignore[list-item]
         for start, part in enumerate(pool.map(self._open, parts)):
             opened[start::threads] = part
         return opened
 
-    def _open(self, messages: list[bytes]) -> list[Opened]:
+    def _open(self, messages: list[bytes]) -> list[OpenedMessage]:
         protection, verify, decrypt = self.parameters.protection, self._verification_key, self._decryption_key
         return [open_sealed(message, protection, verify, decrypt, expected=self._payload) for message in messages]
 
-    def _observe(
+    def _observe_latency(
         self,
         received_ns: NDArray[np.int64],
         stamps_ms: NDArray[np.int64],
@@ -243,13 +243,13 @@ class ReceiverRole(LinkRole):
             sender, sequence = np.zeros_like(numbers), np.arange(self._count, self._count + len(received_ns))
         if self._open_loops:
             own = (sender >= 0) & (sender < parameters.senders)
-            first = np.array([stretch.first for stretch in self._open_loops])[np.where(own, sender, 0)]
-            stretch = self._open_loops[0]
-            warm_up = parameters.warm_up if stretch.phase is Phase.WHOLE else 0
+            first = np.array([schedule.first for schedule in self._open_loops])[np.where(own, sender, 0)]
+            schedule = self._open_loops[0]
+            warm_up = parameters.warm_up if schedule.phase is Phase.WHOLE else 0
             # Beyond the last sequence, no sender of this run has sent it.
-            counted = good & own & (sequence >= first + warm_up) & (sequence < first + stretch.count)
-            due_ns = stretch.due_ns((sequence - first + stretch.first)[counted])
-            latencies = (received_ns[counted] - due_ns)[stretch.phases(due_ns) == stretch.phase]
+            counted = good & own & (sequence >= first + warm_up) & (sequence < first + schedule.count)
+            due_ns = schedule.due_ns((sequence - first + schedule.first)[counted])
+            latencies = (received_ns[counted] - due_ns)[schedule.phases(due_ns) == schedule.phase]
         else:
             counted = good & (sequence >= parameters.warm_up)
             if parameters.mode is Mode.BOTH:
@@ -258,18 +258,18 @@ class ReceiverRole(LinkRole):
         channel = QUEUE_TIME_CHANNEL if parameters.loop is Loop.CLOSED else LATENCY_CHANNEL
         self.context.observe(channel.name, latencies)
 
-    def _tell(self, opened: Opened) -> None:
+    def _record_refusal(self, opened: OpenedMessage) -> None:
         """Record a message that was refused; the first ones in words."""
         self._failed += 1
         self.context.count(FAILED_CHANNEL.name, 1)
-        if self._failed <= _FAILURES_TOLD:
+        if self._failed <= _MAX_REFUSAL_EVENTS:
             reason = f"{opened.outcome.value}{f': {opened.reason}' if opened.reason else ''}"
-            more = " Further ones are only counted." if self._failed == _FAILURES_TOLD else ""
+            more = " Further ones are only counted." if self._failed == _MAX_REFUSAL_EVENTS else ""
             self.context.event("refused", f"A message was refused: {reason}.{more}", Level.WARNING)
 
-    def _learn(self, message: bytes) -> None:
+    def _learn_template(self, message: bytes) -> None:
         """A broker changed the form of a good message: from now on this form passes in the fast path."""
-        template = template_of(message, numbered=self.parameters.numbered)
+        template = learn_template(message, numbered=self.parameters.numbered)
         if template is not None:
             self._link.learn(template)
 
@@ -277,7 +277,7 @@ class ReceiverRole(LinkRole):
 _OTHER_ID = 0x7ABBCCDDEEFF0011
 
 
-def template_of(message: bytes, *, numbered: bool) -> Template | None:
+def learn_template(message: bytes, *, numbered: bool) -> Template | None:
     """A template from a good message; None if it has its stamp or number in a short form, or no fixed place.
 
     That the places are right is proved by writing into them: the message with another number must decode to that

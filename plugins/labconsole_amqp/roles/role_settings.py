@@ -19,7 +19,7 @@ from labconsole.security.identities import (
     load_identity,
     validity_problem,
 )
-from labconsole.security.private_files import holds_private_key
+from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import SecretRequest
 from labconsole_amqp.link.connection import Endpoint
 from labconsole_amqp.link.tls import TlsSettings
@@ -65,7 +65,7 @@ class RoleSettings(BaseModel):
         """The files that the role reads a copy of. Of identities they are certificates alone: a file with a key in it
         stays where it is, and is read there."""
         certificates = {_TRUST: self.trust, _PEER: self.peer_certificate}
-        files = {key: path for key, path in certificates.items() if path is not None and not holds_private_key(path)}
+        files = {key: path for key, path in certificates.items() if path is not None and not contains_private_key(path)}
         if self.role != "broker" and (payload := payload_file(self.parameters.payload)) is not None:
             files[PAYLOAD_FILE] = payload
         return files

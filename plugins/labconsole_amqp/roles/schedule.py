@@ -19,7 +19,7 @@ _NO_END: Final = 2**62
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SendSchedule:
     """A sender's messages from sequence `first` on, from `begin_ns` (`clock.now_ns`) on.
 
     `rate` is in messages per second, None in a closed loop, where a message is due when it is sent. It ends after
@@ -59,16 +59,16 @@ class Stretch:
         return np.where(intended_ns < self.begin_ns + self.warm_up_ns, self.warm_up, self.phase).astype(np.uint8)
 
 
-def whole_run(parameters: AmqpParameters, begin_ns: int) -> Stretch:
+def whole_run(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
     """A run without phases: so many messages, in a closed or an open loop."""
     rate = parameters.rate if parameters.loop is Loop.OPEN else None
-    return Stretch(begin_ns, rate=rate, count=parameters.per_sender)
+    return SendSchedule(begin_ns, rate=rate, count=parameters.per_sender)
 
 
-def full_speed(parameters: AmqpParameters, begin_ns: int) -> Stretch:
+def full_speed(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
     """The first of two phases: closed loop for so many seconds."""
     warm_up_ns = int(FULL_SPEED_WARM_UP_S * 1e9)
-    return Stretch(
+    return SendSchedule(
         begin_ns,
         end_ns=begin_ns + warm_up_ns + int(parameters.full_speed * 1e9),
         warm_up_ns=warm_up_ns,
@@ -77,9 +77,9 @@ def full_speed(parameters: AmqpParameters, begin_ns: int) -> Stretch:
     )
 
 
-def open_loop(parameters: AmqpParameters, begin_ns: int, first: int) -> Stretch:
+def open_loop(parameters: AmqpParameters, begin_ns: int, first: int) -> SendSchedule:
     """The second of two phases: all messages that are due within so many seconds, from sequence `first` on."""
-    return Stretch(
+    return SendSchedule(
         begin_ns,
         first=first,
         rate=parameters.rate,

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 
-class Sealed(NamedTuple):
+class SealedMessage(NamedTuple):
     """An encoded message, the offset of its stamp, and the ns that went into signing and encrypting it."""
 
     message: bytes
@@ -18,19 +18,19 @@ class Sealed(NamedTuple):
     encrypt_ns: int
 
 
-class SealedAhead:
+class SealingPool:
     """Threads that call `make(sequence)` for every sequence ordered, from `first` on. All methods belong to one thread.
 
     `on_ready` is called, on any thread, when the message that is to be taken next is ready.
     """
 
     def __init__(
-        self, make: Callable[[int], Sealed], threads: int, on_ready: Callable[[], None], *, first: int = 0
+        self, make: Callable[[int], SealedMessage], threads: int, on_ready: Callable[[], None], *, first: int = 0
     ) -> None:
         self._make = make
         self._on_ready = on_ready
         self._orders: SimpleQueue[int | None] = SimpleQueue()
-        self._ready: dict[int, Sealed] = {}
+        self._ready: dict[int, SealedMessage] = {}
         self._ordered = first
         self._taken = first
         self._threads = ThreadPoolExecutor(threads)
@@ -42,9 +42,9 @@ class SealedAhead:
             self._orders.put(sequence)
         self._ordered = max(self._ordered, until)
 
-    def take(self, limit: int) -> list[Sealed]:
+    def take(self, limit: int) -> list[SealedMessage]:
         """The messages that are ready at the head, at most `limit`. Raises what `make` raised."""
-        taken: list[Sealed] = []
+        taken: list[SealedMessage] = []
         while len(taken) < limit and (sealed := self._ready.pop(self._taken, None)) is not None:
             taken.append(sealed)
             self._taken += 1
@@ -54,7 +54,7 @@ class SealedAhead:
                     thread.result()
         return taken
 
-    def __enter__(self) -> SealedAhead:
+    def __enter__(self) -> SealingPool:
         return self
 
     def __exit__(

@@ -14,7 +14,7 @@ from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
 
 if TYPE_CHECKING:
-    from labconsole_amqp.trial.identities import IdentityChoice, RoleName
+    from labconsole_amqp.trial.identities import RoleName, RunIdentities
 
 
 def password_request(parameters: AmqpParameters, host: str, port: int) -> SecretRequest:
@@ -36,15 +36,15 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
         yield password_request(parameters, parameters.host, parameters.port)
     if not parameters.tls:
         return
-    from labconsole_amqp.trial.identities import IdentityChoice  # roles import this module, and choose no identity
+    from labconsole_amqp.trial.identities import RunIdentities  # roles import this module, and choose no identity
 
-    identities = IdentityChoice(parameters)
+    identities = RunIdentities(parameters)
     for role in identities.here:
-        if not identities.is_the_labs(role):
-            yield from _asked_for(identities, role)
+        if not identities.uses_lab_identity(role):
+            yield from _passphrase_requests(identities, role)
 
 
-def _asked_for(identities: IdentityChoice, role: RoleName) -> Iterator[SecretRequest]:
+def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[SecretRequest]:
     """The passphrase of the role's key; nobody is asked for a key that cannot be used: the run says what is wrong."""
     try:
         files = identities.files(role)

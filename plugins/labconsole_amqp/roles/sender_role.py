@@ -17,16 +17,16 @@ from labconsole_amqp.link.api import Sender, Template
 from labconsole_amqp.roles.artefacts import example
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.role_settings import RoleIdentity
-from labconsole_amqp.roles.schedule import Stretch, full_speed, open_loop, whole_run
-from labconsole_amqp.roles.sealing_pool import Sealed, SealedAhead
+from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
+from labconsole_amqp.roles.sealing_pool import SealedMessage, SealingPool
 from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
-from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, Parts, Protection, encode, message_number
+from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, MessageParts, Protection, encode, message_number
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.sign_encrypt import seal
 
 _BATCH = 512
 _SEALED_BATCH = 256
-_SEALED_AHEAD = 32
+_AHEAD_PER_THREAD = 32
 """Messages that each crypto thread may be ahead of the link."""
 _GATHER_S = 0.002
 """In a closed loop, sealed messages go out several at a time: one by one they would cost every role twice the CPU."""
@@ -72,8 +72,8 @@ class SenderRole(LinkRole):
         """Send everything, then wait for the last acknowledgement. Raises UserError."""
         cpu_before = time.process_time_ns()
         send = self._send_plain if self.parameters.protection is Protection.NONE else self._send_sealed
-        for stretch in self._stretches():
-            send(stretch)
+        for schedule in self._schedules():
+            send(schedule)
             self._drain()
         link = self._link
         self.context.event(
@@ -93,7 +93,7 @@ class SenderRole(LinkRole):
             )
         return {"sent": self._done}
 
-    def _stretches(self) -> Iterator[Stretch]:
+    def _schedules(self) -> Iterator[SendSchedule]:
         """What is to be sent; between two phases all queues are emptied, which is for the trial to say."""
         begin_ns = self.context.start_ns
         if self.parameters.loop is not Loop.BOTH:
@@ -108,29 +108,29 @@ class SenderRole(LinkRole):
             self.context.tick()
         yield open_loop(self.parameters, command["begin_ns"], self._done)
 
-    def _send_plain(self, stretch: Stretch) -> None:
+    def _send_plain(self, schedule: SendSchedule) -> None:
         template = self._template()
         zeros = np.zeros(_BATCH, np.int64)
-        while not (stretch.over(self._done, now_ns()) or self.context.stop_requested):
-            wanted = max(0, min(stretch.due(now_ns()) - self._done, _BATCH))
+        while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
+            wanted = max(0, min(schedule.due(now_ns()) - self._done, _BATCH))
             sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
             count = len(sent)
             if count:
                 sizes = np.full(count, len(template.message), np.int64)
-                self._record(stretch, sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
+                self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
             if 0 < count == wanted:
                 self._link.pump(0)
             else:
-                self._wait(stretch, ready=self._link.capacity > 0)
-            self._take_acknowledgements()
+                self._wait(schedule, ready=self._link.capacity > 0)
+            self._process_acknowledgements()
             self.context.tick()
 
-    def _send_sealed(self, stretch: Stretch) -> None:
+    def _send_sealed(self, schedule: SendSchedule) -> None:
         threads = self.parameters.crypto_threads
-        most = threads * _SEALED_AHEAD
-        with SealedAhead(self._sealed, threads, self.connection.wake, first=self._done) as ahead:
-            while not (stretch.over(self._done, now_ns()) or self.context.stop_requested):
-                due = max(self._done, stretch.due(now_ns()))
+        most = threads * _AHEAD_PER_THREAD
+        with SealingPool(self._sealed, threads, self.connection.wake, first=self._done) as ahead:
+            while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
+                due = max(self._done, schedule.due(now_ns()))
                 ahead.order(min(due, self._done + most))
                 batch = ahead.take(min(_SEALED_BATCH, self._link.capacity))
                 if batch:
@@ -143,40 +143,40 @@ class SenderRole(LinkRole):
                             (sealed.encrypt_ns for sealed in batch),
                         )
                     )
-                    self._record(stretch, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
-                    if stretch.rate is None:
+                    self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
+                    if schedule.rate is None:
                         time.sleep(_GATHER_S)
                     self._link.pump(0)
                 else:
-                    self._wait(stretch, ready=due == self._done)
-                self._take_acknowledgements()
+                    self._wait(schedule, ready=due == self._done)
+                self._process_acknowledgements()
                 self.context.tick()
 
-    def _wait(self, stretch: Stretch, *, ready: bool) -> None:
+    def _wait(self, schedule: SendSchedule, *, ready: bool) -> None:
         """Wait for the next message to be due if the link and all that is due are `ready`, else for anything."""
-        if stretch.rate is None or not ready:
-            left_s = max(0.0, (stretch.end_ns - now_ns()) / 1e9)
+        if schedule.rate is None or not ready:
+            left_s = max(0.0, (schedule.end_ns - now_ns()) / 1e9)
             self._link.pump(min(left_s, _PUMP_S))
             return
-        due_ns = int(stretch.due_ns(self._done))
+        due_ns = int(schedule.due_ns(self._done))
         left_s = max(0.0, (due_ns - now_ns()) / 1e9)
         self._link.pump(min(max(0.0, left_s - _SLEEP_S), _PUMP_S))
         left_s = max(0.0, (due_ns - now_ns()) / 1e9)
         if left_s <= _SLEEP_S:
             time.sleep(left_s)
 
-    def _sealed(self, sequence: int) -> Sealed:
+    def _sealed(self, sequence: int) -> SealedMessage:
         """Message `sequence`, signed, and encrypted in Test 4."""
         parts = seal(self._payload, self.parameters.protection, self._signing_key, self._recipient_key)
         message, stamp_offset = self._encoded(parts, sequence)
-        return Sealed(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
+        return SealedMessage(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
 
     def _template(self) -> Template:
         """The plain message that all of Tests 1 and 2 are made from."""
-        message, stamp_offset = self._encoded(Parts(self._payload), 0)
+        message, stamp_offset = self._encoded(MessageParts(self._payload), 0)
         return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if self.parameters.numbered else None)
 
-    def _encoded(self, parts: Parts, sequence: int) -> tuple[bytes, int]:
+    def _encoded(self, parts: MessageParts, sequence: int) -> tuple[bytes, int]:
         """Message `sequence` and the offset of its stamp."""
         return encode(
             parts,
@@ -187,7 +187,7 @@ class SenderRole(LinkRole):
 
     def _record(
         self,
-        stretch: Stretch,
+        schedule: SendSchedule,
         sent_ns: NDArray[np.int64],
         stamps_ms: NDArray[np.int64],
         sizes: NDArray[np.int64],
@@ -197,7 +197,7 @@ class SenderRole(LinkRole):
         """Record the next messages, in order."""
         count = len(sent_ns)
         sequence = np.arange(self._done, self._done + count)
-        intended_ns = stretch.intended_ns(sequence, sent_ns)
+        intended_ns = schedule.intended_ns(sequence, sent_ns)
         self._sent.extend(
             seq=sequence,
             intended_ns=intended_ns,
@@ -206,13 +206,13 @@ class SenderRole(LinkRole):
             size=sizes,
             sign_ns=sign_ns,
             encrypt_ns=encrypt_ns,
-            phase=stretch.phases(intended_ns),
+            phase=schedule.phases(intended_ns),
         )
         self._done += count
         self.context.count(SENT_CHANNEL.name, count, (int(sent_ns[0]), int(sent_ns[-1])))
 
-    def _take_acknowledgements(self) -> None:
-        acknowledged = self._link.take_acknowledged_ns()
+    def _process_acknowledgements(self) -> None:
+        acknowledged = self._link.pop_acknowledged_ns()
         if len(acknowledged):
             self._acknowledged.extend(acknowledged_ns=acknowledged)
 
@@ -221,13 +221,13 @@ class SenderRole(LinkRole):
         patience_ns = int(self.parameters.patience * 1e9)
         left, since_ns = -1, now_ns()
         while (waiting := self._link.drain(_PUMP_S)) or self.connection.wire.blocked:
-            self._take_acknowledgements()
+            self._process_acknowledgements()
             self.context.tick()
             if waiting != left:
                 left, since_ns = waiting, now_ns()
             elif self.context.stop_requested or now_ns() - since_ns > patience_ns:
                 break
-        self._take_acknowledgements()
+        self._process_acknowledgements()
         if self.context.stop_requested:
             return
         patience = f"within {self.parameters.patience:g} s"

@@ -28,7 +28,7 @@ from labconsole.security.secrets import SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.artefacts import keep_artefacts
-from labconsole_amqp.roles.broker_role import MEASURE
+from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command
 from labconsole_amqp.roles.receiver_role import senders_done
 from labconsole_amqp.roles.role_settings import RoleSettings
@@ -44,7 +44,7 @@ from labconsole_amqp.series import (
     SENT_CHANNEL,
 )
 from labconsole_amqp.trial import contrast, curves, evaluation, latency
-from labconsole_amqp.trial.identities import IdentityChoice
+from labconsole_amqp.trial.identities import RunIdentities
 from labconsole_amqp.trial.message_table import messages
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.trial.phases import conduct_phases
@@ -88,7 +88,7 @@ class AmqpTrial(Trial[AmqpParameters]):
     definitions: ClassVar[int] = 2
 
     def roles(self, parameters: AmqpParameters) -> tuple[RoleSpec, ...]:
-        identities = IdentityChoice(parameters)
+        identities = RunIdentities(parameters)
         return _brokers(parameters, identities) + _receivers(parameters, identities) + _senders(parameters, identities)
 
     def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
@@ -96,7 +96,7 @@ class AmqpTrial(Trial[AmqpParameters]):
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
         payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
-        identities = IdentityChoice(parameters)
+        identities = RunIdentities(parameters)
         specs = (
             _brokers(parameters, identities),
             _receivers(parameters, identities),
@@ -120,7 +120,7 @@ class AmqpTrial(Trial[AmqpParameters]):
             sender_info = info if role in senders else sender_info
         keep_artefacts(parameters, identities, payload, sender_info, context)
         for broker in brokers:
-            broker.command(MEASURE)
+            broker.command(MEASURE_COMMAND)
         begin_ns = now_ns() + _LEAD_NS
         for role in (*receivers, *senders):
             role.begin(begin_ns)
@@ -130,8 +130,8 @@ class AmqpTrial(Trial[AmqpParameters]):
         context.event("T0", f"T0: begin. Senders: {len(senders)}, receivers: {len(receivers)}.", begin_ns=begin_ns)
         self._conduct(parameters, context, receivers, senders)
         if context.stop_requested:
-            _end(senders)
-            _end(receivers)
+            _stop_roles(senders)
+            _stop_roles(receivers)
             return
         for broker in brokers:
             broker.stop()
@@ -177,7 +177,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         return latency.distributions(parameters, samples, events)
 
     def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
-        return contrast.words(reference, other)
+        return contrast.contrast_label(reference, other)
 
     def questions(self, reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
         return contrast.questions(reference, other)
@@ -211,7 +211,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         return tuple(told)
 
 
-def _end(roles: Sequence[RoleHandle]) -> None:
+def _stop_roles(roles: Sequence[RoleHandle]) -> None:
     """Let roles end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
     for role in roles:
         role.stop()
@@ -220,7 +220,7 @@ def _end(roles: Sequence[RoleHandle]) -> None:
         time.sleep(_POLL_S)
 
 
-def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
     if parameters.broker is BrokerChoice.EXTERNAL:
         return ()
     settings = RoleSettings(
@@ -232,7 +232,7 @@ def _brokers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[Ro
     return (settings.spec("broker", _BROKER),)
 
 
-def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
     if parameters.mode is Mode.SENDER:
         return ()
     tls, sealed = parameters.tls, parameters.protection is not Protection.NONE
@@ -251,7 +251,7 @@ def _receivers(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[
     )
 
 
-def _senders(parameters: AmqpParameters, identities: IdentityChoice) -> tuple[RoleSpec, ...]:
+def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
     if parameters.mode is Mode.RECEIVER:
         return ()
     tls, encrypted = parameters.tls, parameters.protection is Protection.SIGNED_ENCRYPTED

@@ -15,7 +15,7 @@ from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.link_role import full_sentence
 from labconsole_amqp.roles.secret_requests import passphrase_request, password_request
-from labconsole_amqp.trial.identities import IdentityChoice, RoleName
+from labconsole_amqp.trial.identities import RoleName, RunIdentities
 
 _COUNTED = 1000
 
@@ -31,7 +31,7 @@ def check_connection(parameters: AmqpParameters, secrets: Mapping[str, Secret], 
     """
     if parameters.broker is not BrokerChoice.EXTERNAL:
         raise UserError("The embedded broker starts with the run: choose an external broker to test the connection.")
-    identities = IdentityChoice(parameters)
+    identities = RunIdentities(parameters)
     for role in identities.here:
         broker = f"{parameters.host}:{parameters.port}"
         try:
@@ -43,7 +43,7 @@ def check_connection(parameters: AmqpParameters, secrets: Mapping[str, Secret], 
 
 
 def _endpoint(
-    parameters: AmqpParameters, identities: IdentityChoice, role: RoleName, secrets: Mapping[str, Secret]
+    parameters: AmqpParameters, identities: RunIdentities, role: RoleName, secrets: Mapping[str, Secret]
 ) -> Endpoint:
     tls = _tls(parameters, identities, role, secrets) if parameters.tls else None
     password = None
@@ -55,7 +55,7 @@ def _endpoint(
 
 
 def _tls(
-    parameters: AmqpParameters, identities: IdentityChoice, role: RoleName, secrets: Mapping[str, Secret]
+    parameters: AmqpParameters, identities: RunIdentities, role: RoleName, secrets: Mapping[str, Secret]
 ) -> TlsSettings:
     files = identities.files(role)
     request = passphrase_request(files, f"the {role}")

@@ -8,7 +8,7 @@ from labconsole_amqp.choices import Loop
 from labconsole_amqp.parameters import AmqpParameters
 
 _ADDED = {2: "TLS", 3: "signing", 4: "encryption"}
-_WORDS = {
+_LABELS = {
     (1, 2): "TLS against plain",
     (1, 3): "TLS and signing against plain",
     (1, 4): "TLS, signing and encryption against plain",
@@ -20,7 +20,7 @@ _WORDS = {
 _MAY_DIFFER = frozenset({"test", "count", "port"})
 
 
-def words(reference: AmqpParameters, other: AmqpParameters) -> str:
+def contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
     """ "TLS against plain" and the like where `other` does more to each message than `reference` and all else is equal;
     nothing where the two are no fair pair.
 
@@ -28,7 +28,7 @@ def words(reference: AmqpParameters, other: AmqpParameters) -> str:
     (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
     of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
     """
-    said = _WORDS.get((reference.test, other.test), "")
+    said = _LABELS.get((reference.test, other.test), "")
     one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")
     unlike = (
         name
@@ -40,7 +40,7 @@ def words(reference: AmqpParameters, other: AmqpParameters) -> str:
 
 def questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
     """What the steps from `reference` to `other` cost: in throughput at full speed, in latency at an equal rate."""
-    if not words(reference, other):
+    if not contrast_label(reference, other):
         return ()
     *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
     added = f"{', '.join(first)} and {last}" if first else last

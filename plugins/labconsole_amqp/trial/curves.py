@@ -62,11 +62,11 @@ def _quantiles(
     cuts = np.append(np.searchsorted(t_s, edges[:-1]), len(t_s))
     filled = [index for index in range(len(edges) - 1) if cuts[index + 1] > cuts[index]]
     middles = np.array([(edges[index] + edges[index + 1]) / 2 for index in filled], np.float64)
-    quantiles = [_ranked(values[cuts[index] : cuts[index + 1]], fractions) for index in filled]
+    quantiles = [_percentiles(values[cuts[index] : cuts[index + 1]], fractions) for index in filled]
     return middles, np.array(quantiles, np.float64).reshape(-1, len(fractions)).T
 
 
-def _ranked(values: NDArray[Any], fractions: Sequence[float]) -> NDArray[Any]:
+def _percentiles(values: NDArray[Any], fractions: Sequence[float]) -> NDArray[Any]:
     """The percentiles as the metrics have them (`numpy.quantile`, `inverted_cdf`), which takes longer than sorting."""
     ordered = np.sort(values)
     return ordered[[max(0, math.ceil(fraction * len(ordered)) - 1) for fraction in fractions]]

@@ -14,7 +14,7 @@ from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.schedule import full_speed, open_loop
 from labconsole_amqp.series import CONNECTED, OPEN_LOOP, OUTCOMES, WORK_DONE, End, Phase
-from labconsole_amqp.trial.joining import Joined, load
+from labconsole_amqp.trial.joining import JoinedSamples, load
 from labconsole_amqp.trial.latency import counted, latency_figures
 from labconsole_amqp.trial.metrics import figure
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
@@ -26,7 +26,7 @@ _SHORTEST_S = 0.5
 """A throughput over less time than this is not judged: so short a burst fits into buffers."""
 
 
-_WHILE: Final = {Phase.FULL_SPEED: "at full speed", Phase.OPEN_LOOP: "in the open loop"}
+_PHASE_LABELS: Final = {Phase.FULL_SPEED: "at full speed", Phase.OPEN_LOOP: "in the open loop"}
 
 
 def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
@@ -36,7 +36,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     """
     joined = load(parameters, samples)
     definitions = samples.definitions
-    disturbed = _disturbed(parameters, samples, events)
+    disturbed = _busy_phases(parameters, samples, events)
     receiving = list(_receiving(parameters, joined, definitions, disturbed.get(Phase.FULL_SPEED, "")))
     speed = next((one.value for one in receiving if one.name == "throughput"), None)
     unrecorded = _unrecorded(parameters, joined, events, definitions)
@@ -56,11 +56,11 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         *_crypto(joined),
         *_cpu(events),
     ]
-    reasons = (f"{_WHILE[phase]} {reason}" for phase, reason in disturbed.items() if reason)
+    reasons = (f"{_PHASE_LABELS[phase]} {reason}" for phase, reason in disturbed.items() if reason)
     return Evaluation(tuple(metrics), tuple(_verdicts(parameters, joined, metrics)), "; ".join(reasons))
 
 
-def _disturbed(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> dict[Phase, str]:
+def _busy_phases(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> dict[Phase, str]:
     """Why the computer was too busy in each of two phases, or empty."""
     if parameters.loop is not Loop.BOTH:
         return {}
@@ -76,20 +76,22 @@ def _disturbed(parameters: AmqpParameters, samples: Samples, events: Sequence[Ev
     return found
 
 
-def _of(events: Sequence[Event], name: str, role: str) -> list[Event]:
+def _events_of(events: Sequence[Event], name: str, role: str) -> list[Event]:
     return [event for event in events if event.name == name and event.source.startswith(role)]
 
 
 def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
-    senders = [event.data["connect_ns"] for event in _of(events, CONNECTED, "sender")]
+    senders = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
     if senders:
         yield figure("connect_time", float(np.mean(senders)) / 1e6, len(senders))
-    receivers = [event.data["connect_ns"] + event.data["attach_ns"] for event in _of(events, CONNECTED, "receiver")]
+    receivers = [
+        event.data["connect_ns"] + event.data["attach_ns"] for event in _events_of(events, CONNECTED, "receiver")
+    ]
     if receivers:
         yield figure("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
 
 
-def _sending(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]) -> Iterator[Metric]:
+def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event]) -> Iterator[Metric]:
     sent = joined.sent
     count = len(sent["sent_ns"])
     if not count:
@@ -101,8 +103,8 @@ def _sending(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]
         if len(times) > 1 and times[-1] > times[0]:
             yield figure("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
         return
-    done = _of(events, WORK_DONE, "sender")
-    connects = [event.data["connect_ns"] for event in _of(events, CONNECTED, "sender")]
+    done = _events_of(events, WORK_DONE, "sender")
+    connects = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
     # Without the end of one sender, the others' time would be too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
         span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
@@ -111,7 +113,7 @@ def _sending(parameters: AmqpParameters, joined: Joined, events: Sequence[Event]
             yield figure("send_rate", count / (span_ns / 1e9), count)
 
 
-def _receiving(parameters: AmqpParameters, joined: Joined, definitions: int, disturbed: str) -> Iterator[Metric]:
+def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: int, disturbed: str) -> Iterator[Metric]:
     received = joined.received
     total = len(received["received_ns"])
     if not total:
@@ -155,12 +157,12 @@ def _span_s(times: NDArray[np.int64]) -> float:
 
 
 def _unrecorded(
-    parameters: AmqpParameters, joined: Joined, events: Sequence[Event], definitions: int
+    parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event], definitions: int
 ) -> NDArray[np.bool_]:
     """Which arrivals are of messages whose sender was killed before it had written their rows."""
     numbers, stamps = joined.received["number"], joined.received["stamp_ms"]
     found = np.zeros(len(numbers), np.bool_)
-    done = {event.source for event in _of(events, WORK_DONE, "sender")}
+    done = {event.source for event in _events_of(events, WORK_DONE, "sender")}
     if definitions == 1 or parameters.mode is not Mode.BOTH:
         return found
     for index in range(parameters.senders):
@@ -177,14 +179,14 @@ def _unrecorded(
 
 
 def _integrity(
-    parameters: AmqpParameters, joined: Joined, events: Sequence[Event], unrecorded: NDArray[np.bool_]
+    parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event], unrecorded: NDArray[np.bool_]
 ) -> Iterator[Metric]:
     if parameters.mode is Mode.SENDER:
         return
     outcomes = joined.received["outcome"]
     total = len(outcomes)
-    expected, came = _expected(parameters, joined), _came(parameters, joined)
-    if _ran_out(parameters, events):
+    expected, came = _expected(parameters, joined), _arrived(parameters, joined)
+    if _all_roles_finished(parameters, events):
         yield figure("lost", expected - came, expected)
     if parameters.mode is Mode.BOTH:
         yield figure("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
@@ -199,14 +201,14 @@ def _integrity(
             yield figure("failed_verifications", matching, total, reason=outcome.value)
 
 
-def _expected(parameters: AmqpParameters, joined: Joined) -> int:
+def _expected(parameters: AmqpParameters, joined: JoinedSamples) -> int:
     """Messages that must have come: all that were sent, or that the other console was to send."""
     if parameters.mode is Mode.BOTH:
         return len(joined.sent["seq"])
     return parameters.per_sender * parameters.senders
 
 
-def _came(parameters: AmqpParameters, joined: Joined) -> int:
+def _arrived(parameters: AmqpParameters, joined: JoinedSamples) -> int:
     """How many different messages of those came."""
     if parameters.mode is Mode.BOTH:
         return int(np.count_nonzero(joined.matched))
@@ -215,15 +217,15 @@ def _came(parameters: AmqpParameters, joined: Joined) -> int:
     return min(different, _expected(parameters, joined))
 
 
-def _ran_out(parameters: AmqpParameters, events: Sequence[Event]) -> bool:
+def _all_roles_finished(parameters: AmqpParameters, events: Sequence[Event]) -> bool:
     """Whether every end worked to its end: in a run that was cancelled or failed, nobody knows what is lost."""
-    ends = [event.data["end"] for event in _of(events, WORK_DONE, "receiver")]
-    if parameters.mode is Mode.BOTH and len(_of(events, WORK_DONE, "sender")) < parameters.senders:
+    ends = [event.data["end"] for event in _events_of(events, WORK_DONE, "receiver")]
+    if parameters.mode is Mode.BOTH and len(_events_of(events, WORK_DONE, "sender")) < parameters.senders:
         return False
     return len(ends) == parameters.receivers and all(end in (End.COMPLETE, End.QUIET) for end in ends)
 
 
-def _out_of_order(joined: Joined) -> int:
+def _out_of_order(joined: JoinedSamples) -> int:
     """Messages that came after a later one of the same sender, at the same receiver."""
     index = joined.of_received[joined.matched]
     senders, receivers = joined.sent["role"][index], joined.received["role"][joined.matched]
@@ -234,7 +236,7 @@ def _out_of_order(joined: Joined) -> int:
     return total
 
 
-def _crypto(joined: Joined) -> Iterator[Metric]:
+def _crypto(joined: JoinedSamples) -> Iterator[Metric]:
     for name, table, column in (
         ("sign_time", joined.sent, "sign_ns"),
         ("encrypt_time", joined.sent, "encrypt_ns"),
@@ -248,7 +250,7 @@ def _crypto(joined: Joined) -> Iterator[Metric]:
 
 def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
     for role in ("sender", "receiver", "broker"):
-        done = _of(events, WORK_DONE, role)
+        done = _events_of(events, WORK_DONE, role)
         messages = sum(event.data["messages"] for event in done)
         if messages:
             yield figure(
@@ -256,31 +258,31 @@ def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
             )
 
 
-def _verdicts(parameters: AmqpParameters, joined: Joined, metrics: Sequence[Metric]) -> Iterator[Verdict]:
+def _verdicts(parameters: AmqpParameters, joined: JoinedSamples, metrics: Sequence[Metric]) -> Iterator[Verdict]:
     if parameters.mode is Mode.SENDER:
         return
     figures = {one.name: int(one.value) for one in metrics if not one.labels}
     evidence = {
         "expected": _expected(parameters, joined),
-        "came": _came(parameters, joined),
+        "came": _arrived(parameters, joined),
         "received": figures.get("received", 0),
     }
     whole = VerdictKind.INTEGRITY
-    yield Verdict("all messages arrived", *_arrival(figures.get("lost"), evidence["expected"]), evidence, whole)
+    yield Verdict("all messages arrived", *_loss_verdict(figures.get("lost"), evidence["expected"]), evidence, whole)
     foreign = {"duplicated": figures.get("duplicated", 0), "unknown": figures.get("unknown", 0)}
     if parameters.mode is Mode.BOTH:
         unrecorded = figures.get("unrecorded", 0)
-        once = _once(**foreign, unrecorded=unrecorded)
+        once = _duplicates_verdict(**foreign, unrecorded=unrecorded)
         yield Verdict("no message arrived twice or from elsewhere", *once, foreign, whole)
     failed = figures["failed_verifications"]
     reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
     yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, whole)
     use = next((one.value for one in metrics if one.name == LINK_USE), None)
     if use is not None:
-        yield Verdict("the link rate can be as stated", *_link_as_stated(use), {LINK_USE: use})
+        yield Verdict("the link rate can be as stated", *_link_rate_verdict(use), {LINK_USE: use})
 
 
-def _once(duplicated: int, unknown: int, unrecorded: int) -> tuple[str, str]:
+def _duplicates_verdict(duplicated: int, unknown: int, unrecorded: int) -> tuple[str, str]:
     """Result and reason of the verdict on messages that came more than once, or were not of this run."""
     if duplicated or unknown:
         return "fail", f"{duplicated} messages came twice, and {unknown} came that no sender of this run sent."
@@ -289,14 +291,14 @@ def _once(duplicated: int, unknown: int, unrecorded: int) -> tuple[str, str]:
     return "pass", "Every message came once, and no other."
 
 
-def _link_as_stated(use: float) -> tuple[str, str]:
+def _link_rate_verdict(use: float) -> tuple[str, str]:
     """Result and reason of the verdict on the link rate."""
     if use > _LINK_USE_LIMIT:
         return "fail", f"{use:,.0f} % of the stated rate came through: the link was not shaped to it."
     return "pass", f"{use:.0f} % of the stated rate came through."
 
 
-def _arrival(lost: int | None, expected: int) -> tuple[str, str]:
+def _loss_verdict(lost: int | None, expected: int) -> tuple[str, str]:
     """Result and reason of the verdict on losses."""
     if lost is None:
         return "unknown", "The run ended before everything that was sent could have come."

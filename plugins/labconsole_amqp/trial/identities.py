@@ -24,10 +24,10 @@ RoleName = Literal["sender", "receiver", "broker"]
 
 _LAB_NAMES: dict[RoleName, str] = {"sender": STATE_A, "receiver": STATE_B, "broker": BROKER}
 _ML_DSA = frozenset({KeyType.ML_DSA_44, KeyType.ML_DSA_65, KeyType.ML_DSA_87})
-_KNOWS_ML_DSA = (3, 5)  # OpenSSL
+_FIRST_OPENSSL_WITH_ML_DSA = (3, 5)  # OpenSSL
 
 
-class IdentityChoice:
+class RunIdentities:
     """The identities of one run; the lab's are made on first use, and only if one of them is needed.
 
     Every method raises UserError: the lab identities cannot be made, or an identity by name is not there or of no use.
@@ -57,7 +57,7 @@ class IdentityChoice:
 
     def certificate(self, role: RoleName) -> Path:
         """What the other end verifies with or encrypts for: of an identity of files the key need not be known."""
-        given = self._given(role, "certificate")
+        given = self._parameter(role, "certificate")
         return Path(given) if given else self.files(role).certificate
 
     def trust(self, role: RoleName) -> Path:
@@ -89,11 +89,11 @@ class IdentityChoice:
 
     def name(self, role: RoleName) -> str:
         """The name of a role's identity in the certificate database; empty where it is of files or the lab's."""
-        return self._given(role, "identity")
+        return self._parameter(role, "identity")
 
-    def is_the_labs(self, role: RoleName) -> bool:
+    def uses_lab_identity(self, role: RoleName) -> bool:
         """Whether the role has an identity of the console's own, for which nobody is ever asked."""
-        return not self.name(role) and not self._given(role, "certificate")
+        return not self.name(role) and not self._parameter(role, "certificate")
 
     @cached_property
     def _lab(self) -> LabIdentities:
@@ -105,7 +105,7 @@ class IdentityChoice:
     def _database(self) -> NamedIdentities:
         return NamedIdentities()
 
-    def _given(self, role: RoleName, what: str) -> str:
+    def _parameter(self, role: RoleName, what: str) -> str:
         return str(getattr(self._parameters, f"{role}_{what}", ""))
 
     def _files(self, role: RoleName) -> IdentityFiles:
@@ -113,19 +113,19 @@ class IdentityChoice:
             files = self._database.files(self.name(role))
             self._check(role, files)
             return files
-        if self.is_the_labs(role):
+        if self.uses_lab_identity(role):
             return self._lab.files(_LAB_NAMES[role])
-        passphrase_file = self._given(role, "passphrase_file")
+        passphrase_file = self._parameter(role, "passphrase_file")
         return IdentityFiles(
-            certificate=Path(self._given(role, "certificate")),
-            key=Path(self._given(role, "key")),
+            certificate=Path(self._parameter(role, "certificate")),
+            key=Path(self._parameter(role, "key")),
             passphrase_file=Path(passphrase_file) if passphrase_file else None,
         )
 
     def _check(self, role: RoleName, files: IdentityFiles) -> None:
         """Whether TLS and messages of this test can use the key of an identity by name. Raises UserError."""
         key = load_certificates(files.certificate)[0].public_key()
-        if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _KNOWS_ML_DSA:
+        if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _FIRST_OPENSSL_WITH_ML_DSA:
             raise UserError(
                 f"The key of the identity {self.name(role)} is ML-DSA, which TLS here ({ssl.OPENSSL_VERSION}) does not "
                 "know: choose an identity with an RSA, ECDSA or Ed25519 key."

@@ -26,7 +26,7 @@ TIME_COLUMNS = {SENT.name: "sent_ns", RECEIVED.name: "received_ns"}
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedSamples:
     """Senders' and receivers' samples of one run, joined.
 
     `sent` and `received` are all rows of all roles, in order of time, with a column `role` (the role's index).
@@ -50,27 +50,27 @@ class Joined:
         return np.asarray(self.received["outcome"] == 0)
 
 
-def load(parameters: AmqpParameters, samples: Samples) -> Joined:
+def load(parameters: AmqpParameters, samples: Samples) -> JoinedSamples:
     """Read both ends' samples and join them."""
     tables = (
-        gathered(series, ((role, samples.table(series.name, role)) for role in samples.roles(series.name)))
+        merged_by_time(series, ((role, samples.table(series.name, role)) for role in samples.roles(series.name)))
         for series in (SENT, RECEIVED)
     )
     return join(parameters, *tables)
 
 
-def join(parameters: AmqpParameters, sent: Table, received: Table) -> Joined:
-    """Join what both ends recorded, each `gathered` from its roles."""
+def join(parameters: AmqpParameters, sent: Table, received: Table) -> JoinedSamples:
+    """Join what both ends recorded, each `merged_by_time` from its roles."""
     refused = received["outcome"] != 0
     if parameters.numbered:
         sent_numbers = message_number(0, 0) + (sent["role"] << SENDER_SHIFT) + sent["seq"]
-        index = _places(sent_numbers, received["number"])
+        index = _index_of_keys(sent_numbers, received["number"])
     else:
-        index = _by_stamp(sent["stamp_ms"], received["stamp_ms"], refused)
-    return Joined(sent, received, index, _beyond_the_first(index, refused, len(sent["seq"])))
+        index = _match_by_stamp(sent["stamp_ms"], received["stamp_ms"], refused)
+    return JoinedSamples(sent, received, index, _duplicate_arrivals(index, refused, len(sent["seq"])))
 
 
-def gathered(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
+def merged_by_time(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
     """The rows of all roles in order of time, with a column `role` (its index), from tables with their role's name."""
     time_column = TIME_COLUMNS[series.name]
     tables = [
@@ -90,7 +90,7 @@ def gathered(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
     return {name: column[order] for name, column in columns.items()}
 
 
-def _beyond_the_first(index: NDArray[np.int64], refused: NDArray[np.bool_], sent: int) -> NDArray[np.bool_]:
+def _duplicate_arrivals(index: NDArray[np.int64], refused: NDArray[np.bool_], sent: int) -> NDArray[np.bool_]:
     """Which arrivals of a message (`index` among those `sent`, -1 for none) are not the one that stays: its first good
     one, or the first at all."""
     worst_first = np.argsort(refused, kind="stable")[::-1]
@@ -99,7 +99,7 @@ def _beyond_the_first(index: NDArray[np.int64], refused: NDArray[np.bool_], sent
     return np.asarray((index >= 0) & (stays[index] != np.arange(len(index))))
 
 
-def _places(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def _index_of_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each wanted key its place in `keys` (unique, in any order), -1 if it is not there."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
@@ -111,7 +111,9 @@ def _places(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.in
     return np.where(ordered[place] == wanted, order[place], -1)
 
 
-def _by_stamp(sent: NDArray[np.int64], received: NDArray[np.int64], refused: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _match_by_stamp(
+    sent: NDArray[np.int64], received: NDArray[np.int64], refused: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """The place in `sent` of each received message, by stamp and rank among equal stamps, good ones before refused.
 
     A message with a stamp that more messages carry than were sent is taken for the last one with that stamp.

@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import too_few
-from labconsole.analysis.column_figures import too_high
+from labconsole.analysis.column_figures import offered_rate_too_high
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import WALL_OFFSET, Phase, latency_from_stamp_ns
-from labconsole_amqp.trial.joining import Joined, load
+from labconsole_amqp.trial.joining import JoinedSamples, load
 from labconsole_amqp.trial.metrics import METRICS, figure
 from labconsole_amqp.wire.envelope import SEQUENCE_MASK
 
-LEAST_ACHIEVED: Final = 0.98
+MIN_ACHIEVED_RATE: Final = 0.98
 """Share of the offered rate below which the sender did not keep it."""
-LARGEST_RISE: Final = 1.5
+MAX_LATENCY_RISE: Final = 1.5
 """Median of the last third over that of the first one: above it, queues were growing."""
-MOST_LATE_MS: Final = 2.0
+MAX_SENDER_LATENESS_MS: Final = 2.0
 """p99 of how late the sender began a message, above which it is the sender that was measured."""
 
 _QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
@@ -50,7 +50,7 @@ def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
             return Measure(*queue_time, Phase.FULL_SPEED), Measure(*latency, Phase.OPEN_LOOP)
 
 
-def counted(parameters: AmqpParameters, joined: Joined, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:
+def counted(parameters: AmqpParameters, joined: JoinedSamples, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:
     """Which received rows count: those of messages that were due in `phase`, or without phases all but the warm-up, the
     first messages of each sender.
 
@@ -71,24 +71,24 @@ def counted(parameters: AmqpParameters, joined: Joined, phase: Phase = Phase.WHO
 
 
 def latencies_ns(
-    parameters: AmqpParameters, joined: Joined, events: Sequence[Event], phase: Phase = Phase.WHOLE
+    parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event], phase: Phase = Phase.WHOLE
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(time of receipt, latency), both ns, of every good message that counts, in order of receipt."""
     received = joined.received
     good = joined.good & counted(parameters, joined, phase)
     if parameters.mode is Mode.RECEIVER:
-        return received["received_ns"][good], from_stamps_ns(joined, events)[good]
+        return received["received_ns"][good], latencies_from_stamps_ns(joined, events)[good]
     good &= joined.matched
     times = received["received_ns"][good]
-    return times, times - joined.sent[start_column(parameters)][joined.of_received[good]]
+    return times, times - joined.sent[latency_start_column(parameters)][joined.of_received[good]]
 
 
-def start_column(parameters: AmqpParameters) -> str:
+def latency_start_column(parameters: AmqpParameters) -> str:
     """The sent samples' column that latency counts from."""
     return "sent_ns" if parameters.loop is Loop.CLOSED else "intended_ns"
 
 
-def from_stamps_ns(joined: Joined, events: Sequence[Event]) -> NDArray[np.int64]:
+def latencies_from_stamps_ns(joined: JoinedSamples, events: Sequence[Event]) -> NDArray[np.int64]:
     """Latency of each received message from the stamp in it, by the wall clocks of both computers, ns."""
     offsets = [
         event.data["offset_ns"] for event in events if event.name == WALL_OFFSET and event.source.startswith("receiver")
@@ -99,7 +99,7 @@ def from_stamps_ns(joined: Joined, events: Sequence[Event]) -> NDArray[np.int64]
 
 def latency_figures(
     parameters: AmqpParameters,
-    joined: Joined,
+    joined: JoinedSamples,
     events: Sequence[Event],
     definitions: int,
     *,
@@ -121,7 +121,11 @@ def latency_figures(
             prefix = "latency"
         elif prefix == "latency":
             rate = parameters.rate * parameters.senders
-            doubts = [*_doubts(parameters, joined, latencies, measure.phase), too_high(rate, full_speed, "msg/s"), busy]
+            doubts = [
+                *_reasons_not_judged(parameters, joined, latencies, measure.phase),
+                offered_rate_too_high(rate, full_speed, "msg/s"),
+                busy,
+            ]
             not_judged = "; ".join(filter(None, doubts))
             yield figure(OFFERED_RATE, rate, int(np.count_nonzero(_due(joined, measure.phase))) or count)
         milliseconds = latencies / 1e6
@@ -142,13 +146,15 @@ def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence
     return tuple(Distribution(title, "ms", latencies / 1e6) for title, latencies in found if len(latencies))
 
 
-def _due(joined: Joined, phase: Phase) -> NDArray[np.bool_]:
+def _due(joined: JoinedSamples, phase: Phase) -> NDArray[np.bool_]:
     """Which sent rows were due in `phase`."""
     sent = joined.sent
     return np.asarray(sent["phase"] == phase) if phase is not Phase.WHOLE else np.ones(len(sent["seq"]), np.bool_)
 
 
-def _doubts(parameters: AmqpParameters, joined: Joined, latencies: NDArray[np.int64], phase: Phase) -> Iterator[str]:
+def _reasons_not_judged(
+    parameters: AmqpParameters, joined: JoinedSamples, latencies: NDArray[np.int64], phase: Phase
+) -> Iterator[str]:
     """Why the latency of an open loop does not speak for the link, in a few words each."""
     refused = int(np.count_nonzero(~joined.good & counted(parameters, joined, phase)))
     if parameters.mode is Mode.BOTH:
@@ -158,7 +164,7 @@ def _doubts(parameters: AmqpParameters, joined: Joined, latencies: NDArray[np.in
         missing = int(np.count_nonzero(due)) - len(latencies)
         if missing > 0:
             yield f"messages were lost or refused ({missing:,} of {np.count_nonzero(due):,})"
-        yield from _of_sender(parameters, joined, due)
+        yield from _sender_lag(parameters, joined, due)
     elif refused:
         yield f"messages were refused ({refused:,})"
     third = len(latencies) // 3
@@ -166,12 +172,12 @@ def _doubts(parameters: AmqpParameters, joined: Joined, latencies: NDArray[np.in
         first, last = float(np.median(latencies[:third])), float(np.median(latencies[-third:]))
         if min(first, last) < 0:  # only from a stamp
             yield "latency is below zero: the clocks of both computers differ"
-        elif last > LARGEST_RISE * first:
+        elif last > MAX_LATENCY_RISE * first:
             thirds = f"median {first / 1e6:.3g} ms in the first third, {last / 1e6:.3g} in the last"
             yield f"latency rose during the run ({thirds})"
 
 
-def _of_sender(parameters: AmqpParameters, joined: Joined, due: NDArray[np.bool_]) -> Iterator[str]:
+def _sender_lag(parameters: AmqpParameters, joined: JoinedSamples, due: NDArray[np.bool_]) -> Iterator[str]:
     """What a sender did not keep of its schedule; `due` are the sent rows that count."""
     sent = {name: column[due] for name, column in joined.sent.items()}
     achieved = [
@@ -179,10 +185,10 @@ def _of_sender(parameters: AmqpParameters, joined: Joined, due: NDArray[np.bool_
         for times in (sent["sent_ns"][sent["role"] == role] for role in np.unique(sent["role"]))
         if len(times) > 1 and times[-1] > times[0]
     ]
-    if achieved and min(achieved) < LEAST_ACHIEVED:
+    if achieved and min(achieved) < MIN_ACHIEVED_RATE:
         yield f"the offered rate was not achieved ({min(achieved):.0%} of it)"
     # Sealing is part of latency; what is late is the sender that did not begin it when the message was due.
     late_ns = sent["sent_ns"] - sent["intended_ns"] - sent["sign_ns"] - sent["encrypt_ns"]
     late_ms = float(np.quantile(late_ns, 0.99, method="inverted_cdf")) / 1e6 if len(late_ns) else 0.0
-    if late_ms > MOST_LATE_MS:
+    if late_ms > MAX_SENDER_LATENESS_MS:
         yield f"the sender was late (p99 {late_ms:.3g} ms)"

@@ -12,11 +12,11 @@ from labconsole.model.trial import Column, DerivedTable, Event, Origin, Samples,
 from labconsole_amqp.choices import Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import RECEIVED, SENT
-from labconsole_amqp.trial.joining import TIME_COLUMNS, Joined, Table, gathered, join
-from labconsole_amqp.trial.latency import from_stamps_ns, start_column
+from labconsole_amqp.trial.joining import TIME_COLUMNS, JoinedSamples, Table, join, merged_by_time
+from labconsole_amqp.trial.latency import latencies_from_stamps_ns, latency_start_column
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 
-ROWS = 100_000
+BLOCK_ROWS = 100_000
 """Messages in a block, as far as their keys tell them apart."""
 
 Key = Callable[[Table], NDArray[Any]]
@@ -32,7 +32,7 @@ class SentBlocks:
         self._received = _Keyed(samples, RECEIVED, _sequence_received if numbered else _stamp)
         self.rows = self._sent.rows
 
-    def __iter__(self) -> Iterator[Joined]:
+    def __iter__(self) -> Iterator[JoinedSamples]:
         for low, high in self._sent.ranges():
             yield join(self._parameters, self._sent.table(low, high), self._received.table(low, high))
 
@@ -45,8 +45,8 @@ class ReceivedBlocks:
         self._received = _Keyed(samples, RECEIVED, _time_received)
         self.rows = self._received.rows
 
-    def __iter__(self) -> Iterator[Joined]:
-        nothing = gathered(SENT, ())
+    def __iter__(self) -> Iterator[JoinedSamples]:
+        nothing = merged_by_time(SENT, ())
         for low, high in self._received.ranges():
             yield join(self._parameters, nothing, self._received.table(low, high))
 
@@ -86,13 +86,13 @@ class _Keyed:
         low, end, rows = int(spans[:, 0].min()), int(spans[:, 1].max()), 0
         for _, last, count in spans[np.argsort(spans[:, 1], kind="stable")].tolist():
             rows += count
-            if last >= low and (rows >= ROWS or last == end):
+            if last >= low and (rows >= BLOCK_ROWS or last == end):
                 yield low, last
                 low, rows = last + 1, 0
 
     def table(self, low: int, high: int) -> Table:
         """The rows of all roles whose key lies in [low, high], in order of time, with a column `role`."""
-        return gathered(self._series, self._parts(low, high))
+        return merged_by_time(self._series, self._parts(low, high))
 
     def _spans_of(self, role: str) -> NDArray[np.int64]:
         """(lowest key, highest key, rows) of each part; a part without rows has the range of none."""
@@ -144,14 +144,14 @@ def messages(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     return (table,) if table.rows else ()
 
 
-def _sent(parameters: AmqpParameters, joined: Joined) -> Table:
+def _sent(parameters: AmqpParameters, joined: JoinedSamples) -> Table:
     sent, received = joined.sent, joined.received
     count = len(sent["seq"])
     place = joined.of_received[joined.matched]
     received_ns, latency_ns = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     outcome = np.full(count, -1, np.int8)
     received_ns[place] = received["received_ns"][joined.matched]
-    latency_ns[place] = received_ns[place] - sent[start_column(parameters)][place]
+    latency_ns[place] = received_ns[place] - sent[latency_start_column(parameters)][place]
     outcome[place] = received["outcome"][joined.matched]
     return {
         "sender": sent["role"],
@@ -165,7 +165,7 @@ def _sent(parameters: AmqpParameters, joined: Joined) -> Table:
     }
 
 
-def _received(joined: Joined, events: Sequence[Event]) -> Table:
+def _received(joined: JoinedSamples, events: Sequence[Event]) -> Table:
     received = joined.received
     numbers = received["number"]
     unknown = np.full(len(numbers), -1, np.int64)
@@ -175,7 +175,7 @@ def _received(joined: Joined, events: Sequence[Event]) -> Table:
         "intended_ns": unknown,
         "sent_ns": unknown,
         "received_ns": received["received_ns"],
-        "latency_ns": from_stamps_ns(joined, events),
+        "latency_ns": latencies_from_stamps_ns(joined, events),
         "outcome": received["outcome"].astype(np.int8),
         "phase": np.zeros(len(numbers), np.uint8),
     }

@@ -9,7 +9,9 @@ from labconsole.model.trial import LINK_USE, OFFERED_RATE, Direction, Metric, Me
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
 
 
-def _times(prefix: str, title: str, direction: Direction, about: str, *, at_rate: bool = False) -> Iterator[MetricKind]:
+def _time_metrics(
+    prefix: str, title: str, direction: Direction, about: str, *, at_rate: bool = False
+) -> Iterator[MetricKind]:
     """Mean, percentiles and extremes of a time per message; `about` is the definition of the time."""
     mean = f"Mean {title[0].lower()}{title[1:]}"
 
@@ -86,7 +88,7 @@ METRICS: tuple[MetricKind, ...] = (
         _NEUTRAL,
         "Messages due per second in the open loop, of all senders. Latencies are judged only at the same offered rate.",
     ),
-    *_times(
+    *_time_metrics(
         "latency",
         "Latency",
         _LOWER,
@@ -97,7 +99,7 @@ METRICS: tuple[MetricKind, ...] = (
         "late, other processes kept the computer busy, or the rate is over a quarter of full speed.",
         at_rate=True,
     ),
-    *_times(
+    *_time_metrics(
         "queue_time",
         "Time in queue at full speed",
         _NEUTRAL,

@@ -10,7 +10,7 @@ from labconsole.clock import now_ns
 from labconsole.model.trial import RoleHandle, RunContext
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.link_role import open_loop_command
-from labconsole_amqp.roles.receiver_role import COUNT
+from labconsole_amqp.roles.receiver_role import COUNT_COMMAND
 from labconsole_amqp.series import OPEN_LOOP
 
 _PAUSE_NS: Final = 100_000_000
@@ -45,7 +45,7 @@ def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent:
     last, since = -1, time.monotonic()
     while True:
         for receiver in receivers:
-            receiver.command(COUNT)
+            receiver.command(COUNT_COMMAND)
         received = sum(int(receiver.report(parameters.patience)["received"]) for receiver in receivers)
         if received >= sent or time.monotonic() - since > parameters.patience:
             return received

@@ -124,7 +124,7 @@ def unsigned_long(message: Buffer, value: Value) -> int | None:
     return None
 
 
-def either_long(message: Buffer, value: Value) -> int | None:
+def ulong_or_long(message: Buffer, value: Value) -> int | None:
     """The number in a value of type ulong or long, in any width, or None if it is of another type."""
     if value.type in (0x55, 0x81):
         return int.from_bytes(message[value.start : value.stop], "big", signed=True)

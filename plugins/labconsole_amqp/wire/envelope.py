@@ -42,10 +42,10 @@ from labconsole_amqp.wire.amqp_types import (
     Buffer,
     EnvelopeError,
     Value,
-    either_long,
     list_items,
     map_items,
     sections,
+    ulong_or_long,
     unsigned_long,
 )
 
@@ -98,7 +98,7 @@ class FieldsIn(StrEnum):
     MESSAGE_ANNOTATIONS = "message-annotations"
 
 
-class Parts(NamedTuple):
+class MessageParts(NamedTuple):
     """What differs from message to message. `signature` (RSA), `encrypted_key` (RSA) and `iv` (16 bytes) are raw.
 
     `body` is the UTF-8 payload, or the ciphertext if there is an `encrypted_key`. `sign_ns` and `encrypt_ns` are the
@@ -130,7 +130,7 @@ def message_number(sender: int, sequence: int) -> int:
 
 
 def encode(
-    parts: Parts,
+    parts: MessageParts,
     stamp_ms: int = 0,
     *,
     fields_in: FieldsIn = FieldsIn.APPLICATION_PROPERTIES,
@@ -244,7 +244,7 @@ def find_stamp(message: Buffer) -> int:
     raise EnvelopeError("the application property sent_time is missing or is not a ulong or long of 8 bytes")
 
 
-def _fields(parts: Parts) -> list[tuple[bytes, bytes]]:
+def _fields(parts: MessageParts) -> list[tuple[bytes, bytes]]:
     named = ((SIGNATURE, parts.signature), (ENCRYPTED_KEY, parts.encrypted_key), (IV, parts.iv))
     return [(name, raw) for name, raw in named if raw is not None]
 
@@ -287,7 +287,7 @@ def _from_base64(message: Buffer, name: bytes, item: Value) -> bytes:
 
 
 def _stamp_ms(message: Buffer, stamp: Value | None) -> int:
-    number = None if stamp is None else either_long(message, stamp)
+    number = None if stamp is None else ulong_or_long(message, stamp)
     if number is None:
         raise EnvelopeError("the application property sent_time is missing or is not a ulong or long")
     if number > _LAST_STAMP:

@@ -36,7 +36,7 @@ from cryptography.hazmat.primitives.padding import PKCS7
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
-from labconsole_amqp.wire.envelope import Envelope, Parts, Protection, decode
+from labconsole_amqp.wire.envelope import Envelope, MessageParts, Protection, decode
 
 _SIGNATURE_PADDING = PKCS1v15()
 _DIGEST = hashes.SHA256()
@@ -57,7 +57,7 @@ class Outcome(StrEnum):
     MALFORMED = "malformed"
 
 
-class Opened(NamedTuple):
+class OpenedMessage(NamedTuple):
     """The outcome of one received message; `payload` is None unless the outcome is OK.
 
     `envelope` is None only for malformed messages, and `reason` says what was malformed. Times are in ns.
@@ -76,27 +76,27 @@ def seal(
     protection: Protection,
     signing_key: RSAPrivateKey | None = None,
     recipient_key: RSAPublicKey | None = None,
-) -> Parts:
+) -> MessageParts:
     """Protect `payload`; safe to call from several threads with the same keys (RSA releases the GIL).
 
     Raises:
         ValueError: the protection needs a key that is not given.
     """
     if protection is Protection.NONE:
-        return Parts(payload)
+        return MessageParts(payload)
     if signing_key is None or (recipient_key is None and protection is Protection.SIGNED_ENCRYPTED):
         raise ValueError(f"protection {protection.value} needs a signing key, and to encrypt also a recipient key")
     began = now_ns()
     signature = signing_key.sign(payload, _SIGNATURE_PADDING, _DIGEST)
     signed = now_ns()
     if protection is Protection.SIGNED or recipient_key is None:
-        return Parts(payload, signature, sign_ns=signed - began)
+        return MessageParts(payload, signature, sign_ns=signed - began)
     key, iv = os.urandom(_KEY_BYTES), os.urandom(_IV_BYTES)
     padder = _PADDING.padder()
     encryptor = Cipher(AES(key), CBC(iv)).encryptor()
     ciphertext = encryptor.update(padder.update(payload) + padder.finalize()) + encryptor.finalize()
     wrapped = recipient_key.encrypt(key, _KEY_WRAP)
-    return Parts(ciphertext, signature, wrapped, iv, signed - began, now_ns() - signed)
+    return MessageParts(ciphertext, signature, wrapped, iv, signed - began, now_ns() - signed)
 
 
 def open_sealed(
@@ -106,7 +106,7 @@ def open_sealed(
     decryption_key: RSAPrivateKey | None = None,
     *,
     expected: bytes | None = None,
-) -> Opened:
+) -> OpenedMessage:
     """Decode, decrypt and verify one received message; with `expected`, the payload must also be this one.
 
     Never raises for what the message holds. `protection` is what the receiver demands, whatever the message claims.
@@ -121,13 +121,15 @@ def open_sealed(
     try:
         envelope = decode(message)
     except EnvelopeError as error:
-        return Opened(Outcome.MALFORMED, None, reason=str(error))
+        return OpenedMessage(Outcome.MALFORMED, None, reason=str(error))
     if not encrypted and (envelope.encrypted_key is not None or envelope.iv is not None):
-        return Opened(Outcome.MALFORMED, envelope, reason="the message is encrypted, which this test does not use")
+        return OpenedMessage(
+            Outcome.MALFORMED, envelope, reason="the message is encrypted, which this test does not use"
+        )
     if verification_key is None or not signed:
-        return _compared(envelope, envelope.body, expected, 0, 0)
+        return _check_payload(envelope, envelope.body, expected, 0, 0)
     if envelope.signature is None:
-        return Opened(Outcome.SIGNATURE_MISSING, envelope)
+        return OpenedMessage(Outcome.SIGNATURE_MISSING, envelope)
     payload: bytes | None = envelope.body
     began = now_ns()
     if decryption_key is not None and encrypted:
@@ -135,12 +137,12 @@ def open_sealed(
     decrypted = now_ns()
     decrypt_ns = decrypted - began if encrypted else 0
     if payload is None:
-        return Opened(Outcome.DECRYPTION_FAILED, envelope, decrypt_ns=decrypt_ns)
+        return OpenedMessage(Outcome.DECRYPTION_FAILED, envelope, decrypt_ns=decrypt_ns)
     try:
         verification_key.verify(envelope.signature, payload, _SIGNATURE_PADDING, _DIGEST)
     except InvalidSignature:
-        return Opened(Outcome.SIGNATURE_WRONG, envelope, None, now_ns() - decrypted, decrypt_ns)
-    return _compared(envelope, payload, expected, now_ns() - decrypted, decrypt_ns)
+        return OpenedMessage(Outcome.SIGNATURE_WRONG, envelope, None, now_ns() - decrypted, decrypt_ns)
+    return _check_payload(envelope, payload, expected, now_ns() - decrypted, decrypt_ns)
 
 
 def rsa_private_key(key: PrivateKeyTypes, owner: str) -> RSAPrivateKey:
@@ -176,7 +178,9 @@ def _decrypt(envelope: Envelope, decryption_key: RSAPrivateKey) -> bytes | None:
         return None
 
 
-def _compared(envelope: Envelope, payload: bytes, expected: bytes | None, verify_ns: int, decrypt_ns: int) -> Opened:
+def _check_payload(
+    envelope: Envelope, payload: bytes, expected: bytes | None, verify_ns: int, decrypt_ns: int
+) -> OpenedMessage:
     if expected is not None and payload != expected:
-        return Opened(Outcome.PAYLOAD_DIFFERS, envelope, None, verify_ns, decrypt_ns)
-    return Opened(Outcome.OK, envelope, payload, verify_ns, decrypt_ns)
+        return OpenedMessage(Outcome.PAYLOAD_DIFFERS, envelope, None, verify_ns, decrypt_ns)
+    return OpenedMessage(Outcome.OK, envelope, payload, verify_ns, decrypt_ns)

@@ -23,23 +23,29 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.parsing import read_file
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.handshake import Handshake, TlsEnd, shake_hands
-from labconsole_certificates.exchange.tls_proof import End, handshake_detail, server_name, tls_end, told
+from labconsole_certificates.exchange.handshake import Handshake, TlsCredentials, perform_handshake
+from labconsole_certificates.exchange.tls_proof import (
+    End,
+    handshake_detail,
+    handshake_report,
+    server_name,
+    tls_credentials,
+)
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.export import Form, exported, handed_over
+from labconsole_certificates.operations.export import Form, exported, note_handover
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.own_csrs import make_request, take_in_certificate
-from labconsole_certificates.operations.received_csrs import approve, take_in_request
+from labconsole_certificates.operations.own_csrs import import_certificate, make_request
+from labconsole_certificates.operations.received_csrs import approve, import_request
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation.crls import publish_crl
 from labconsole_certificates.trust.bundle_creation import make_bundle
-from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus, matrix
 
 
 @dataclass(frozen=True)
-class Member:
+class DemoState:
     """A State with its console, its root, the key with which it connects to others, and its folder of files."""
 
     store: PkiStore
@@ -58,44 +64,46 @@ class Member:
         """Of its root, in groups: what it reads to the others over the telephone."""
         return groups(self.root.sha256)
 
-    def give_bundle(self) -> Path:
+    def export_bundle(self) -> Path:
         """Make its next trust bundle, as a file."""
         return self._write("trust-bundle.cms", make_bundle(self.store, self.name))
 
-    def take_bundle(self, file: Path, fingerprint: str = "") -> None:
+    def import_bundle_file(self, file: Path, fingerprint: str = "") -> None:
         """Take another State's bundle in; the first one with the fingerprint that was read out."""
-        take_in(self.store, self.name, read_file(file), fingerprint)
+        import_bundle(self.store, self.name, read_file(file), fingerprint)
 
-    def give_request(self, server: str) -> Path:
+    def export_request(self, server: str) -> Path:
         """Make a CSR for the CA of the State called `server`, as a file; the key never leaves."""
         to = state_named(self.store.snapshot(), server)
         request = make_request(self.store, self.state, to, self.client_key, CertificateProfile.TLS_CLIENT)
-        handed_over(self.store, request, self.state, to)
+        note_handover(self.store, request, self.state, to)
         return self._write(f"csr-for-{_file_name(server)}.pem", request.csr.public_bytes(Encoding.PEM))
 
     def answer_request(self, client: str, file: Path) -> Path:
         """Look at the CSR of the State called `client` and approve it: certificate and chain, as a file."""
         asking = state_named(self.store.snapshot(), client)
-        request = take_in_request(self.store, asking, self.state, read_file(file))
+        request = import_request(self.store, asking, self.state, read_file(file))
         certificate = approve(self.store, request, authority=self.root)
         chain = exported(self.store.snapshot(), certificate, Form.CHAIN)
-        handed_over(self.store, certificate, self.state, asking)
+        note_handover(self.store, certificate, self.state, asking)
         return self._write(f"certificate-for-{_file_name(client)}.pem", chain)
 
-    def take_certificate(self, file: Path) -> None:
+    def import_certificate_file(self, file: Path) -> None:
         """Take in what another CA issued."""
-        take_in_certificate(self.store, read_file(file))
+        import_certificate(self.store, read_file(file))
 
-    def server_end(self) -> TlsEnd:
+    def server_end(self) -> TlsCredentials:
         """Its end of handshakes with all who connect to it."""
         snapshot = self.store.snapshot()
         return self._end(snapshot, server_certificate(snapshot, self.state, self.state))
 
-    def client_end(self, snapshot: Snapshot, server: str) -> TlsEnd:
+    def client_end(self, snapshot: Snapshot, server: str) -> TlsCredentials:
         """Its end of a handshake with the State called `server`; `snapshot` is of its own console."""
         return self._end(snapshot, client_certificate(snapshot, self.state, state_named(snapshot, server)))
 
-    def note_handshakes(self, handshakes: Mapping[tuple[str, str], Handshake], servers: Mapping[str, TlsEnd]) -> None:
+    def note_handshakes(
+        self, handshakes: Mapping[tuple[str, str], Handshake], servers: Mapping[str, TlsCredentials]
+    ) -> None:
         """Note those that passed with it at one end, by the names of client and server; `servers` by their names."""
         with self.store.change() as change:
             snapshot = change.snapshot()
@@ -112,11 +120,11 @@ class Member:
                     assert own is not None
                     change.add_proof(connecting.id, answering.id, own.id, shown.id, handshake_detail(handshake))
 
-    def _end(self, snapshot: Snapshot, certificate: CertificateRecord | None) -> TlsEnd:
+    def _end(self, snapshot: Snapshot, certificate: CertificateRecord | None) -> TlsCredentials:
         assert certificate is not None and certificate.key is not None
         record = snapshot.key_by_id[certificate.key]
         with opened_key(self.store.directory, record) as key:
-            return tls_end(snapshot, End(self.state, certificate, record), key)
+            return tls_credentials(snapshot, End(self.state, certificate, record), key)
 
     def _write(self, name: str, data: bytes) -> Path:
         path = self.outbox / name
@@ -124,7 +132,7 @@ class Member:
         return path
 
 
-def found(directory: Path, store: PkiStore, name: str, type: KeyType) -> Member:
+def found(directory: Path, store: PkiStore, name: str, type: KeyType) -> DemoState:
     """Make the State called `name` in `store`: its root, CRL, server's certificate and client key.
 
     Its folder of files is made in `directory`. No keyring is asked: keys are under a passphrase file beside them.
@@ -146,7 +154,7 @@ def found(directory: Path, store: PkiStore, name: str, type: KeyType) -> Member:
     snapshot = store.snapshot()
     request = next(each for each in snapshot.requests if each.id == first.id)
     assert request.key is not None
-    return Member(store, state, root, snapshot.key_by_id[request.key], outbox)
+    return DemoState(store, state, root, snapshot.key_by_id[request.key], outbox)
 
 
 def _file_name(name: str) -> str:
@@ -160,7 +168,7 @@ def _ignored(*_what: object) -> None:
 @contextmanager
 def founded(
     directory: Path, count: int, type: KeyType, done: Callable[[str], None] = _ignored
-) -> Iterator[list[Member]]:
+) -> Iterator[list[DemoState]]:
     """`count` States, each in a folder of its own in `directory`; their consoles are closed at the end.
 
     `done` is called with the name of each.
@@ -182,31 +190,31 @@ def state_name(number: int, count: int) -> str:
     return f"State {chr(ord('A') + number)}" if count <= 26 else f"State {number + 1:02}"
 
 
-def exchange_bundles(members: list[Member], done: Callable[[str, str], None] = _ignored) -> None:
-    """Each State takes in the bundle of each other one; the first is confirmed by the fingerprint that it is told.
+def exchange_bundles(members: list[DemoState], done: Callable[[str, str], None] = _ignored) -> None:
+    """Each State imports the bundle of each other one; the first is confirmed by its fingerprint.
 
     `done` is called with the names of importer and subject.
     """
-    files = [member.give_bundle() for member in members]
+    files = [member.export_bundle() for member in members]
     for importer in members:
         for subject, file in zip(members, files, strict=True):
             if subject is not importer:
-                importer.take_bundle(file, subject.fingerprint)
+                importer.import_bundle_file(file, subject.fingerprint)
                 done(importer.name, subject.name)
 
 
-def exchange_requests(members: list[Member], done: Callable[[str, str], None] = _ignored) -> None:
+def exchange_requests(members: list[DemoState], done: Callable[[str, str], None] = _ignored) -> None:
     """Each State requests a client's certificate from the CA of each other one, and imports it.
 
     `done` is called with the names of requester and issuer.
     """
     for client, server in permutations(members, 2):
-        client.take_certificate(server.answer_request(client.name, client.give_request(server.name)))
+        client.import_certificate_file(server.answer_request(client.name, client.export_request(server.name)))
         done(client.name, server.name)
 
 
-def shake_all_hands(
-    members: list[Member], done: Callable[[str, str, Handshake], None] = _ignored
+def connect_all_pairs(
+    members: list[DemoState], done: Callable[[str, str, Handshake], None] = _ignored
 ) -> dict[tuple[str, str], Handshake]:
     """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both; noted in both consoles.
 
@@ -219,14 +227,14 @@ def shake_all_hands(
         for name, server in servers.items():
             if name != client.name:
                 end = client.client_end(snapshot, name)
-                handshake = shaken[client.name, name] = shake_hands(end, server, server_name(server.certificate))
+                handshake = shaken[client.name, name] = perform_handshake(end, server, server_name(server.certificate))
                 done(client.name, name, handshake)
     for member in members:
         member.note_handshakes(shaken, servers)
     return shaken
 
 
-def seen_matrix(member: Member, at: datetime) -> dict[tuple[str, str], Cell]:
+def seen_matrix(member: DemoState, at: datetime) -> dict[tuple[str, str], Cell]:
     """Who trusts whom, as the console of one State knows it, by names."""
     seen = matrix(member.store.snapshot(), at)
     names = {state.id: state.name for state in seen.states}
@@ -237,7 +245,7 @@ def faults(
     matrices: Sequence[Mapping[tuple[str, str], Cell]], handshakes: Mapping[tuple[str, str], Handshake]
 ) -> list[str]:
     """A sentence for each pair without trust or handshake, or that the consoles do not agree on."""
-    found = [told(client, server, each) for (client, server), each in handshakes.items() if not each.ok]
+    found = [handshake_report(client, server, each) for (client, server), each in handshakes.items() if not each.ok]
     for pair, cell in matrices[0].items():
         if cell.status not in HOLDS and cell.status is not CellStatus.OWN:
             found.append(cell.cause)

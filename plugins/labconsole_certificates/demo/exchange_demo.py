@@ -19,19 +19,19 @@ from labconsole.model.operation import Operation, OperationContext, Result, Text
 from labconsole.model.trial import Parameters
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole_certificates.demo.demo_states import (
+    connect_all_pairs,
     exchange_bundles,
     exchange_requests,
     faults,
     founded,
     seen_matrix,
-    shake_all_hands,
 )
 from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.operations.parameter_fields import AtHome
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus
 
 
-class Audience(Protocol):
+class DemoObserver(Protocol):
     """What follows the demo; an exception that it raises ends the demo."""
 
     def phase(self, title: str, count: int) -> AbstractContextManager[None]:
@@ -52,7 +52,7 @@ class Audience(Protocol):
 
 
 @dataclass(frozen=True)
-class Played:
+class DemoResult:
     """The result. `seen` is the matrix of the first State's console; `faults` has a sentence for each pair."""
 
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ class Played:
     faults: tuple[str, ...]
 
 
-def play(directory: Path, count: int, type: KeyType, audience: Audience) -> Played:
+def play(directory: Path, count: int, type: KeyType, audience: DemoObserver) -> DemoResult:
     """Let `count` States, each with a console in `directory`, exchange all and connect both ways. Raises UserError."""
     pairs = count * (count - 1)
     with ExitStack() as consoles:
@@ -74,12 +74,12 @@ def play(directory: Path, count: int, type: KeyType, audience: Audience) -> Play
         with audience.phase("Next trust bundles imported: whom each State trusts", pairs):
             exchange_bundles(members, audience.trusted)
         with audience.phase("Mutual TLS handshakes", pairs):
-            handshakes = shake_all_hands(members, audience.proven)
+            handshakes = connect_all_pairs(members, audience.proven)
         with audience.phase("Matrices made, one by each console", count):
             at = datetime.now(UTC)
             matrices = [seen_matrix(member, at) for member in members]
     names = tuple(member.name for member in members)
-    return Played(names, matrices[0], handshakes, tuple(faults(matrices, handshakes)))
+    return DemoResult(names, matrices[0], handshakes, tuple(faults(matrices, handshakes)))
 
 
 FEWEST, MOST = 2, 60
@@ -260,7 +260,7 @@ def _duration(handshake: Handshake | None) -> str:
     return "" if handshake is None else f"{handshake.protocol} in {handshake.duration_ns / 1e6:.1f} ms"
 
 
-def _data(played: Played, proven: int, total_s: float) -> dict[str, object]:
+def _data(played: DemoResult, proven: int, total_s: float) -> dict[str, object]:
     return {
         "states": list(played.names),
         "pairs": len(played.handshakes),

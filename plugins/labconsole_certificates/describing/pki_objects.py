@@ -170,21 +170,21 @@ def _attribute_row(attribute: x509.Attribute) -> Row:
 
 Describable = Readable | SignedMessage
 
-_MOST_CARRIED = 20
+_MOST_CERTIFICATES = 20
 
 
 def describe(thing: Describable, at: datetime | None = None) -> Description:
     """All that there is to see in `thing` at time `at` (aware; default: now); of private keys only what is public."""
-    moment_of_look = datetime.now(UTC) if at is None else at
+    inspected_at = datetime.now(UTC) if at is None else at
     match thing:
         case x509.Certificate():
-            return describe_certificate(thing, moment_of_look)
+            return describe_certificate(thing, inspected_at)
         case x509.CertificateSigningRequest():
             return describe_csr(thing)
         case x509.CertificateRevocationList():
-            return describe_crl(thing, moment_of_look)
+            return describe_crl(thing, inspected_at)
         case Pkcs12():
-            return _describe_pkcs12(thing, moment_of_look)
+            return _describe_pkcs12(thing, inspected_at)
         case SignedMessage():
             return _describe_signed(thing)
         case _:
@@ -210,7 +210,7 @@ def _describe_pkcs12(file: Pkcs12, at: datetime) -> Description:
     title = file.friendly_name if file.certificate is None else short_name(file.certificate)
     return Description(
         f"PKCS#12 file {shown(title)}".rstrip(),
-        (Section("PKCS#12", tuple(rows)), *_carried(file.chain), *own),
+        (Section("PKCS#12", tuple(rows)), *_certificate_sections(file.chain), *own),
     )
 
 
@@ -225,11 +225,11 @@ def _describe_signed(message: SignedMessage) -> Description:
     )
     return Description(
         f"Signed message of {short_name(message.signer)}",
-        (Section("CMS SignedData", rows), *_carried(message.certificates)),
+        (Section("CMS SignedData", rows), *_certificate_sections(message.certificates)),
     )
 
 
-def _carried(certificates: tuple[x509.Certificate, ...]) -> tuple[Section, ...]:
+def _certificate_sections(certificates: tuple[x509.Certificate, ...]) -> tuple[Section, ...]:
     """Certificates that come along, each in a few rows; of more than 20 the rest is counted."""
     sections = tuple(
         Section(
@@ -241,9 +241,9 @@ def _carried(certificates: tuple[x509.Certificate, ...]) -> tuple[Section, ...]:
                 Row("Valid until", moment(certificate.not_valid_after_utc)),
             ),
         )
-        for number, certificate in enumerate(certificates[:_MOST_CARRIED], 1)
+        for number, certificate in enumerate(certificates[:_MOST_CERTIFICATES], 1)
     )
-    further = len(certificates) - _MOST_CARRIED
+    further = len(certificates) - _MOST_CERTIFICATES
     if further <= 0:
         return sections
     return (*sections, Section("Further certificates", (Row("Number", f"{further:,} (not shown)"),)))

@@ -36,7 +36,7 @@ def newest_request(snapshot: Snapshot, client: State, server: State) -> RequestR
         for each in reversed(snapshot.requests)
         if (each.requester, each.issuer) == (client.id, server.id)
         and each.profile in CLIENT_PROFILES
-        and (each.certificate is None or _holds(snapshot, snapshot.certificate_by_id[each.certificate]))
+        and (each.certificate is None or _is_valid(snapshot, snapshot.certificate_by_id[each.certificate]))
     )
     return next(asked, None)
 
@@ -75,12 +75,12 @@ def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile
         for each in reversed(snapshot.certificates)
         if each.state == state.id
         and each.profile in profiles
-        and _holds(snapshot, each)
+        and _is_valid(snapshot, each)
         and (each.key is not None or not state.local)
     ]
 
 
-def _holds(snapshot: Snapshot, record: CertificateRecord) -> bool:
+def _is_valid(snapshot: Snapshot, record: CertificateRecord) -> bool:
     """Whether it is neither removed nor revoked, here or by a CRL of its CA."""
     return record.removed is None and not revocation(snapshot, record)
 

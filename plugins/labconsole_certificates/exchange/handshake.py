@@ -18,9 +18,9 @@ from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_from_text, short_name
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole.security.x509.validation.validator import Validator, misfit
+from labconsole.security.x509.validation.validator import Validator, usage_problem
 from labconsole_certificates.exchange.tls_context import tls_context
-from labconsole_certificates.exchange.tls_endpoint import Patience, TlsMeeting
+from labconsole_certificates.exchange.tls_endpoint import Deadline, TlsEndpoint
 
 _TIMEOUT_S = 5.0
 _LOOPBACK = "127.0.0.1"
@@ -31,7 +31,7 @@ def _none_refused(path: Sequence[x509.Certificate]) -> str:
 
 
 @dataclass(frozen=True)
-class TlsEnd:
+class TlsCredentials:
     """One end: its certificate, the intermediates above it, its key, and what it trusts.
 
     `pins` are SHA-256 fingerprints (hex) of end certificates that are accepted without any CA while they are valid.
@@ -56,7 +56,7 @@ class TlsEnd:
         """Whether it accepts the other end's certificates (the end certificate first), and why. Raises BadInput."""
         leaf, *intermediates = presented
         if fingerprint(leaf) in self.pins:
-            problem = validity_problem(leaf, datetime.now(UTC)) or misfit((leaf,), purpose, name)
+            problem = validity_problem(leaf, datetime.now(UTC)) or usage_problem((leaf,), purpose, name)
             if problem:
                 return False, f"It is pinned, but {problem}."
             refused = self.names_refused((leaf,))
@@ -87,7 +87,7 @@ class Handshake:
     server_said: str
 
 
-def shake_hands(client: TlsEnd, server: TlsEnd, server_name: str | None = None) -> Handshake:
+def perform_handshake(client: TlsCredentials, server: TlsCredentials, server_name: str | None = None) -> Handshake:
     """Have `client` connect to `server` by TLS with certificates both ways.
 
     `server_name` (DNS name or IP address) must be among the names of the server's certificate; None: any name will do.
@@ -99,19 +99,19 @@ def shake_hands(client: TlsEnd, server: TlsEnd, server_name: str | None = None) 
     if server_name is not None:
         general_name_from_text(server_name)
     begun = now_ns()
-    patience = Patience(_TIMEOUT_S)
+    deadline = Deadline(_TIMEOUT_S)
     with (
         socket.create_server((_LOOPBACK, 0)) as listener,
         socket.create_connection(listener.getsockname()) as near,
         listener.accept()[0] as far,
         ThreadPoolExecutor(1, "tls-server") as pool,
     ):
-        asking = _meeting(client, server, near, patience, Purpose.TLS_SERVER, server_name)
-        answering = _meeting(server, client, far, patience, Purpose.TLS_CLIENT, None)
+        asking = _endpoint(client, server, near, deadline, Purpose.TLS_SERVER, server_name)
+        answering = _endpoint(server, client, far, deadline, Purpose.TLS_CLIENT, None)
         asking.connection.set_connect_state()
         answering.connection.set_accept_state()
-        answered = pool.submit(answering.meet)
-        asked = asking.meet()
+        answered = pool.submit(answering.handshake_with_console)
+        asked = asking.handshake_with_console()
         ok = answered.result() and asked
     return handshake_of(asking.connection if ok else None, now_ns() - begun, asking.said, answering.said)
 
@@ -131,11 +131,16 @@ def handshake_of(
     )
 
 
-def _meeting(
-    own: TlsEnd, other: TlsEnd, via: socket.socket, patience: Patience, purpose: Purpose, name: str | None
-) -> TlsMeeting:
+def _endpoint(
+    own: TlsCredentials,
+    other: TlsCredentials,
+    via: socket.socket,
+    deadline: Deadline,
+    purpose: Purpose,
+    name: str | None,
+) -> TlsEndpoint:
     def judge(presented: Sequence[x509.Certificate]) -> tuple[bool, str]:
         return own.judge(presented, purpose, name)
 
     sends = (other.certificate, *other.chain)
-    return TlsMeeting(own.context, via, judge, short_name(other.certificate), patience, sends)
+    return TlsEndpoint(own.context, via, judge, short_name(other.certificate), deadline, sends)

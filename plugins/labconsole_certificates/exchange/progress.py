@@ -208,7 +208,7 @@ class _Steps:
             missing=f"{why}{client.name} makes a request with the profile TLS client; the key stays with it.",
             subject=number,
         )
-        given_at = None if asked is None else self._handed(client, server, Item.CSR, asked.sha256)
+        given_at = None if asked is None else self._was_handed_over(client, server, Item.CSR, asked.sha256)
         arrived = asked is not None and asked.status is not RequestStatus.MADE
         yield _step(
             StepKind.GIVE_REQUEST,
@@ -242,7 +242,7 @@ class _Steps:
         client, server = self._client, self._server
         number = None if request is None else request.certificate
         record = None if number is None else self._snapshot.certificate_by_id[number]
-        given_at = None if record is None else self._handed(server, client, Item.CERTIFICATE, record.sha256)
+        given_at = None if record is None else self._was_handed_over(server, client, Item.CERTIFICATE, record.sha256)
         came = record is not None and (self._used(record) or (record.key is not None and not server.local))
         return _step(
             StepKind.GIVE_CERTIFICATE,
@@ -294,7 +294,7 @@ class _Steps:
         """Whether a handshake has passed with it: whoever did that has it."""
         return any(each.client_certificate == certificate.id for each in self._snapshot.proofs)
 
-    def _handed(self, sender: State, receiver: State, item: Item, sha256: str) -> datetime | None:
+    def _was_handed_over(self, sender: State, receiver: State, item: Item, sha256: str) -> datetime | None:
         """When that last went from one to the other."""
         what = (sender.id, receiver.id, item, sha256)
         found = (

@@ -15,14 +15,14 @@ from OpenSSL import SSL
 
 from labconsole.errors import UserError
 from labconsole.security.x509.names import general_name_from_text
-from labconsole_certificates.exchange.handshake import Handshake, TlsEnd, handshake_of
-from labconsole_certificates.exchange.tls_endpoint import Judge, Patience, TlsMeeting, Watch
+from labconsole_certificates.exchange.handshake import Handshake, TlsCredentials, handshake_of
+from labconsole_certificates.exchange.tls_endpoint import CancelCheck, Deadline, Judge, TlsEndpoint
 
 _MOST_WAITING = 16
 """Connections while one is answered: a foreign one that keeps silent must not shut out the right one."""
-_SILENCE_S = 2.0
-_PARTING_S = 0.3
-_MOST_AT_PARTING = 1_048_576
+_RECEIVE_TIMEOUT_S = 2.0
+_CLOSE_TIMEOUT_S = 0.3
+_MOST_AT_CLOSE = 1_048_576
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RemoteHandshake:
 
 
 @dataclass(frozen=True)
-class Conduct:
+class HandshakeOptions:
     """How an end goes about a handshake."""
 
     judge: Judge
@@ -47,29 +47,33 @@ class Conduct:
     """Limit for connection, handshake and answer; a foreign server is listened to `quiet_s` on top of it."""
     quiet_s: float = 0.0
     """0: the other end is a console. Otherwise it is a foreign server, listened to for a refusal so long."""
-    watch: Watch = lambda _left: False
+    watch: CancelCheck = lambda _closed: False
 
 
-def connect(end: TlsEnd, host: str, port: int, server_name: str, conduct: Conduct) -> RemoteHandshake:
+def connect(end: TlsCredentials, host: str, port: int, server_name: str, options: HandshakeOptions) -> RemoteHandshake:
     """Shake hands as a client with what listens at `host`; `server_name` (DNS name or IP address) is asked for by SNI.
 
     Raises:
         BadInput: `server_name` is no name, or the end's key serves no TLS.
         UserError: the host is unknown, or cannot be reached.
-        WaitCancelledError: cancelled by `conduct.watch`.
+        WaitCancelledError: cancelled by `options.watch`.
     """
     name = general_name_from_text(server_name)
     context = end.context
-    patience = Patience(conduct.seconds, conduct.watch)
-    with _connected(host, port, patience) as via:
-        meeting = TlsMeeting(context, via, conduct.judge, conduct.who, patience)
-        meeting.connection.set_connect_state()
+    deadline = Deadline(options.seconds, options.watch)
+    with _connected(host, port, deadline) as via:
+        endpoint = TlsEndpoint(context, via, options.judge, options.who, deadline)
+        endpoint.connection.set_connect_state()
         if isinstance(name, x509.DNSName):
-            meeting.connection.set_tlsext_host_name(name.value.encode("ascii"))
-        passed = meeting.meet_foreign(conduct.quiet_s, conduct.watch) if conduct.quiet_s else meeting.meet()
-        done = meeting.connection if passed else None
-        handshake = handshake_of(done, meeting.duration_ns, client_said=_said(meeting, conduct, passed))
-        return _left(meeting, via, handshake, where(host, port))
+            endpoint.connection.set_tlsext_host_name(name.value.encode("ascii"))
+        passed = (
+            endpoint.handshake_with_server(options.quiet_s, options.watch)
+            if options.quiet_s
+            else endpoint.handshake_with_console()
+        )
+        done = endpoint.connection if passed else None
+        handshake = handshake_of(done, endpoint.duration_ns, client_said=_said(endpoint, options, passed))
+        return _closed(endpoint, via, handshake, where(host, port))
 
 
 def listening(address: str, port: int) -> socket.socket:
@@ -84,10 +88,10 @@ def listening(address: str, port: int) -> socket.socket:
 
 
 def answer(
-    end: TlsEnd,
+    end: TlsCredentials,
     listener: socket.socket,
     waiting_s: float,
-    conduct: Conduct,
+    options: HandshakeOptions,
     failed: Callable[[RemoteHandshake], None] = lambda _met: None,
 ) -> RemoteHandshake:
     """Shake hands as a server with what connects to `listener`, until one passes or `waiting_s` seconds are over.
@@ -98,36 +102,38 @@ def answer(
     Raises:
         BadInput: the end's key serves no TLS.
         UserError: no process connected.
-        WaitCancelledError: cancelled by `conduct.watch`.
+        WaitCancelledError: cancelled by `options.watch`.
     """
     context = end.context
-    patience = Patience(waiting_s, conduct.watch)
+    deadline = Deadline(waiting_s, options.watch)
     last: RemoteHandshake | None = None
     while True:
         try:
-            via, peer = _accepted(listener, patience)
+            via, peer = _accepted(listener, deadline)
         except TimeoutError:
             if last is not None:
                 return last
             raise UserError(f"No peer connected within {waiting_s:g} s: nothing was proven.") from None
         with via:
-            last = _answered(context, via, peer, conduct, min(conduct.seconds, patience.left_s))
+            last = _answered(context, via, peer, options, min(options.seconds, deadline.left_s))
         if last.handshake.ok:
             return last
         failed(last)
 
 
-def _answered(context: SSL.Context, via: socket.socket, peer: str, conduct: Conduct, seconds: float) -> RemoteHandshake:
+def _answered(
+    context: SSL.Context, via: socket.socket, peer: str, options: HandshakeOptions, seconds: float
+) -> RemoteHandshake:
     try:
-        Patience(min(seconds, _SILENCE_S), conduct.watch).to_read(via)
+        Deadline(min(seconds, _RECEIVE_TIMEOUT_S), options.watch).to_read(via)
     except TimeoutError:
         seconds = 0.0  # a TLS client speaks first, and at once
-    meeting = TlsMeeting(context, via, conduct.judge, conduct.who, Patience(seconds, conduct.watch))
-    meeting.connection.set_accept_state()
-    passed = meeting.meet()
-    done = meeting.connection if passed else None
-    handshake = handshake_of(done, meeting.duration_ns, server_said=_said(meeting, conduct, passed))
-    return _left(meeting, via, handshake, peer)
+    endpoint = TlsEndpoint(context, via, options.judge, options.who, Deadline(seconds, options.watch))
+    endpoint.connection.set_accept_state()
+    passed = endpoint.handshake_with_console()
+    done = endpoint.connection if passed else None
+    handshake = handshake_of(done, endpoint.duration_ns, server_said=_said(endpoint, options, passed))
+    return _closed(endpoint, via, handshake, peer)
 
 
 def where(host: str, port: int) -> str:
@@ -135,18 +141,18 @@ def where(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _accepted(listener: socket.socket, patience: Patience) -> tuple[socket.socket, str]:
+def _accepted(listener: socket.socket, deadline: Deadline) -> tuple[socket.socket, str]:
     """The next connection, and where it comes from. Raises TimeoutError, WaitCancelledError."""
     while True:
         try:
-            patience.to_read(listener)
+            deadline.to_read(listener)
             via, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             continue  # gone before it was accepted
         return via, where(address[0], address[1])
 
 
-def _connected(host: str, port: int, patience: Patience) -> socket.socket:
+def _connected(host: str, port: int, deadline: Deadline) -> socket.socket:
     """A connection to the first address of `host` that takes it."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -156,43 +162,43 @@ def _connected(host: str, port: int, patience: Patience) -> socket.socket:
     for family, kind, protocol, _, address in found:
         with ExitStack() as opened:
             via = opened.enter_context(socket.socket(family, kind, protocol))
-            trouble = _trouble(via, address, patience)
+            trouble = _connect_problem(via, address, deadline)
             if not trouble:
                 opened.pop_all()
                 return via
     raise UserError(f"{where(host, port)} cannot be reached ({trouble}): does the other end wait there?")
 
 
-def _trouble(via: socket.socket, address: tuple[Any, ...], patience: Patience) -> str:
+def _connect_problem(via: socket.socket, address: tuple[Any, ...], deadline: Deadline) -> str:
     """Why there is no connection to `address`; nothing if there is one."""
     via.setblocking(False)
     code = via.connect_ex(address)
     if code in (errno.EINPROGRESS, errno.EWOULDBLOCK):
         try:
-            patience.to_write(via)
+            deadline.to_write(via)
         except TimeoutError:
             return "no answer in time"
         code = via.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     return os.strerror(code) if code else ""
 
 
-def _said(meeting: TlsMeeting, conduct: Conduct, passed: bool) -> str:
-    return f"{meeting.said} {conduct.who} accepts this end." if passed and not conduct.quiet_s else meeting.said
+def _said(endpoint: TlsEndpoint, options: HandshakeOptions, passed: bool) -> str:
+    return f"{endpoint.said} {options.who} accepts this end." if passed and not options.quiet_s else endpoint.said
 
 
-def _left(meeting: TlsMeeting, via: socket.socket, handshake: Handshake, peer: str) -> RemoteHandshake:
+def _closed(endpoint: TlsEndpoint, via: socket.socket, handshake: Handshake, peer: str) -> RemoteHandshake:
     """Take leave, and let the other end read what it was told before the connection is gone."""
     with suppress(OSError, TimeoutError):
-        meeting.take_leave()
+        endpoint.send_close_notify()
         via.shutdown(socket.SHUT_WR)
-        parting, octets = Patience(_PARTING_S), 0
-        while octets < _MOST_AT_PARTING:
+        parting, octets = Deadline(_CLOSE_TIMEOUT_S), 0
+        while octets < _MOST_AT_CLOSE:
             parting.to_read(via)
             received = via.recv(65_536)
             octets += len(received)
             if not received:
                 break
-    return RemoteHandshake(handshake, meeting.presented, peer)
+    return RemoteHandshake(handshake, endpoint.presented, peer)
 
 
 def _reason(error: Exception) -> str:

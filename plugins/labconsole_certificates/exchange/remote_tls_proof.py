@@ -26,18 +26,18 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.handshake import TlsEnd
+from labconsole_certificates.exchange.handshake import TlsCredentials
 from labconsole_certificates.exchange.progress import StepKind, direction_of
 from labconsole_certificates.exchange.remote_handshake import (
-    Conduct,
+    HandshakeOptions,
     RemoteHandshake,
     answer,
     connect,
     listening,
     where,
 )
-from labconsole_certificates.exchange.tls_endpoint import Judge, WaitCancelledError, Watch
-from labconsole_certificates.exchange.tls_proof import End, as_json, handshake_detail, server_name, tls_end
+from labconsole_certificates.exchange.tls_endpoint import CancelCheck, Judge, WaitCancelledError
+from labconsole_certificates.exchange.tls_proof import End, as_json, handshake_detail, server_name, tls_credentials
 from labconsole_certificates.operations.certificate_import import add_chain
 from labconsole_certificates.operations.parameter_fields import UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
@@ -55,15 +55,15 @@ _CLIENT_STEPS = frozenset({StepKind.MAKE_REQUEST, StepKind.GIVE_REQUEST, StepKin
 
 
 @dataclass(frozen=True)
-class Following:
+class ProofProgress:
     """Who follows it: is told in sentences what goes on, and how many seconds are left; may cancel."""
 
     say: Callable[[str], None]
-    watch: Watch
+    watch: CancelCheck
 
 
 @dataclass(frozen=True)
-class Place:
+class PeerAddress:
     """Where the other State's server is, and what it is."""
 
     host: str
@@ -99,7 +99,7 @@ class RemoteProof:
 
 
 def connect_to(
-    store: PkiStore, a: str, b: str, place: Place, prompt: Prompt | None, following: Following
+    store: PkiStore, a: str, b: str, place: PeerAddress, prompt: Prompt | None, following: ProofProgress
 ) -> RemoteProof:
     """Let State A connect to the server of State B, and note it as proven if both ends accept.
 
@@ -111,12 +111,12 @@ def connect_to(
     known = server_certificate(snapshot, server, client)
     name = place.server_name or _known_name(known) or place.host
     with opened_key(store.directory, own.key, prompt) as key:
-        end = tls_end(snapshot, own, key)
+        end = tls_credentials(snapshot, own, key)
         judge = _judge(snapshot, end, server, Purpose.TLS_SERVER, name)
         quiet_s = QUIET_S if place.foreign else 0.0
         following.say(f"{client.name} connects to {where(place.host, place.port)}, and expects {name} there.")
-        conduct = Conduct(judge, server.name, HANDSHAKE_S, quiet_s, following.watch)
-        met = connect(end, place.host, place.port, name, conduct)
+        options = HandshakeOptions(judge, server.name, HANDSHAKE_S, quiet_s, following.watch)
+        met = connect(end, place.host, place.port, name, options)
     proof = RemoteProof(client, server, met)
     if proof.ok:
         _note(store, proof, server, CertificateProfile.TLS_SERVER, own.certificate)
@@ -131,7 +131,7 @@ def listen_for(
     port: int,
     waiting_s: float,
     prompt: Prompt | None,
-    following: Following,
+    following: ProofProgress,
 ) -> RemoteProof:
     """Let State A wait as a server for a connection of State B, and note it as proven if both ends accept.
 
@@ -144,16 +144,16 @@ def listen_for(
     server, client = _pair(snapshot, a, b)
     own = _own(snapshot, server, client, server, server_certificate(snapshot, server, client))
     with opened_key(store.directory, own.key, prompt) as key, closing(listening(address, port)) as listener:
-        end = tls_end(snapshot, own, key)
+        end = tls_credentials(snapshot, own, key)
         judge = _judge(snapshot, end, client, Purpose.TLS_CLIENT, None)
         found = where(*listener.getsockname()[:2])
         following.say(f"{server.name} waits at {found} for a connection of {client.name}, {waiting_s:g} s at most.")
-        conduct = Conduct(judge, client.name, HANDSHAKE_S, watch=following.watch)
+        options = HandshakeOptions(judge, client.name, HANDSHAKE_S, watch=following.watch)
 
         def failed(met: RemoteHandshake) -> None:
             following.say(f"{RemoteProof(client, server, met).sentence()} Still waiting.")
 
-        met = answer(end, listener, waiting_s, conduct, failed)
+        met = answer(end, listener, waiting_s, options, failed)
     proof = RemoteProof(client, server, met)
     if proof.ok:
         _note(store, proof, client, CertificateProfile.TLS_CLIENT, own.certificate)
@@ -190,7 +190,7 @@ def _known_name(record: CertificateRecord | None) -> str:
     return "" if name.startswith("*") else name
 
 
-def _judge(snapshot: Snapshot, end: TlsEnd, other: State, purpose: Purpose, name: str | None) -> Judge:
+def _judge(snapshot: Snapshot, end: TlsCredentials, other: State, purpose: Purpose, name: str | None) -> Judge:
     """As this end judges everybody, and then whether it is `other` indeed: a third State's client is accepted, too."""
     authorities = tuple(
         record.certificate
@@ -349,8 +349,8 @@ class Connect(PkiOperation[ConnectParameters]):
         return key_secrets(directory, snapshot, shown, unlock=parameters.unlock())
 
     def work(self, parameters: ConnectParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
-        place = Place(parameters.host, parameters.port, parameters.server_name, parameters.foreign)
-        here, there, following = parameters.state_a, parameters.state_b, _following(context, HANDSHAKE_S)
+        place = PeerAddress(parameters.host, parameters.port, parameters.server_name, parameters.foreign)
+        here, there, following = parameters.state_a, parameters.state_b, _proof_progress(context, HANDSHAKE_S)
         return _result(lambda: connect_to(store, here, there, place, prompt, following))
 
 
@@ -371,11 +371,11 @@ class Listen(PkiOperation[ListenParameters]):
 
     def work(self, parameters: ListenParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
         at = (parameters.address, parameters.port, parameters.wait_s)
-        here, there, following = parameters.state_a, parameters.state_b, _following(context, parameters.wait_s)
+        here, there, following = parameters.state_a, parameters.state_b, _proof_progress(context, parameters.wait_s)
         return _result(lambda: listen_for(store, here, there, *at, prompt, following))
 
 
-def _following(context: OperationContext, limit_s: float) -> Following:
+def _proof_progress(context: OperationContext, limit_s: float) -> ProofProgress:
     """Reports each second of the time limit that has gone; the context says whether it is cancelled."""
     reported = -1
 
@@ -387,7 +387,7 @@ def _following(context: OperationContext, limit_s: float) -> Following:
             context.progress(gone, round(limit_s))
         return context.stop_requested
 
-    return Following(context.say, watch)
+    return ProofProgress(context.say, watch)
 
 
 def _result(prove: Callable[[], RemoteProof]) -> Result:

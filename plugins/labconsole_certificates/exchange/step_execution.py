@@ -13,12 +13,12 @@ from labconsole.security.secrets import Prompt, missing_secrets
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
 from labconsole_certificates.exchange.progress import Direction, Exchange, StepKind, direction_of
-from labconsole_certificates.exchange.tls_proof import prove, told
+from labconsole_certificates.exchange.tls_proof import handshake_report, prove
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.issuing import server_host
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.own_csrs import make_request, take_in_certificate
-from labconsole_certificates.operations.received_csrs import approve, take_in_request
+from labconsole_certificates.operations.own_csrs import import_certificate, make_request
+from labconsole_certificates.operations.received_csrs import approve, import_request
 from labconsole_certificates.operations.record_lookup import authorities_of, authority_of, key_of
 from labconsole_certificates.trust.roots_and_pins import confirm_here
 
@@ -36,7 +36,7 @@ def asks_for_secrets(store: PkiStore, direction: Direction) -> bool:
     return bool(missing_secrets(key_secret(store.directory, key) for key in used))
 
 
-def do_next(store: PkiStore, direction: Direction, prompt: Prompt | None = None) -> str:
+def execute_next_step(store: PkiStore, direction: Direction, prompt: Prompt | None = None) -> str:
     """Do the next step of `direction`, and return one sentence on the result; nothing if it was done meanwhile.
 
     Between two States of one console nothing has to be carried: a request is given to its issuer at once, and what it
@@ -61,7 +61,7 @@ def do_next(store: PkiStore, direction: Direction, prompt: Prompt | None = None)
                 if step.kind is StepKind.GIVE_REQUEST and step.subject is not None
                 else make_request(store, client, server, _new_key(snapshot, client), CertificateProfile.TLS_CLIENT)
             )
-            take_in_request(store, client, server, made.der, made.profile)
+            import_request(store, client, server, made.der, made.profile)
             return f"{server.name} has request {made.id} of {client.name}."
         case StepKind.APPROVE | StepKind.GIVE_CERTIFICATE if step.subject is not None:
             record = (
@@ -69,11 +69,16 @@ def do_next(store: PkiStore, direction: Direction, prompt: Prompt | None = None)
                 if step.kind is StepKind.APPROVE
                 else snapshot.certificate_by_id[step.subject]
             )
-            take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), server)
+            import_certificate(store, exported(store.snapshot(), record, Form.CHAIN), server)
             return f"{client.name} has its certificate by the CA of {server.name}."
         case StepKind.PROVE:
             proof = prove(store, client.name, server.name, prompt)
-            said = f"{told(client.name, server.name, proof.there)} {told(server.name, client.name, proof.back)}"
+            said = " ".join(
+                (
+                    handshake_report(client.name, server.name, proof.there),
+                    handshake_report(server.name, client.name, proof.back),
+                )
+            )
             if not proof.ok:
                 raise UserError(said)
             return said

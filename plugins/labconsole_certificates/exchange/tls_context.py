@@ -31,7 +31,7 @@ _SENDS_CERTIFICATE = b"write client certificate"
 
 
 @dataclass
-class TlsSight:
+class TlsObservation:
     """What OpenSSL meets with in one connection: the application data of that connection."""
 
     error: int | None = None
@@ -55,7 +55,7 @@ def tls_context(
 ) -> SSL.Context:
     """TLS 1.2 or later, for either end, with a certificate asked of the other one.
 
-    What is trusted is judged at the time of the call. A connection's application data may be a `TlsSight`, to be
+    What is trusted is judged at the time of the call. A connection's application data may be a `TlsObservation`, to be
     filled in.
     `judged_later`: OpenSSL lets every certificate pass, because pins are known only to who judges afterwards.
 
@@ -108,7 +108,7 @@ def _pass_without_crl(
     """CRLs are used where they are known; what OpenSSL has against a certificate is kept for who explains it."""
     passes = bool(accepted) or error == NO_CRL
     seen = connection.get_app_data()
-    if not passes and isinstance(seen, TlsSight):
+    if not passes and isinstance(seen, TlsObservation):
         seen.error, seen.depth = error, depth
         seen.failing = crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate)
     return passes
@@ -116,5 +116,5 @@ def _pass_without_crl(
 
 def _note_state(connection: SSL.Connection, where: int, outcome: int) -> None:
     seen = connection.get_app_data()
-    if isinstance(seen, TlsSight) and _SENDS_CERTIFICATE in connection.get_state_string():
+    if isinstance(seen, TlsObservation) and _SENDS_CERTIFICATE in connection.get_state_string():
         seen.asked = True

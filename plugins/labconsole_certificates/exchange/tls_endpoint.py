@@ -16,22 +16,22 @@ from labconsole.clock import now_ns
 from labconsole.errors import BadInput, UserError
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.exchange.tls_context import TlsSight
+from labconsole_certificates.exchange.tls_context import TlsObservation
 
-Watch = Callable[[float], bool]
+CancelCheck = Callable[[float], bool]
 """Is told how many seconds are left, and says whether somebody has cancelled."""
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
 class WaitCancelledError(UserError):
     """Somebody has cancelled while the other end was waited for."""
 
 
-class Patience:
+class Deadline:
     """What is left of a time limit; `watch` is asked at least ten times a second."""
 
-    def __init__(self, seconds: float, watch: Watch = lambda _left: False) -> None:
+    def __init__(self, seconds: float, watch: CancelCheck = lambda _left: False) -> None:
         self._deadline = now_ns() + round(seconds * 1e9)
         self._watch = watch
 
@@ -56,7 +56,7 @@ class Patience:
                 raise WaitCancelledError("Cancelled: nothing was proven.")
             if left <= 0:
                 raise TimeoutError
-            if any(select.select(readable, writable, [], min(left, _LOOK_S))):
+            if any(select.select(readable, writable, [], min(left, _POLL_S))):
                 return
 
 
@@ -73,7 +73,7 @@ _NOT_TRUSTED = frozenset({18, 19, 20, 21})
 """Verification errors of x509_vfy.h: the path leads to nothing that is trusted."""
 
 
-class TlsMeeting:
+class TlsEndpoint:
     """`said` tells afterwards what this end made of the other, which it calls `who`.
 
     `sends` are the certificates that the other end has, where that is known here. `connection` is to be set to connect
@@ -86,7 +86,7 @@ class TlsMeeting:
         via: socket.socket,
         judge: Judge,
         who: str,
-        patience: Patience,
+        deadline: Deadline,
         sends: Sequence[x509.Certificate] = (),
     ) -> None:
         via.setblocking(False)
@@ -97,11 +97,11 @@ class TlsMeeting:
         """What the other end has presented, if TLS itself had nothing against it."""
         self.duration_ns = 0
         """Of the handshake, once it is done; without what was said after it."""
-        self._seen = TlsSight()
+        self._seen = TlsObservation()
         self.connection.set_app_data(self._seen)
-        self._via, self._judge, self._who, self._patience, self._sends = via, judge, who, patience, tuple(sends)
+        self._via, self._judge, self._who, self._deadline, self._sends = via, judge, who, deadline, tuple(sends)
 
-    def meet(self) -> bool:
+    def handshake_with_console(self) -> bool:
         """Shake hands with another console, judge it, and hear its judgement: whether both accept.
 
         Raises WaitCancelledError.
@@ -121,7 +121,7 @@ class TlsMeeting:
             self._add(f"{self._who} did not say that it accepts this end: it seems to be no console that waits.")
         return answer == _ACCEPTED
 
-    def meet_foreign(self, seconds: float, watch: Watch) -> bool:
+    def handshake_with_server(self, seconds: float, watch: CancelCheck) -> bool:
         """Shake hands with a server that is no console, send it nothing, and listen for a refusal for `seconds`.
 
         Whether it has asked for the certificate of this end, and not refused it in that time. A connection that is
@@ -133,14 +133,14 @@ class TlsMeeting:
             if not self._seen.asked:
                 self._add(f"{self._who} asked for no certificate of this end, so nothing is known of its trust.")
                 return False
-            self._patience = Patience(seconds, watch)
-            self._add(self._heard(seconds))
+            self._deadline = Deadline(seconds, watch)
+            self._add(self._wait_for_refusal(seconds))
         except (SSL.Error, OSError) as error:
             self._add(self._why_not(error))
             return False
         return True
 
-    def take_leave(self) -> None:
+    def send_close_notify(self) -> None:
         """Say that nothing more comes (close_notify), where the connection still stands."""
         with suppress(SSL.Error):
             self.connection.shutdown()
@@ -158,7 +158,7 @@ class TlsMeeting:
         self._add(f"{'Accepts' if accepted else 'Refuses'} {self._who}: {why}")
         return accepted
 
-    def _heard(self, seconds: float) -> str:
+    def _wait_for_refusal(self, seconds: float) -> str:
         within = f"accepted nothing and refused nothing within {seconds:g} s"
         octets = 0
         try:
@@ -227,6 +227,6 @@ class TlsMeeting:
             try:
                 return operation()
             except SSL.WantReadError:
-                self._patience.to_read(self._via)
+                self._deadline.to_read(self._via)
             except SSL.WantWriteError:
-                self._patience.to_write(self._via)
+                self._deadline.to_write(self._via)

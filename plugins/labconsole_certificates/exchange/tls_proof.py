@@ -25,7 +25,7 @@ from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_as_text
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.handshake import Handshake, TlsEnd, shake_hands
+from labconsole_certificates.exchange.handshake import Handshake, TlsCredentials, perform_handshake
 from labconsole_certificates.exchange.progress import PairParameters, direction_of
 from labconsole_certificates.operations.parameter_fields import UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
@@ -72,9 +72,9 @@ def prove(store: PkiStore, a: str, b: str, prompt: Prompt | None = None) -> Proo
             for number, record in records.items()
         }
         shaken = [
-            shake_hands(
-                tls_end(snapshot, client, keys[client.key.id]),
-                tls_end(snapshot, server, keys[server.key.id]),
+            perform_handshake(
+                tls_credentials(snapshot, client, keys[client.key.id]),
+                tls_credentials(snapshot, server, keys[server.key.id]),
                 server_name(server.certificate.certificate),
             )
             for client, server in ways
@@ -98,11 +98,11 @@ def ends_of(snapshot: Snapshot, client: State, server: State) -> tuple[End, End]
     return mine, theirs
 
 
-def tls_end(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsEnd:
+def tls_credentials(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsCredentials:
     """One end of a handshake: what its State shows, and what it trusts."""
     roots = snapshot.trusted_by(end.state.id, TrustKind.ROOT)
     pins = snapshot.trusted_by(end.state.id, TrustKind.PIN)
-    return TlsEnd(
+    return TlsCredentials(
         certificate=end.certificate.certificate,
         chain=tuple(each.certificate for each in snapshot.presented_chain(end.certificate, datetime.now(UTC))),
         key=key,
@@ -123,7 +123,7 @@ def server_name(certificate: x509.Certificate) -> str | None:
     return None if first is None else general_name_as_text(first).removeprefix("IP:")
 
 
-def told(client: str, server: str, handshake: Handshake) -> str:
+def handshake_report(client: str, server: str, handshake: Handshake) -> str:
     """What came of a handshake of the States so called, in one or two sentences."""
     way = f"[{client}] -> tls-connect -> [{server}]"
     if handshake.ok:
@@ -174,7 +174,7 @@ class Prove(PkiOperation[ProveParameters]):
         proof = prove(store, a, b, prompt)
         ways = ((a, b, proof.there), (b, a, proof.back))
         data = [{"client": client, "server": server, **as_json(handshake)} for client, server, handshake in ways]
-        return Result(tuple(told(*way) for way in ways), {"handshakes": data}, passed=proof.ok)
+        return Result(tuple(handshake_report(*way) for way in ways), {"handshakes": data}, passed=proof.ok)
 
 
 def as_json(handshake: Handshake) -> dict[str, object]:

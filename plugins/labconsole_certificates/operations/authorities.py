@@ -20,7 +20,7 @@ from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import is_ca
-from labconsole.security.x509.issuing import issue, make_root
+from labconsole.security.x509.issuing import issue, issue_root
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
@@ -73,7 +73,7 @@ def create_root(
     name, validity = subject_of(state, CertificateProfile.ROOT, subject), Validity.for_days(days)
     limits = constraints(name_constraints)
     with made_key(store.directory, new, f"{state.name} Root CA", prompt) as key:
-        root = make_root(key.private, name, validity, path_length=path_length, name_constraints=limits)
+        root = issue_root(key.private, name, validity, path_length=path_length, name_constraints=limits)
         with store.change() as change:
             key.record(change, state)
             return change.add_certificate(

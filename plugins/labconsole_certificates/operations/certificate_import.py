@@ -25,7 +25,7 @@ from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.operations.parameter_fields import AtHome, HandoverParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import state_named
-from labconsole_certificates.revocation.crls import take_in_crl
+from labconsole_certificates.revocation.crls import import_crl
 
 
 def profile_of(certificate: x509.Certificate) -> CertificateProfile | None:
@@ -43,7 +43,7 @@ def add_chain(change: Change, chain: Iterable[x509.Certificate], state: int | No
     ]
 
 
-def take_in_certificates(
+def import_certificates(
     store: PkiStore, data: bytes, state: State | None = None, sender: State | None = None, receiver: State | None = None
 ) -> tuple[CertificateRecord, ...]:
     """Take in certificates (PEM, DER, several) of `state`, in the file's order.
@@ -100,13 +100,13 @@ class Import(PkiOperation[ImportParameters]):
         snapshot = store.snapshot()
         sender, receiver = parameters.parties(snapshot)
         if parsing.kind_of(data) is parsing.ContentKind.CRL:
-            crl = take_in_crl(store, data, sender, receiver)
+            crl = import_crl(store, data, sender, receiver)
             text = f"Imported: CRL {crl.number}, {len(crl.crl)} revoked, valid until "
             found = {"crl": crl.number, "revoked": len(crl.crl), "next_update": crl.next_update.isoformat()}
             return Result((f"{text}{crl.next_update:%Y-%m-%d %H:%M} UTC",), found)
         owner = parameters.state or parameters.sender
         state = state_named(snapshot, owner) if owner else None
-        records = take_in_certificates(store, data, state, sender, receiver)
+        records = import_certificates(store, data, state, sender, receiver)
         named = [(short_name(record.certificate), record.sha256) for record in records]
         return Result(
             tuple(f"Imported: {name}\nSHA-256 {groups(sha256)}" for name, sha256 in named),

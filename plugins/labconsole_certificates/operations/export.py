@@ -93,7 +93,7 @@ def pkcs12_bytes(
     Raises UserError: the key is not here, lies in a token, or is of a type that PKCS#12 files cannot hold.
     """
     snapshot = store.snapshot()
-    key = key_that_may_leave(snapshot, certificate)
+    key = exportable_key(snapshot, certificate)
     name = short_name(certificate.certificate)
     chain = [one.certificate for one in snapshot.chain_of(certificate)]
     with keys.opened_key(store.directory, key, prompt) as private:
@@ -103,7 +103,7 @@ def pkcs12_bytes(
     return data
 
 
-def key_that_may_leave(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
+def exportable_key(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
     """The private key of the certificate, in a file. Raises UserError: it is not here, or lies in a token."""
     key = key_of(snapshot, certificate)
     if isinstance(key.place, TokenKey):
@@ -112,7 +112,7 @@ def key_that_may_leave(snapshot: Snapshot, certificate: CertificateRecord) -> Ke
     return key
 
 
-def handed_over(store: PkiStore, thing: Exportable, sender: State, receiver: State) -> None:
+def note_handover(store: PkiStore, thing: Exportable, sender: State, receiver: State) -> None:
     """Note that `sender` gave the thing to `receiver` (exchange assistant, audit list)."""
     match thing:
         case CertificateRecord():
@@ -203,7 +203,7 @@ class ExportParameters(HandoverParameters, PasswordParameters, UnlockParameters)
         thing = recorded(snapshot, self.what)
         if not isinstance(thing, CertificateRecord):
             raise UserError("A PKCS#12 holds a certificate with its key: give the fingerprint of a certificate.")
-        key_that_may_leave(snapshot, thing)
+        exportable_key(snapshot, thing)
         return thing
 
 
@@ -240,7 +240,7 @@ class Export(PkiOperation[ExportParameters]):
             write_export(file, exported(snapshot, thing, Form(parameters.form)))
             note_export(store, thing)
         if sender is not None and receiver is not None:
-            handed_over(store, thing, sender, receiver)
+            note_handover(store, thing, sender, receiver)
         return Result((f"{file} was written.",), {"file": str(file), "form": parameters.form, "sha256": thing.sha256})
 
 
@@ -267,7 +267,7 @@ class ExportPkcs12(PkiOperation[ExportPkcs12Parameters]):
     ) -> tuple[SecretRequest, ...]:
         must_be_new_file(parameters.file)
         certificate = certificate_named(snapshot, parameters.certificate)
-        key_that_may_leave(snapshot, certificate)
+        exportable_key(snapshot, certificate)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, certificate))
 
     def work(

@@ -25,7 +25,7 @@ from labconsole.security.x509.names import (
     short_name,
 )
 from labconsole.security.x509.validation.validator import validate
-from labconsole_certificates.operations.record_lookup import key_of, must_hold, must_issue
+from labconsole_certificates.operations.record_lookup import key_of, must_be_valid, must_issue
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def opened_issuer(
     must_issue(snapshot, authority, now)
     chain = snapshot.chain_of(authority)
     for above in chain:
-        must_hold(above, now)
+        must_be_valid(above, now)
     with keys.opened_key(directory, key_of(snapshot, authority), prompt) as private:
         yield Issuer(authority.certificate, private, tuple(above.certificate for above in chain))
 

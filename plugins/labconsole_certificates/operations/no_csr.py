@@ -115,7 +115,7 @@ def make_for_client(
     return MadeForClient(record, data)
 
 
-def take_in_pkcs12(
+def import_pkcs12(
     store: PkiStore,
     client: State,
     data: bytes,
@@ -277,7 +277,7 @@ class ImportPkcs12(PkiOperation[ImportPkcs12Parameters]):
         self, parameters: ImportPkcs12Parameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> Result:
         snapshot = store.snapshot()
-        record = take_in_pkcs12(
+        record = import_pkcs12(
             store,
             state_named(snapshot, parameters.state),
             parsing.read_file(parameters.file, "PKCS#12 file"),

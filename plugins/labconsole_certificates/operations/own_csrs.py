@@ -28,7 +28,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, TEXTS, CertificateProfile
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.issuing import check_names
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import name_as_text, short_name
@@ -72,7 +72,7 @@ def make_request(
     check_names(profile, alternatives)
     must_be_within(requester, alternatives)
     with _key(store.directory, new, f"{requester.name} {TEXTS[profile].title}", prompt) as (private, ready):
-        csr = make_csr(private, name, alternatives, profile)
+        csr = create_csr(private, name, alternatives, profile)
         with store.change() as change:
             if ready is not None:
                 ready.record(change, requester)
@@ -81,7 +81,7 @@ def make_request(
             )
 
 
-def take_in_certificate(store: PkiStore, data: bytes, sender: State | None = None) -> CertificateRecord:
+def import_certificate(store: PkiStore, data: bytes, sender: State | None = None) -> CertificateRecord:
     """As client: take in the certificate (first of `data`, PEM, DER or a chain) that was issued for a request of ours.
 
     Its issuers in `data` are taken in too (that alone makes nobody trust them); the request becomes approved.
@@ -261,5 +261,5 @@ class ImportCertificate(PkiOperation[ImportCertificateParameters]):
         self, parameters: ImportCertificateParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> Result:
         sender = state_named(store.snapshot(), parameters.sender) if parameters.sender else None
-        record = take_in_certificate(store, parsing.read_file(parameters.file, "certificate file"), sender)
+        record = import_certificate(store, parsing.read_file(parameters.file, "certificate file"), sender)
         return with_fingerprint(f"The certificate of {short_name(record.certificate)} was imported.", record)

@@ -27,7 +27,7 @@ from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.key_types import PublicKey
 from labconsole.security.x509.names import brief_name, name_from_text, short_name
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.export import Form, exported, handed_over, must_be_new_file, write_export
+from labconsole_certificates.operations.export import Form, exported, must_be_new_file, note_handover, write_export
 from labconsole_certificates.operations.issuing import (
     alternative_names,
     must_be_accepted,
@@ -66,7 +66,7 @@ def judged(csr: x509.CertificateSigningRequest, requester: State) -> CsrJudgemen
     return replace(judgement, problems=(*judgement.problems, refused)) if refused else judgement
 
 
-def take_in_request(
+def import_request(
     store: PkiStore, requester: State, issuer: State, data: bytes, profile: CertificateProfile | None = None
 ) -> RequestRecord:
     """As server: take in a CSR (PEM or DER) of `requester` for the CA of the local State `issuer`.
@@ -215,7 +215,7 @@ class ImportRequest(PkiOperation[ImportRequestParameters]):
         self, parameters: ImportRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> Result:
         snapshot = store.snapshot()
-        request = take_in_request(
+        request = import_request(
             store,
             state_named(snapshot, parameters.sender),
             local_state_named(snapshot, parameters.receiver),
@@ -327,7 +327,7 @@ class ApproveRequest(PkiOperation[ApproveRequestParameters]):
             said = f"Send it back to {requester.name}, with its chain."
         else:
             write_export(file, exported(store.snapshot(), record, Form.CHAIN))
-            handed_over(store, record, issuer, requester)
+            note_handover(store, record, issuer, requester)
             said = f"{file} contains the certificate and its chain, for {requester.name}."
         return Result((*issued.parts, said), {**issued.data, "request": request.id}, warnings)
 

@@ -153,10 +153,10 @@ def must_issue(snapshot: Snapshot, authority: CertificateRecord, at: datetime) -
         raise UserError(f"{short_name(authority.certificate)} is not a CA: choose a CA certificate.")
     if authority.is_link:
         raise UserError(f"This is a link certificate of {short_name(authority.certificate)}: choose the root itself.")
-    return must_hold(authority, at)
+    return must_be_valid(authority, at)
 
 
-def must_hold(authority: CertificateRecord, at: datetime) -> CertificateRecord:
+def must_be_valid(authority: CertificateRecord, at: datetime) -> CertificateRecord:
     """`authority` itself. Raises UserError: it is expired, revoked or removed."""
     if why := _why_not(authority, at):
         name = short_name(authority.certificate)

@@ -39,7 +39,7 @@ def claim_domain(store: PkiStore, state: State, domain: str) -> State:
         return change.claim_domain(state.id, domains)
 
 
-def known_or_added(store: PkiStore, name: str) -> State:
+def found_or_added_state(store: PkiStore, name: str) -> State:
     """The State called `name`; where there is none, another console's is added. Raises UserError: the name is bad."""
     return next((state for state in store.states() if state.name == name), None) or add_state(store, name, local=False)
 

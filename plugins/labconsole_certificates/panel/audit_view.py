@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import AuditRecord
 from labconsole.security.x509.fingerprints import groups
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.widgets.labels import plain_label
 
@@ -25,7 +25,7 @@ class AuditView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._sight: Sight | None = None
+        self._sight: DatabaseReading | None = None
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Find entries: words, a fingerprint"))
         self.search.setAccessibleName(self.tr("Filter the audit list"))
@@ -34,7 +34,7 @@ class AuditView(Tab):
         self.count = plain_label("", self)
         self.count.setProperty("muted", True)
         self.model = RecordModel(self._fields(), services.page.theme, self)
-        self.table = DataTable(self.tr("Audit list"), services.page.theme, self, in_sight=True)
+        self.table = DataTable(self.tr("Audit list"), services.page.theme, self, fit_width=True)
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)
         self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -53,12 +53,12 @@ class AuditView(Tab):
         find.activated.connect(self.search.setFocus)
         self.setFocusProxy(self.search)
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show what has been done."""
         first = self._sight is None
-        self._sight = sight
+        self._sight = reading
         self._filter()
-        if first and sight.snapshot.audit:
+        if first and reading.snapshot.audit:
             self.table.fit_columns(_WIDEST)
 
     def _filter(self) -> None:

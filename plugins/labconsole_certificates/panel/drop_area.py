@@ -25,7 +25,7 @@ _RADIUS = 6
 FILES = "PEM, DER, PKCS#12, CMS (*.pem *.der *.csr *.crt *.cer *.crl *.p10 *.p12 *.pfx *.cms *.bundle)"
 
 
-class DropBox(QWidget):
+class DropArea(QWidget):
     """`files` carries the paths of dropped or chosen files, `pasted` the bytes of a text that was pasted."""
 
     files = Signal(list)

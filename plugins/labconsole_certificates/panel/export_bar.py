@@ -18,7 +18,7 @@ _UNSAFE = re.compile(r"[^\w.@-]+")
 
 
 @dataclass(frozen=True)
-class Parcel:
+class ExportItem:
     """Something public that goes out. `name` is that of its file without an ending.
 
     `forms` are its contents by ending (`pem`, `der`): the first is what is copied, where it is text, and dragged.
@@ -34,8 +34,8 @@ class Parcel:
         return f"{_UNSAFE.sub('-', self.name).strip('-.') or 'certificate'}.{ending}"
 
 
-class HandOut(QWidget):
-    """Buttons for one parcel, and a handle to drag it by. `handed` is emitted when it went out, with how.
+class ExportBar(QWidget):
+    """Buttons for one `ExportItem`, and a handle to drag it by. `handed` is emitted when it went out, with how.
 
     `failed` carries a sentence where it could not be written.
     """
@@ -45,7 +45,7 @@ class HandOut(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._parcel = Parcel("", "")
+        self._export_item = ExportItem("", "")
         self.handle = _DragHandle(theme, self._drag, self)
         self.copy_button = QPushButton(self.tr("Copy"), self)
         self.copy_button.clicked.connect(lambda _checked: self.copy())
@@ -59,25 +59,31 @@ class HandOut(QWidget):
         for widget in (self.copy_button, self.save_button, self.handle):
             line.addWidget(widget)
         self._files = QTemporaryDir()
-        self.show_parcel(None)
+        self.show_item(None)
 
-    def show_parcel(self, parcel: Parcel | None) -> None:
+    def show_item(self, export_item: ExportItem | None) -> None:
         """Hand out this from now on; None hides everything."""
-        self._parcel = parcel or Parcel("", "")
-        self.setVisible(parcel is not None)
-        self.copy_button.setToolTip(plain_tooltip(self.tr("Copy the {what} as PEM").format(what=self._parcel.what)))
-        self.save_button.setToolTip(plain_tooltip(self.tr("Save the {what} as a file").format(what=self._parcel.what)))
-        self.handle.setToolTip(plain_tooltip(self.tr("Drag the {what} out as a file").format(what=self._parcel.what)))
-        self.copy_button.setVisible("pem" in self._parcel.forms)
+        self._export_item = export_item or ExportItem("", "")
+        self.setVisible(export_item is not None)
+        self.copy_button.setToolTip(
+            plain_tooltip(self.tr("Copy the {what} as PEM").format(what=self._export_item.what))
+        )
+        self.save_button.setToolTip(
+            plain_tooltip(self.tr("Save the {what} as a file").format(what=self._export_item.what))
+        )
+        self.handle.setToolTip(
+            plain_tooltip(self.tr("Drag the {what} out as a file").format(what=self._export_item.what))
+        )
+        self.copy_button.setVisible("pem" in self._export_item.forms)
 
     def copy(self) -> None:
         """Copy it as PEM."""
-        QGuiApplication.clipboard().setText(self._parcel.forms["pem"].decode("ascii"))
-        self.handed.emit(self.tr("The {what} was copied as PEM.").format(what=self._parcel.what))
+        QGuiApplication.clipboard().setText(self._export_item.forms["pem"].decode("ascii"))
+        self.handed.emit(self.tr("The {what} was copied as PEM.").format(what=self._export_item.what))
 
     def save(self, path: Path) -> None:
         """Save it in the form that the path's ending names (the longest, as in `.chain.pem`), else in the first."""
-        forms = self._parcel.forms
+        forms = self._export_item.forms
         named = [ending for ending in sorted(forms, key=len) if path.name.lower().endswith(f".{ending}")]
         content = forms[named[-1]] if named else next(iter(forms.values()))
         try:
@@ -87,23 +93,23 @@ class HandOut(QWidget):
                 self.tr("{path} cannot be written: {why}. Choose another place.").format(path=path, why=error.strerror)
             )
             return
-        self.handed.emit(self.tr("The {what} was saved as {path}.").format(what=self._parcel.what, path=path))
+        self.handed.emit(self.tr("The {what} was saved as {path}.").format(what=self._export_item.what, path=path))
 
     def mime_data(self) -> QMimeData:
         """What is dragged: a file, and its text where it is PEM."""
-        ending, content = next(iter(self._parcel.forms.items()))
-        path = Path(self._files.filePath(self._parcel.file_name(ending)))
+        ending, content = next(iter(self._export_item.forms.items()))
+        path = Path(self._files.filePath(self._export_item.file_name(ending)))
         path.write_bytes(content)
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(str(path))])
-        if "pem" in self._parcel.forms:
-            data.setText(self._parcel.forms["pem"].decode("ascii"))
+        if "pem" in self._export_item.forms:
+            data.setText(self._export_item.forms["pem"].decode("ascii"))
         return data
 
     def _choose(self) -> None:
-        parcel = self._parcel
-        kinds = ";;".join(f"{ending.upper()} (*.{ending})" for ending in parcel.forms)
-        first = Path.home() / parcel.file_name(next(iter(parcel.forms)))
+        export_item = self._export_item
+        kinds = ";;".join(f"{ending.upper()} (*.{ending})" for ending in export_item.forms)
+        first = Path.home() / export_item.file_name(next(iter(export_item.forms)))
         name, kind = QFileDialog.getSaveFileName(self, self.tr("Save as"), str(first), kinds)
         if name:
             self.save(self._ended(Path(name), kind.partition(" ")[0].lower()))
@@ -112,15 +118,15 @@ class HandOut(QWidget):
         """`path` with the ending of the kind that was chosen, unless it has another one that nobody proposed."""
         if path.name.lower().endswith(f".{ending}"):
             return path
-        proposed = path.suffix == "" or path.suffix.removeprefix(".").lower() in self._parcel.forms
+        proposed = path.suffix == "" or path.suffix.removeprefix(".").lower() in self._export_item.forms
         return path.with_suffix(f".{ending}") if proposed else path
 
     def _drag(self) -> None:
-        if dragged_out(self, self.mime_data()):
-            self.handed.emit(self.tr("The {what} was dragged out.").format(what=self._parcel.what))
+        if drag_mime_data(self, self.mime_data()):
+            self.handed.emit(self.tr("The {what} was dragged out.").format(what=self._export_item.what))
 
 
-def dragged_out(source: QWidget, data: QMimeData) -> bool:
+def drag_mime_data(source: QWidget, data: QMimeData) -> bool:
     """Let the operator drag `data` out; whether it was dropped where somebody takes it."""
     drag = QDrag(source)
     drag.setMimeData(data)

@@ -13,7 +13,7 @@ DAY_S = 86_400
 _UNBROKEN = 24
 """Names of States with more letters may be broken: a card must not become wider for them."""
 
-STATUS_LOOKS = MappingProxyType(
+STATUS_STYLES = MappingProxyType(
     {
         StatusKind.VALID: ("good", "good"),
         StatusKind.EXPIRING: ("warning", "warning"),
@@ -25,7 +25,7 @@ STATUS_LOOKS = MappingProxyType(
 )
 """Icon and colour of a certificate's status."""
 
-REQUEST_LOOKS = MappingProxyType(
+REQUEST_STYLES = MappingProxyType(
     {
         RequestStatus.MADE: ("export", "link"),
         RequestStatus.RECEIVED: ("waiting", "warning"),
@@ -34,7 +34,7 @@ REQUEST_LOOKS = MappingProxyType(
     }
 )
 
-ROTATION_LOOKS = MappingProxyType(
+ROTATION_STYLES = MappingProxyType(
     {
         RotationStatus.PREPARING: ("waiting", "muted"),
         RotationStatus.OVERLAP: ("running", "link"),

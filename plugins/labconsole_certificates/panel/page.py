@@ -23,7 +23,7 @@ from labconsole_certificates.panel.requests.requests_view import RequestsView
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.panel.snapshot_watch import SnapshotWatch
-from labconsole_certificates.panel.tab import Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices
 from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.field_row import EditorFactory
@@ -32,7 +32,7 @@ from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Building
+from labconsole_ui.runtime.incremental import PageBuilder
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 _BUNDLES = "trust"
@@ -40,7 +40,7 @@ _BUNDLES = "trust"
 _ELSE = "certificates"
 
 
-class FileSorting(QObject):
+class DroppedFileRouter(QObject):
     """`sorted` carries the files by the keys of tabs, `refused` a sentence on one that cannot be read."""
 
     sorted = Signal(dict)
@@ -52,9 +52,9 @@ class FileSorting(QObject):
 
     def sort(self, paths: Sequence[Path]) -> None:
         """Look into each file, in the background."""
-        self._background.submit(partial(_sorted, tuple(paths)), self._tell, self.refused.emit)
+        self._background.submit(partial(_sorted, tuple(paths)), self._report, self.refused.emit)
 
-    def _tell(self, found: tuple[dict[str, list[Path]], list[str]]) -> None:
+    def _report(self, found: tuple[dict[str, list[Path]], list[str]]) -> None:
         by_tab, refused = found
         for sentence in refused:
             self.refused.emit(sentence)
@@ -90,8 +90,8 @@ class CertificatesPage(QWidget):
     def __init__(self, context: PageContext) -> None:
         super().__init__()
         self._context = context
-        self._sight: Sight | None = None
-        self._shown: dict[str, Sight] = {}
+        self._sight: DatabaseReading | None = None
+        self._shown: dict[str, DatabaseReading] = {}
         self._built: dict[str, Tab] = {}
         self._classes: dict[str, type[Tab]] = {}
         self.services = TabServices(
@@ -105,10 +105,10 @@ class CertificatesPage(QWidget):
         self.watch = SnapshotWatch(self.services.directory, self)
         self.watch.seen.connect(self._seen)
         self.watch.failed.connect(self._say_unread)
-        self._sorting = FileSorting(self)
-        self._sorting.sorted.connect(self._hand_on)
+        self._sorting = DroppedFileRouter(self)
+        self._sorting.sorted.connect(self._route_files)
         self._sorting.refused.connect(self._say_bad)
-        self.building = Building(self, self.pieces())
+        self.building = PageBuilder(self, self.pieces())
 
     def pieces(self) -> Iterator[None]:
         """Build the empty tabs, then the one in front."""
@@ -194,8 +194,8 @@ class CertificatesPage(QWidget):
 
     # What is shown
 
-    def _seen(self, sight: Sight | None) -> None:
-        self._sight = sight or Sight(Snapshot(), {}, wall_now())
+    def _seen(self, reading: DatabaseReading | None) -> None:
+        self._sight = reading or DatabaseReading(Snapshot(), {}, wall_now())
         self.building.when_complete(self._refresh_current)
 
     def _tab_changed(self) -> None:
@@ -236,7 +236,7 @@ class CertificatesPage(QWidget):
 
     # Dropped files
 
-    def _hand_on(self, by_tab: dict[str, list[Path]]) -> None:
+    def _route_files(self, by_tab: dict[str, list[Path]]) -> None:
         for key, files in by_tab.items():
             self.show_tab(key).take(files)
 

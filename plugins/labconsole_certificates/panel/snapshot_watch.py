@@ -13,12 +13,12 @@ from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.schema import FILE_NAME
 from labconsole.store.errors import MissingDatabaseError
-from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.panel.tab import DatabaseReading
 from labconsole_ui.runtime.background import Background
 
-LOOK_MS = 700
+POLL_MS = 700
 AGE_S = 600
-"""How old a sight may become: a certificate expires without the database changing."""
+"""How old a reading may become: a certificate expires without the database changing."""
 
 Stamp = tuple[tuple[int, int], ...]
 """Size and time of change of the database's files."""
@@ -27,11 +27,11 @@ Stamp = tuple[tuple[int, int], ...]
 @dataclass(frozen=True)
 class _Reading:
     stamp: Stamp
-    sight: Sight | None
+    reading: DatabaseReading | None
 
 
 class SnapshotWatch(QObject):
-    """`seen` carries a `Sight`, or None where there is no database yet; `failed` why it cannot be read."""
+    """`seen` carries a `DatabaseReading`, or None where there is no database yet; `failed` why it cannot be read."""
 
     seen = Signal(object)
     failed = Signal(str)
@@ -46,23 +46,23 @@ class SnapshotWatch(QObject):
         self._busy = False
         self._wanted = True
         self._timer = QTimer(self)
-        self._timer.setInterval(LOOK_MS)
-        self._timer.timeout.connect(self.look)
+        self._timer.setInterval(POLL_MS)
+        self._timer.timeout.connect(self.poll)
 
     def set_active(self, active: bool) -> None:
         """Watch, or rest while nobody sees it."""
         if active:
             self._timer.start()
-            self.look()
+            self.poll()
         else:
             self._timer.stop()
 
     def read_again(self) -> None:
         """Read at once, or once more when the reading that goes on is done."""
         self._wanted = True
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read if the files have changed or the last reading is old; nothing while a reading goes on."""
         if self._busy:
             return
@@ -76,12 +76,12 @@ class SnapshotWatch(QObject):
         self._trouble = ""
         if reading is not None:
             self._stamp, self._at = reading.stamp, wall_now().timestamp()
-            self.seen.emit(reading.sight)
+            self.seen.emit(reading.reading)
         if self._wanted:
-            self.look()
+            self.poll()
 
     def _unread(self, sentence: str) -> None:
-        """It is tried again at the next look, and told once."""
+        """It is tried again at the next poll, and told once."""
         self._busy = False
         self._stamp = None
         if sentence != self._trouble:
@@ -100,7 +100,7 @@ def _read(directory: Path, known: Stamp | None) -> _Reading | None:
     except MissingDatabaseError:
         return _Reading(stamp, None)
     at = wall_now()
-    return _Reading(stamp, Sight(snapshot, all_statuses(snapshot, at), at))
+    return _Reading(stamp, DatabaseReading(snapshot, all_statuses(snapshot, at), at))
 
 
 def _stamp(directory: Path) -> Stamp:

@@ -20,13 +20,13 @@ from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Building
+from labconsole_ui.runtime.incremental import PageBuilder
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 
 @dataclass(frozen=True)
-class Sight:
+class DatabaseReading:
     """One reading of the certificate database, and how it stood with every certificate at that time."""
 
     snapshot: Snapshot
@@ -62,16 +62,16 @@ class Tab(QWidget):
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.services = services
-        self.building = Building(self, self.pieces())
+        self.building = PageBuilder(self, self.pieces())
 
     def pieces(self) -> Iterator[None]:
         """Build what takes too long for one turn of the event loop; `refresh` and `take` are called when it is done."""
         yield from ()
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show this: called when the tab comes to the front, and while it is there whenever something has changed.
 
-        It may take 50 ms at 40 States; what takes longer is for `Turns` or a background thread.
+        It may take 50 ms at 40 States; what takes longer is for `EventLoopQueue` or a background thread.
         """
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ class Tab(QWidget):
 Result = TypeVar("Result")
 
 
-class Desk(QObject):
+class TabWork(QObject):
     """Jobs of one tab, one after another; a UserError's sentence goes to `failed`, else to the operator."""
 
     def __init__(self, services: TabServices, tab: QObject) -> None:

@@ -18,7 +18,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
-from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.crls import Revoked, issue_crl
 from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import name_as_text, short_name
@@ -85,7 +85,7 @@ def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, da
     for _ in range(_MOST_ATTEMPTS):
         snapshot = store.snapshot()
         number = _last_published(snapshot, authority) + 1
-        crl = make_crl(issuer, _revoked_by(snapshot, authority), number, Validity.for_days(days))
+        crl = issue_crl(issuer, _revoked_by(snapshot, authority), number, Validity.for_days(days))
         with store.change() as change:
             if _last_published(change.snapshot(), authority) < number:
                 return change.add_crl(crl, authority.id)
@@ -93,7 +93,7 @@ def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, da
     raise UserError(f"Other processes publish CRLs of {name} all the time: close them, then publish another one.")
 
 
-def take_in_crl(store: PkiStore, data: bytes, sender: State | None = None, receiver: State | None = None) -> CrlRecord:
+def import_crl(store: PkiStore, data: bytes, sender: State | None = None, receiver: State | None = None) -> CrlRecord:
     """Take in a CRL of a CA that is known here; the status of what it lists follows from it.
 
     Raises BadInput: no CRL, of an unknown CA, not signed by it, or older than the one that is here; nothing changed.

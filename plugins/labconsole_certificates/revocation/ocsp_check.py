@@ -34,7 +34,7 @@ from labconsole_certificates.operations.record_lookup import certificate_named
 
 _NONCE_OCTETS = 32  # RFC 9654, 2.1
 _LONGEST_RESPONSE = 65_536
-_SILENCE_S = 5.0
+_RECEIVE_TIMEOUT_S = 5.0
 _SKEW = timedelta(minutes=5)
 
 
@@ -88,7 +88,7 @@ def _fetched(url: str, request: bytes) -> bytes:
         raise UserError(f"{url} is not the address of an OCSP responder: give one that begins with http://.")
     asked = Request(url, request, {"Content-Type": "application/ocsp-request"})
     try:
-        with build_opener(ProxyHandler({})).open(asked, timeout=_SILENCE_S) as answered:
+        with build_opener(ProxyHandler({})).open(asked, timeout=_RECEIVE_TIMEOUT_S) as answered:
             data: bytes = answered.read(_LONGEST_RESPONSE + 1)
     except (URLError, OSError, http.client.HTTPException, ValueError) as error:
         raise UserError(f"No OCSP responder answers at {url} ({error}): is it started?") from error

@@ -40,8 +40,8 @@ from labconsole_certificates.revocation.ocsp_answers import StatusBook, answer
 _LOOPBACK = "127.0.0.1"
 _LONGEST_REQUEST = 16_384
 """Octets; a request for one certificate has about 100."""
-_SILENCE_S = 5.0
-_LOOK_S = 0.2
+_RECEIVE_TIMEOUT_S = 5.0
+_POLL_S = 0.2
 _LONGEST_NS = 10_000_000_000
 """Of a connection, from its beginning to its end."""
 _MOST_AT_ONCE = 32
@@ -168,7 +168,7 @@ def _break_off(connection: socket.socket) -> None:
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = _SILENCE_S
+    timeout = _RECEIVE_TIMEOUT_S
     server_version = "labconsole"
     sys_version = ""
 
@@ -246,6 +246,6 @@ class ServeOcsp(PkiOperation[ServeOcspParameters]):
         with serving(store, authority, port=parameters.port, prompt=prompt) as running:
             context.say(f"The OCSP responder of {name} answers at {running.url} until it is cancelled.")
             while not context.stop_requested:
-                time.sleep(_LOOK_S)
+                time.sleep(_POLL_S)
         text = f"The OCSP responder has stopped; requests that it answered: {running.answered}."
         return Result((text,), {"authority": name, "url": running.url, "answered": running.answered})

@@ -12,9 +12,9 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProfile
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.extensions import alternative_names, extension_of
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates, make_self_signed
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.issuing import must_be_accepted, opened_issuer
 from labconsole_certificates.operations.new_keys import NewKey, made_key
@@ -36,7 +36,7 @@ def new_root(
         opened_issuer(store.directory, snapshot, old, prompt) as old_issuer,
         made_key(store.directory, new, _label(state.name, old), prompt) as key,
     ):
-        root = make_root(
+        root = issue_root(
             key.private,
             old.certificate.subject,
             validity,
@@ -115,7 +115,7 @@ def new_request(
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile, issuer = owner(snapshot, old), _profile(old), issuing_state(snapshot, old)
     with made_key(store.directory, new, _label(state.name, old), prompt) as key:
-        csr = make_csr(key.private, old.certificate.subject, alternative_names(old.certificate.extensions), profile)
+        csr = create_csr(key.private, old.certificate.subject, alternative_names(old.certificate.extensions), profile)
         with store.change() as change:
             key.record(change, state)
             change.add_request(csr, requester=state.id, issuer=issuer.id, profile=profile, status=RequestStatus.MADE)

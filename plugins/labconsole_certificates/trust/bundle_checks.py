@@ -128,10 +128,10 @@ def trust_in(snapshot: Snapshot, importer: State, subject: State | None) -> tupl
 def anchors(snapshot: Snapshot, importer: State, subject: State | None, at: datetime) -> tuple[x509.Certificate, ...]:
     """The roots of `subject` that `importer` trusts and that hold at `at`: what a bundle's signer must come from."""
     records = [snapshot.certificate_by_id[each.certificate] for each in trust_in(snapshot, importer, subject)]
-    return tuple(each.certificate for each in records if each.revoked is None and _holds(each.certificate, at))
+    return tuple(each.certificate for each in records if each.revoked is None and _is_valid(each.certificate, at))
 
 
-def given_up(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[x509.Certificate, ...]:
+def distrusted_roots(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[x509.Certificate, ...]:
     """The roots of `subject` in which `importer` has withdrawn its trust, and trusts no other with the same key."""
     if subject is None:
         return ()
@@ -216,7 +216,9 @@ def check_signer(
     Raises BadInput.
     """
     crls = (*content.crls, *known)
-    remaining = [each for each in content.links if _holds(each, at) and not any(same_key(each, root) for root in gone)]
+    remaining = [
+        each for each in content.links if _is_valid(each, at) and not any(same_key(each, root) for root in gone)
+    ]
     reached: list[x509.Certificate] = []
     newly = list(trusted)
     while newly:  # each link is held against each certificate once at most
@@ -265,7 +267,7 @@ def _folded(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def _holds(certificate: x509.Certificate, at: datetime) -> bool:
+def _is_valid(certificate: x509.Certificate, at: datetime) -> bool:
     return certificate.not_valid_before_utc <= at <= certificate.not_valid_after_utc
 
 

@@ -29,7 +29,7 @@ from labconsole_certificates.operations.record_lookup import local_state_named
 from labconsole_certificates.revocation.crl_renewal import renew_crls
 from labconsole_certificates.trust.bundle_checks import joined_links
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.bundle_inspection import look_into
+from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 
 DAYS = 30
 """For how long a bundle is current, if nobody says otherwise."""
@@ -119,7 +119,7 @@ def _intermediates(
         if each.state == state.id
         and each.profile is CertificateProfile.INTERMEDIATE
         and each.origin is not Origin.LINK
-        and _stands(each, at)
+        and _is_valid(each, at)
     ]
     return [each for each in candidates if roots and set(snapshot.chain_of(each)) & set(roots)]
 
@@ -131,12 +131,12 @@ def _links(
     links = [
         each.certificate
         for each in snapshot.certificates
-        if each.origin is Origin.LINK and each.state == state.id and _stands(each, at)
+        if each.origin is Origin.LINK and each.state == state.id and _is_valid(each, at)
     ]
     return joined_links(links, [each.certificate for each in roots])
 
 
-def _stands(record: CertificateRecord, at: datetime) -> bool:
+def _is_valid(record: CertificateRecord, at: datetime) -> bool:
     return record.removed is None and record.revoked is None and record.certificate.not_valid_after_utc >= at
 
 
@@ -170,7 +170,7 @@ class MakeBundle(PkiOperation[MakeBundleParameters]):
     ) -> Result:
         data = make_bundle(store, parameters.state, days=parameters.valid_days, prompt=prompt)
         write_export(parameters.file, data)
-        content = look_into(data).content
+        content = inspect_bundle(data).content
         warning = expiring_crls(content)
         return Result(
             (

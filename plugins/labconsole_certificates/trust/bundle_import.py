@@ -28,12 +28,17 @@ from labconsole_certificates.operations.record_lookup import local_state_named
 from labconsole_certificates.trust import bundle_checks
 from labconsole_certificates.trust.bundle_checks import crl_issuer, same_key
 from labconsole_certificates.trust.bundle_format import BundleContent
-from labconsole_certificates.trust.bundle_inspection import BundleLook, domain_question, look_into, must_be_confirmed
+from labconsole_certificates.trust.bundle_inspection import (
+    BundleInspection,
+    domain_question,
+    inspect_bundle,
+    must_be_confirmed,
+)
 from labconsole_certificates.trust.roots_and_pins import ConfirmedFingerprint
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class ImportedBundle:
     """What came of a bundle."""
 
     importer: str
@@ -59,13 +64,13 @@ class TakenIn:
         return f"{sentence} {self.warning}".rstrip()
 
 
-def take_in(
+def import_bundle(
     store: PkiStore,
     importer: str,
     data: bytes,
     confirmed_fingerprint: str = "",
     confirmed_domain: str | None = None,
-) -> TakenIn:
+) -> ImportedBundle:
     """Take the bundle `data` in for the local State `importer`: all of it in one transaction, or nothing.
 
     `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), where no root of the State is
@@ -79,38 +84,40 @@ def take_in(
             its State's domain).
         UserError: there is no such local State, or the database cannot be written.
     """
-    look = look_into(data)
+    inspection = inspect_bundle(data)
     at = datetime.now(UTC)
     with store.change() as change:
         snapshot = change.snapshot()
-        taking_in = local_state_named(snapshot, importer)
-        subject = bundle_checks.subject_of(snapshot, look.content)
-        first = _check(snapshot, taking_in, subject, look, confirmed_fingerprint, at)
-        question = domain_question(snapshot, look, first=first)
-        if question and confirmed_domain != look.content.domain:
+        importing_state = local_state_named(snapshot, importer)
+        subject = bundle_checks.subject_of(snapshot, inspection.content)
+        first = _check(snapshot, importing_state, subject, inspection, confirmed_fingerprint, at)
+        question = domain_question(snapshot, inspection, first=first)
+        if question and confirmed_domain != inspection.content.domain:
             raise BadInput(f"{question} The trust bundle is imported only once you have confirmed the domain.")
-        return _apply(change, snapshot, taking_in, subject, look, first, at)
+        return _apply(change, snapshot, importing_state, subject, inspection, first, at)
 
 
 def _check(
-    snapshot: Snapshot, importer: State, subject: State | None, look: BundleLook, typed: str, at: datetime
+    snapshot: Snapshot, importer: State, subject: State | None, inspection: BundleInspection, typed: str, at: datetime
 ) -> bool:
     """Apply the policy; whether it is the first bundle, confirmed by what was typed. Raises BadInput."""
-    content = look.content
+    content = inspection.content
     if subject == importer:
         raise BadInput(f"This is a trust bundle of {importer.name} itself: hand it to the other States.")
-    bundle_checks.check_times(content, look.signer, at)
+    bundle_checks.check_times(content, inspection.signer, at)
     bundle_checks.check_owners(content, subject, snapshot)
     trusted = bundle_checks.anchors(snapshot, importer, subject, at)
     if trusted:
-        gone = bundle_checks.given_up(snapshot, importer, subject)
-        bundle_checks.check_signer(content, look.signer, trusted, [each.crl for each in snapshot.crls], gone, at)
+        distrusted = bundle_checks.distrusted_roots(snapshot, importer, subject)
+        bundle_checks.check_signer(
+            content, inspection.signer, trusted, [each.crl for each in snapshot.crls], distrusted, at
+        )
     if subject is not None:
         newest = bundle_checks.newest_bundle(snapshot, importer, subject)
-        if trusted or not _same(newest, look):  # after trust was withdrawn the same one may begin it anew
-            bundle_checks.check_sequence(content, look.sha256, newest)
+        if trusted or not _same(newest, inspection):  # after trust was withdrawn the same one may begin it anew
+            bundle_checks.check_sequence(content, inspection.sha256, newest)
     if not trusted:
-        bundle_checks.check_confirmed(content, look.signer, typed)
+        bundle_checks.check_confirmed(content, inspection.signer, typed)
     return not trusted
 
 
@@ -119,11 +126,11 @@ def _apply(
     snapshot: Snapshot,
     importer: State,
     subject: State | None,
-    look: BundleLook,
+    inspection: BundleInspection,
     first: bool,
     at: datetime,
-) -> TakenIn:
-    content = look.content
+) -> ImportedBundle:
+    content = inspection.content
     if subject is None:
         subject = change.add_state(content.state, content.domain, local=False)
     elif not subject.local and subject.domain != content.domain:
@@ -134,8 +141,8 @@ def _apply(
     before = {each.certificate: each for each in bundle_checks.trust_in(snapshot, importer, subject)}
     how = "fingerprint typed" if first else "signed with a root trusted before"
     confirmed = f"bundle {content.sequence}, {how}"
-    gone = () if first else bundle_checks.given_up(snapshot, importer, subject)
-    stay = {fingerprint(each) for each in content.roots if any(same_key(each, root) for root in gone)}
+    distrusted = () if first else bundle_checks.distrusted_roots(snapshot, importer, subject)
+    stay = {fingerprint(each) for each in content.roots if any(same_key(each, root) for root in distrusted)}
     trusted = [each for each in sorted(listed - stay) if ids[each] not in before]
     for each in trusted:
         change.trust(importer.id, ids[each], TrustKind.ROOT, confirmed)
@@ -145,18 +152,18 @@ def _apply(
         if record.sha256 not in listed:
             change.withdraw_trust(row.id)
             withdrawn.append(record.sha256)
-    if not _same(bundle_checks.newest_bundle(snapshot, importer, subject), look):
+    if not _same(bundle_checks.newest_bundle(snapshot, importer, subject), inspection):
         change.add_bundle(
             importer=importer.id,
             subject=subject.id,
             sequence=content.sequence,
             made=content.made,
             next_update=content.next_update,
-            sha256=look.sha256,
-            signer=look.fingerprint,
+            sha256=inspection.sha256,
+            signer=inspection.fingerprint,
             trusted=content.trusted,
         )
-    change.hand_over(subject.id, importer.id, Item.BUNDLE, look.sha256)
+    change.hand_over(subject.id, importer.id, Item.BUNDLE, inspection.sha256)
     warnings = []
     if stay:
         roots = "one root" if len(stay) == 1 else f"{len(stay)} roots"
@@ -167,11 +174,13 @@ def _apply(
     if not content.domain:
         warnings.append(f"{content.state} claims no domain, so that its certificates may have any name.")
     warning = " ".join(warnings)
-    return TakenIn(importer.name, content.state, content.sequence, first, tuple(trusted), tuple(withdrawn), warning)
+    return ImportedBundle(
+        importer.name, content.state, content.sequence, first, tuple(trusted), tuple(withdrawn), warning
+    )
 
 
-def _same(newest: BundleRecord | None, look: BundleLook) -> bool:
-    return newest is not None and newest.sha256 == look.sha256
+def _same(newest: BundleRecord | None, inspection: BundleInspection) -> bool:
+    return newest is not None and newest.sha256 == inspection.sha256
 
 
 def _add_certificates(change: Change, content: BundleContent, subject: State) -> dict[str, int]:
@@ -251,17 +260,17 @@ class ImportBundle(PkiOperation[ImportBundleParameters]):
     parameters: ClassVar[type[Parameters]] = ImportBundleParameters
 
     def confirmation(self, parameters: ImportBundleParameters) -> Confirmation | None:
-        look = look_into(parameters.data())
-        content, option = look.content, "--confirmed"
+        inspection = inspect_bundle(parameters.data())
+        content, option = inspection.content, "--confirmed"
         with PkiReader.open() as reader:
             snapshot = reader.snapshot()
-        first = must_be_confirmed(snapshot, parameters.state, look)
-        question = domain_question(snapshot, look, first=first) if parameters.confirmed_domain is None else ""
+        first = must_be_confirmed(snapshot, parameters.state, inspection)
+        question = domain_question(snapshot, inspection, first=first) if parameters.confirmed_domain is None else ""
         if first and not parameters.confirmed:
             claimed = f"which claims the domain {content.domain}" if content.domain else "with any names"
             loss = f"This is the first trust bundle of {content.state}, {claimed}."
             both = f"{question} The fingerprint confirms this, too." if question else ""
-            return Confirmation(look.fingerprint, f"{loss} {both}".rstrip(), option, fingerprint=True)
+            return Confirmation(inspection.fingerprint, f"{loss} {both}".rstrip(), option, fingerprint=True)
         if question:
             return Confirmation(content.domain or NO_DOMAIN, question, f"{option}-domain DOMAIN")
         return None
@@ -270,11 +279,13 @@ class ImportBundle(PkiOperation[ImportBundleParameters]):
         self, parameters: ImportBundleParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> Result:
         data, domain = parameters.data(), parameters.confirmed_domain
-        look = look_into(data)
-        by_fingerprint = not parameters.confirmed and must_be_confirmed(store.snapshot(), parameters.state, look)
+        inspection = inspect_bundle(data)
+        by_fingerprint = not parameters.confirmed and must_be_confirmed(store.snapshot(), parameters.state, inspection)
         if domain is None and context.typed:
             typed = "" if context.typed == NO_DOMAIN else context.typed
-            domain = look.content.domain if by_fingerprint else typed
-        done = take_in(store, parameters.state, data, context.typed if by_fingerprint else parameters.confirmed, domain)
+            domain = inspection.content.domain if by_fingerprint else typed
+        done = import_bundle(
+            store, parameters.state, data, context.typed if by_fingerprint else parameters.confirmed, domain
+        )
         found: dict[str, Any] = {"state": done.importer, "bundle_of": done.state, "sequence": done.sequence}
         return Result((done.sentence(),), found | {"trusted": done.trusted, "withdrawn": done.withdrawn})

@@ -17,7 +17,7 @@ from labconsole_certificates.trust.bundle_format import BundleContent, decode
 
 
 @dataclass(frozen=True)
-class BundleLook:
+class BundleInspection:
     """A bundle that holds together. Its signature is its signer's; whether that is the State, nobody has checked."""
 
     content: BundleContent
@@ -32,21 +32,21 @@ class BundleLook:
         return fingerprint(self.signer)
 
 
-def look_into(data: bytes) -> BundleLook:
+def inspect_bundle(data: bytes) -> BundleInspection:
     """What the bundle `data` (DER or PEM) says. Raises BadInput: it is none, or is damaged, or contradicts itself."""
     parsing.check_kind(data, parsing.ContentKind.CMS)
     message = cms.verify(data)
     content = decode(message.content)
     check_content(content, message.signer)
-    return BundleLook(content, message.signer, fingerprint(message.content), message.signature_algorithm)
+    return BundleInspection(content, message.signer, fingerprint(message.content), message.signature_algorithm)
 
 
-def domain_question(snapshot: Snapshot, look: BundleLook, *, first: bool) -> str:
+def domain_question(snapshot: Snapshot, inspection: BundleInspection, *, first: bool) -> str:
     """What the operator must confirm about the domain in the bundle of another console's State; empty: nothing.
 
     `first`: its fingerprint is typed (`must_be_confirmed`), which confirms the first domain that it claims, too.
     """
-    content, subject = look.content, subject_of(snapshot, look.content)
+    content, subject = inspection.content, subject_of(snapshot, inspection.content)
     if subject is not None and subject.local:
         return ""
     if first and subject is not None and not subject.domain:
@@ -54,10 +54,10 @@ def domain_question(snapshot: Snapshot, look: BundleLook, *, first: bool) -> str
     return claim_question(snapshot, subject, content.state, content.domain)
 
 
-def must_be_confirmed(snapshot: Snapshot, importer: str, look: BundleLook) -> bool:
-    """Whether `importer` trusts no root of the State of `look`, another one, so that the fingerprint has to be typed.
+def must_be_confirmed(snapshot: Snapshot, importer: str, inspection: BundleInspection) -> bool:
+    """Whether `importer` trusts no root of the State of `inspection`, another one: its fingerprint has to be typed.
 
     Raises UserError: there is no State `importer`, or it is another console's.
     """
-    taking_in, subject = local_state_named(snapshot, importer), subject_of(snapshot, look.content)
-    return subject != taking_in and not anchors(snapshot, taking_in, subject, datetime.now(UTC))
+    importing_state, subject = local_state_named(snapshot, importer), subject_of(snapshot, inspection.content)
+    return subject != importing_state and not anchors(snapshot, importing_state, subject, datetime.now(UTC))

@@ -68,7 +68,7 @@ class Matrix:
 
 def matrix(snapshot: Snapshot, at: datetime) -> Matrix:
     """Who trusts whose roots at `at` (aware, UTC), as this console knows it."""
-    cells = {(cell.truster, cell.trusted): cell for cell in _Sight(snapshot, at).cells()}
+    cells = {(cell.truster, cell.trusted): cell for cell in _MatrixBuilder(snapshot, at).cells()}
     return Matrix(snapshot.states, cells)
 
 
@@ -85,7 +85,7 @@ def newest_of(bundles: Sequence[BundleRecord], subject: int) -> BundleRecord | N
     return max((each for each in bundles if each.subject == subject), key=lambda each: each.sequence, default=None)
 
 
-class _Sight:
+class _MatrixBuilder:
     """A snapshot at a moment, with what each cell looks up."""
 
     def __init__(self, snapshot: Snapshot, at: datetime) -> None:

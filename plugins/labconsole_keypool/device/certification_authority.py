@@ -29,7 +29,7 @@ from labconsole.security.token.cryptoki.private_keys import find_private_key
 from labconsole.security.token.errors import KeyMissingError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.x509.certificate_profiles import Extensions
-from labconsole.security.x509.issuing import authority_key_id, certify, make_root
+from labconsole.security.x509.issuing import authority_key_id, certify, issue_root
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 from labconsole_keypool.messages.certificate_fields import CertificateFields
 
@@ -37,7 +37,7 @@ _CERTIFICATE, _KEY, _SOURCE, _PASSPHRASE = "ca.pem", "ca.key.pem", "secret-sourc
 _CREATION_TIMEOUT_S = 60.0
 
 
-def load_or_make(
+def load_or_create(
     directory: Path, certify: Callable[[ec.EllipticCurvePrivateKey, str], x509.Certificate]
 ) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     """The CA's key and certificate in `directory`; both are made there if it does not exist.
@@ -115,7 +115,7 @@ _SIGNS_DOCUMENTS = x509.KeyUsage(
 """keyUsage (RFC 5280, 4.2.1.3) of somebody who signs documents."""
 
 
-class Authority:
+class SigningCA:
     """A CA: its private key, its certificate, and the certificates it issues (RFC 5280).
 
     `chain` is the CA's certificate, and those above it: none, for it signed its own.
@@ -138,7 +138,7 @@ class Authority:
         Raises:
             UserError: it is damaged, or cannot be made.
         """
-        return cls(*load_or_make(paths.data_dir(home) / "signing-ca", self_signed))
+        return cls(*load_or_create(paths.data_dir(home) / "signing-ca", self_signed))
 
     @classmethod
     def in_token(cls, token: Token, home: Path | None = None) -> Self:
@@ -179,4 +179,4 @@ def self_signed(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, name: str) 
             x509.NameAttribute(NameOID.COMMON_NAME, name[:64]),
         ]
     )
-    return make_root(key, subject, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
+    return issue_root(key, subject, Validity.for_days(_AUTHORITY_DAYS), path_length=0)

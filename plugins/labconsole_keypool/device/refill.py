@@ -30,7 +30,7 @@ class HeldWrappers:
         self._reports = reports
         self._missing: set[str] = set()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Look for those that the store knows and this token was not seen to hold.
 
         One that is missing is told once; it is looked for again the next time, since it may have been carried here.
@@ -42,17 +42,17 @@ class HeldWrappers:
             try:
                 self._lane.wrapper(wrapper.serial, wrapper.mechanism)
             except KeyMissingError as error:
-                self._tell_once(wrapper.serial, str(error))
+                self._report_once(wrapper.serial, str(error))
             else:
                 self.serials.append(wrapper.serial)
 
-    def _tell_once(self, serial: str, sentence: str) -> None:
+    def _report_once(self, serial: str, sentence: str) -> None:
         if serial not in self._missing:
             self._missing.add(serial)
             self._reports.event("wrapper missing", f"{sentence} Its keys stay in the store.", Level.WARNING)
 
 
-_LOOK_AGAIN_S = 0.25
+_EMPTY_STORE_RETRY_S = 0.25
 """An empty store is looked into so often: a generator may have added keys."""
 
 
@@ -182,9 +182,9 @@ class Refiller:
                     self._dry = not loaded and not self._claimed
                     self._came.notify_all()
                     if self._dry:
-                        self._wanted.wait_for(lambda: self._ended, _LOOK_AGAIN_S)
+                        self._wanted.wait_for(lambda: self._ended, _EMPTY_STORE_RETRY_S)
                     elif not loaded:  # the token is full until a key is used
-                        self._wanted.wait(_LOOK_AGAIN_S)
+                        self._wanted.wait(_EMPTY_STORE_RETRY_S)
         except Exception as error:  # noqa: BLE001 - of a thread: whoever takes a key raises it
             with self._wanted:
                 self._fault = error
@@ -200,7 +200,7 @@ class Refiller:
     def _next_claimed(self, count: int) -> ClaimedKey | None:
         """A key that is claimed and not unwrapped yet; up to `count` are claimed at once if there is none."""
         if not self._claimed and not self._claim(count):
-            self._wrappers.look()
+            self._wrappers.refresh()
             self._claim(count)
         return self._claimed.popleft() if self._claimed else None
 

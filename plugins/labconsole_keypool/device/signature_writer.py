@@ -26,10 +26,10 @@ class Reports(Protocol):
 
 _INTERVAL_S = 0.25
 _BATCH = 100
-_TRY_AGAIN_S = 1.0
+_RETRY_S = 1.0
 
 
-class Record:
+class SignatureWriter:
     """Rows of the signature table that wait to be written: every 250 ms, or when there are 100.
 
     A store that cannot be written keeps its rows waiting here, and is told once; the last try, in `close`, raises.
@@ -73,7 +73,7 @@ class Record:
                     self._told = True
                     self._reports.event("record waits", f"{error} What was signed is written later.", Level.WARNING)
                 with self._change:
-                    self._change.wait_for(lambda: self._ended, _TRY_AGAIN_S)
+                    self._change.wait_for(lambda: self._ended, _RETRY_S)
 
     def _write(self) -> None:
         with self._change:

@@ -16,11 +16,11 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.errors import TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, Operation
 from labconsole_keypool.device.refill import Refiller, discard
 from labconsole_keypool.device.session_lanes import Lanes, LoadedKey
-from labconsole_keypool.device.signature_writer import Record, Reports
+from labconsole_keypool.device.signature_writer import Reports, SignatureWriter
 from labconsole_keypool.messages import sign_request, sign_response
 from labconsole_keypool.messages.certificate_fields import CertificateFields, fields_of, plain_fields
 from labconsole_keypool.messages.safe_xml import SignRequestError
@@ -109,7 +109,7 @@ class SigningEngine:
         self,
         token: Token,
         store: KeyStore,
-        authority: Authority,
+        authority: SigningCA,
         device: Device,
         reports: Reports,
         *,
@@ -136,7 +136,7 @@ class SigningEngine:
         self._refiller = Refiller(
             store, self._lanes, device, reports, kind=kind, batch=batch, low_water=low_water, refill=refill
         )
-        self._record = Record(store, reports)
+        self._record = SignatureWriter(store, reports)
 
     def fill(self, count: int, stored: int = 0) -> int:
         """Load `count` keys into the token's RAM and `stored` into its store, over all lanes; returns how many came.

@@ -76,7 +76,7 @@ _KINDS = {kind.name: kind for kind in METRICS}
 _QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
 _ENOUGH = 20
 """Operations behind a percentile: of a few batches it says nothing."""
-_BESIDE = {Step.SIGN_WHILE_UNWRAPPING: (StepOperation.UNWRAP,)}
+_CONCURRENT = {Step.SIGN_WHILE_UNWRAPPING: (StepOperation.UNWRAP,)}
 """What goes on beside a step, and is no part of its time."""
 
 Rows = dict[str, NDArray[np.int64]]
@@ -124,7 +124,7 @@ def _figures(step: Step, rows: Rows) -> Iterator[tuple[str, float, int]]:
     keys = int(main["keys"].sum())
     if not keys:
         return
-    own = ~np.isin(rows["operation"], _BESIDE.get(step, ()))
+    own = ~np.isin(rows["operation"], _CONCURRENT.get(step, ()))
     total_ms = (rows["finished"][own].max() - rows["started"][own].min()) / 1e6
     yield "keys", keys, keys
     yield "total_time", total_ms, keys

@@ -261,7 +261,7 @@ class StepWork:
         if self.parameters.step is Step.SIGN_WHILE_UNWRAPPING:
             beside = self.keys.in_new_session(self.token, threads + 1)
             beside = replace(beside, device=self.device, observations=self.observations)
-            works.append(partial(self._unwrap_beside, beside, made, ended))
+            works.append(partial(self._unwrap_during_signing, beside, made, ended))
         return works
 
     def _sign(self, timed: StepKeys, lying: Sequence[PrivateKey], end: Event) -> None:
@@ -282,7 +282,7 @@ class StepWork:
                     f"A signature of the token {self.token.name} is not one of its key: do not use this token."
                 ) from error
 
-    def _unwrap_beside(self, timed: StepKeys, made: Sequence[NewKey], ended: Sequence[Event]) -> None:
+    def _unwrap_during_signing(self, timed: StepKeys, made: Sequence[NewKey], ended: Sequence[Event]) -> None:
         for key in cycle(made):
             if self.stop() or all(end.is_set() for end in ended):
                 return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from threading import Event
 
-_LOOK_S = 0.05
+_INTERVAL_S = 0.05
 
 Row = tuple[int, ...]
 """What was seen of one operation: the columns of a series, in order."""
@@ -28,8 +28,8 @@ class Observations:
         return [self._rows.popleft() for _ in range(len(self._rows))]
 
 
-def run_threads(works: Sequence[Callable[[], None]], look: Callable[[], None], failed: Event) -> None:
-    """Run each of `works` in a thread of its own until all have ended; `look` is called here meanwhile, and at last.
+def run_threads(works: Sequence[Callable[[], None]], on_interval: Callable[[], None], failed: Event) -> None:
+    """Run each of `works` in a thread of its own until all have ended; calls `on_interval` meanwhile and at the end.
 
     `failed` is set as soon as one of them fails, for the others to hear; its error is raised once all have ended.
     """
@@ -37,9 +37,9 @@ def run_threads(works: Sequence[Callable[[], None]], look: Callable[[], None], f
         pending = [threads.submit(work) for work in works]
         running = set(pending)
         while running:
-            ended, running = wait(running, _LOOK_S, FIRST_EXCEPTION)
+            ended, running = wait(running, _INTERVAL_S, FIRST_EXCEPTION)
             if any(one.exception() is not None for one in ended):
                 failed.set()
-            look()
+            on_interval()
     for done in pending:
         done.result()

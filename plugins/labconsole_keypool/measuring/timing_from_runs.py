@@ -48,7 +48,7 @@ _NEEDED = {
 }
 
 
-def timing_of_runs(
+def timing_from_runs(
     reader: Reader, runs: Sequence[RunRow], title: str, ram: int | None, store: int | None
 ) -> TimingProfile:
     """The times of the device that `runs` measured; of several runs of a step the newest.
@@ -144,22 +144,22 @@ def _times_ms(reader: Reader, run: RunRow, *operations: StepOperation) -> NDArra
 
 
 def _mean_ms(reader: Reader, run: RunRow, operation: StepOperation) -> float:
-    return float(_some(run, _times_ms(reader, run, operation)).mean())
+    return float(_required_times(run, _times_ms(reader, run, operation)).mean())
 
 
 def _wrap_ms(reader: Reader, run: RunRow) -> float:
     """Time to wrap and save a key, without its generation, ms."""
-    both = _some(run, _times_ms(reader, run, StepOperation.WRAP, StepOperation.SAVE))
+    both = _required_times(run, _times_ms(reader, run, StepOperation.WRAP, StepOperation.SAVE))
     keys = len(_times_ms(reader, run, StepOperation.WRAP))
     return float(both.sum()) / max(1, keys)
 
 
 def _duration(reader: Reader, run: RunRow, operation: StepOperation) -> Duration:
-    times_ms = _some(run, _times_ms(reader, run, operation))
+    times_ms = _required_times(run, _times_ms(reader, run, operation))
     return Duration(ms=float(times_ms.mean()), reference=_reference(run), distribution=_distribution(times_ms))
 
 
-def _some(run: RunRow, times_ms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _required_times(run: RunRow, times_ms: NDArray[np.float64]) -> NDArray[np.float64]:
     if not len(times_ms):
         raise UserError(f"Run {run.id} did no operation of its step: leave it out.")
     return times_ms
@@ -185,7 +185,7 @@ def _capacity(entered: int | None, assumed: int) -> Capacity:
     return Capacity(key_pairs=entered, reference="Entered")
 
 
-class MakeTimingParameters(Parameters):
+class CreateTimingProfileParameters(Parameters):
     """Which runs become a timing profile, and how it is called."""
 
     name: Annotated[
@@ -228,7 +228,7 @@ class MakeTimingParameters(Parameters):
     db: RunDatabase = None
 
 
-class MakeTiming(Operation[MakeTimingParameters]):
+class CreateTimingProfile(Operation[CreateTimingProfileParameters]):
     """Makes a timing profile from runs."""
 
     name: ClassVar[str] = "keypool.timing"
@@ -237,10 +237,10 @@ class MakeTiming(Operation[MakeTimingParameters]):
         "Makes a timing profile of your own device from its runs of keypool.step-times; simulations and the planner "
         "can name it then."
     )
-    parameters: ClassVar[type[Parameters]] = MakeTimingParameters
+    parameters: ClassVar[type[Parameters]] = CreateTimingProfileParameters
     writes: ClassVar[tuple[str, ...]] = ("timing profiles",)
 
-    def run(self, parameters: MakeTimingParameters, context: OperationContext) -> Result:
+    def run(self, parameters: CreateTimingProfileParameters, context: OperationContext) -> Result:
         name = parameters.name
         with open_database(parameters.db) as reader:
             rows = {run.id: run for run in reader.runs(metrics=METRICS)}
@@ -248,7 +248,7 @@ class MakeTiming(Operation[MakeTimingParameters]):
             missing = next((number for number in chosen if number not in rows), None)
             if missing is not None:
                 raise StoreError(f"There is no run {missing} in {reader.path}.")
-            profile = timing_of_runs(
+            profile = timing_from_runs(
                 reader, [rows[number] for number in chosen], parameters.title, parameters.ram, parameters.store
             )
         try:

@@ -17,7 +17,7 @@ from labconsole_keypool.planning.generation_plan import GenerationPlan, Window
 from labconsole_keypool.planning.plan import window_texts
 from labconsole_ui.plots.axes import GridAxis, Scale
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
-from labconsole_ui.runtime.incremental import Turns
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
@@ -82,7 +82,7 @@ class ForecastCard(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._theme = theme
-        self._turns = Turns(self)
+        self._turns = EventLoopQueue(self)
         self.plot: CurvePlot | None = None
         self.title = plain_label("", self)
         self.title.setFont(theme.font(FontRole.HEADING))

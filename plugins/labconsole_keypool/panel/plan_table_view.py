@@ -16,7 +16,7 @@ from labconsole_ui.widgets.labels import plain_label
 _COLUMN_WIDTHS = (290, 200, 200)
 
 
-class PlanFigures(QFrame):
+class PlanTableView(QFrame):
     """Formula, simulation and measurement of each figure; under them the derivation of the chosen one."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVB
 from labconsole.store.reader import Reader
 from labconsole_keypool.choices import ArrivalPattern
 from labconsole_keypool.panel.forecast_card import ForecastCard
-from labconsole_keypool.panel.plan_table_view import PlanFigures
+from labconsole_keypool.panel.plan_table_view import PlanTableView
 from labconsole_keypool.planning.arrival_log import ArrivalLog, arrivals_of_runs, read_log
 from labconsole_keypool.planning.forecast import fit
 from labconsole_keypool.planning.plan import Plan, make_plan
@@ -29,7 +29,7 @@ from labconsole_ui.widgets.labels import plain_label
 
 Values = Mapping[str, Any]
 
-_TAKEN_OVER = ("rate", "timing", "sign", "key_generation", "threads", "queue_limit")
+_COPIED_FIELDS = ("rate", "timing", "sign", "key_generation", "threads", "queue_limit")
 _RATED = (ArrivalPattern.CONSTANT, ArrivalPattern.POISSON)
 
 
@@ -61,10 +61,10 @@ class PlannerView(QWidget):
     def pieces(self) -> Iterator[None]:
         """Build the planner, some parts at a time."""
         theme = self._theme
-        self.scenario_button = self._button(self.tr("Take from the &scenario"), self.take_from_scenario)
+        self.scenario_button = self._button(self.tr("Take from the &scenario"), self.fill_from_scenario)
         self.import_button = self._button(self.tr("&Import log …"), self._import)
-        self.runs_button = self._button(self.tr("&Log of past runs"), self.take_from_runs)
-        self.forget_button = self._button(self.tr("For&get log"), self.forget_log)
+        self.runs_button = self._button(self.tr("&Log of past runs"), self.use_past_runs)
+        self.forget_button = self._button(self.tr("For&get log"), self.clear_log)
         self.use_button = self._button(self.tr("Use thes&e values"), self.use_values)
         self.use_button.setEnabled(False)
         self.forget_button.hide()
@@ -77,7 +77,7 @@ class PlannerView(QWidget):
         column = self._arrange()
         yield
         yield from self.form.pieces({}, None)
-        self.figures = PlanFigures(theme, self)
+        self.figures = PlanTableView(theme, self)
         self.forecast = ForecastCard(theme, self)
         column.addWidget(self.figures)
         column.addWidget(self.forecast)
@@ -97,17 +97,17 @@ class PlannerView(QWidget):
 
     def _begin(self) -> None:
         self._begun = True
-        self.take_from_scenario()
+        self.fill_from_scenario()
 
     @property
     def plan(self) -> Plan | None:
         """The last plan that was worked out."""
         return self._plan
 
-    def take_from_scenario(self) -> None:
+    def fill_from_scenario(self) -> None:
         """Fill the form with what the scenario says of rate, device and service; the rest keeps its value."""
         scenario = self._values()
-        values = {**self.form.values(), **{name: scenario[name] for name in _TAKEN_OVER if scenario.get(name)}}
+        values = {**self.form.values(), **{name: scenario[name] for name in _COPIED_FIELDS if scenario.get(name)}}
         values["queue_limit"] = scenario.get("queue_limit", values["queue_limit"])
         if scenario.get("arrivals") in _RATED and scenario.get("rate"):
             values["duration_s"] = float(scenario["requests"]) / float(scenario["rate"])
@@ -115,13 +115,13 @@ class PlannerView(QWidget):
 
     def import_log(self, path: Path) -> None:
         """Forecast from a log of arrivals; what is wrong with it is said, and the log before stays."""
-        self._take_log(partial(read_log, path))
+        self._use_log(partial(read_log, path))
 
-    def take_from_runs(self) -> None:
+    def use_past_runs(self) -> None:
         """Forecast from the arrivals of past runs."""
-        self._take_log(partial(_log_of_runs, self._database))
+        self._use_log(partial(_log_of_runs, self._database))
 
-    def forget_log(self) -> None:
+    def clear_log(self) -> None:
         """Plan without a forecast again."""
         self._log = None
         self.trouble.hide()
@@ -143,7 +143,7 @@ class PlannerView(QWidget):
         if name:
             self.import_log(Path(name))
 
-    def _take_log(self, read: Callable[[], ArrivalLog]) -> None:
+    def _use_log(self, read: Callable[[], ArrivalLog]) -> None:
         self._background.submit(partial(_checked, read), self._have_log, self._fail)
 
     def _have_log(self, log: ArrivalLog) -> None:

@@ -21,7 +21,7 @@ _SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")
 """What an action's form takes over from the scenario's."""
 
 
-class PoolActions(QObject):
+class PoolDialogs(QObject):
     """Opens dialogs; `ended` carries the name of an action that has ended, whatever came of it."""
 
     ended = Signal(str)

@@ -31,7 +31,7 @@ MOST_POINTS_LIVE = 100_000
 """A run with more requests is read again only at its end."""
 
 
-class PoolWatch(QObject):
+class PoolMonitor(QObject):
     """`began` a run; `drawn`: a frame is due to be drawn; `state` and `points` carry what is new."""
 
     began = Signal()
@@ -81,13 +81,13 @@ class PoolWatch(QObject):
         self._count()
         if self._run_id is None:
             kind, path = self._trial.kind, self._bridge.queue.store.path
-            self._background.submit(partial(newest_run, path, kind), self._show_newest, self._unread)
+            self._background.submit(partial(newest_run, path, kind), self._show_newest, self._show_read_error)
         elif self._running:
             self._points_due.start()
         else:
             self._load()
 
-    def count_again(self) -> None:
+    def recount(self) -> None:
         """The key store was changed: count now."""
         self._count()
 
@@ -114,7 +114,7 @@ class PoolWatch(QObject):
         self._read_points = True
         self.began.emit()
         path = self._bridge.queue.store.path
-        self._background.submit(partial(stored_at_start, path, run_id), self._know_start, self._unread)
+        self._background.submit(partial(stored_at_start, path, run_id), self._set_start_count, self._show_read_error)
         if self._active:
             self._points_due.start()
 
@@ -122,7 +122,7 @@ class PoolWatch(QObject):
         if event.name == START_EVENT and "new" in event.data:
             self._at_start = int(event.data["new"])
 
-    def _know_start(self, new: int | None) -> None:
+    def _set_start_count(self, new: int | None) -> None:
         if new is not None:
             self._at_start = new
 
@@ -145,7 +145,9 @@ class PoolWatch(QObject):
         if self._run_id is not None and (self._read_points or not self._running):
             path = self._bridge.queue.store.path
             self._background.submit(
-                partial(load_points, path, self._run_id, ended=not self._running), self._show_points, self._unread
+                partial(load_points, path, self._run_id, ended=not self._running),
+                self._show_points,
+                self._show_read_error,
             )
 
     def _show_points(self, points: RunPoints) -> None:
@@ -155,14 +157,14 @@ class PoolWatch(QObject):
 
     def _count(self) -> None:
         if self._store and self._active and not self._running:
-            self._background.submit(partial(counts_of, self._store), self._counted, self._unread)
+            self._background.submit(partial(counts_of, self._store), self._counted, self._show_read_error)
 
     def _counted(self, counts: Counts) -> None:
         if not self._running:
             self.state.emit(idle_state(counts))
 
-    def _unread(self, sentence: str) -> None:
-        """A database that is locked for a moment: the next look shows it; one that stays so is told at the next run."""
+    def _show_read_error(self, sentence: str) -> None:
+        """A database that is locked for a moment is read at the next poll; the next run reports a lasting lock."""
         self.state.emit(PoolState(trouble=sentence))
 
     def _timer(self, interval_ms: int, work: object) -> QTimer:

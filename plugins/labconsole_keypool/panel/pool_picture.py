@@ -144,7 +144,7 @@ _LEAST_ARROW = 24.0
 
 
 @dataclass(frozen=True)
-class _Station:
+class _Stage:
     """A place where keys are: caption, number, the index of its colour, and a note beneath.
 
     A tank has a `level` from 0 to 1, and may have a `mark`; without a level keys only pass through.
@@ -200,11 +200,11 @@ class PoolPicture(QWidget):
     def set_pool(self, store_name: str, low_water: int | None) -> None:
         """Name of the key store, and the number of keys in the token beneath which it is refilled (None: no pool)."""
         if store_name != self._store_name:
-            self.forget_levels()
+            self.reset_levels()
         self._store_name, self._low_water = store_name, low_water
         self.update()
 
-    def forget_levels(self) -> None:
+    def reset_levels(self) -> None:
         """The tanks are full at the largest number that is seen from now on."""
         self._most_stored = self._most_loaded = 0
 
@@ -239,12 +239,12 @@ class PoolPicture(QWidget):
         """Four stations from left to right, and an arrow between each two."""
         painter = QPainter(self)
         drawing = PoolDrawing(painter, self._theme)
-        stations = self._stations()
+        stations = self._stages()
         width = self.width() / len(stations)
         tank = min(_TANK_WIDTH, width * 0.56)
         for number, station in enumerate(stations):
             middle = width * (number + 0.5)
-            self._paint_station(drawing, station, QRectF(middle - tank / 2, _TANK_TOP, tank, _TANK_HEIGHT), width - 8)
+            self._paint_stage(drawing, station, QRectF(middle - tank / 2, _TANK_TOP, tank, _TANK_HEIGHT), width - 8)
         for number, (word, rate) in enumerate(self._moves()):
             begin = QPointF(width * (number + 0.5) + tank / 2 + _SIDE_GAP, _TANK_TOP + _TANK_HEIGHT / 2)
             self._paint_move(drawing, begin, width - tank - 2 * _SIDE_GAP, word, rate)
@@ -254,7 +254,7 @@ class PoolPicture(QWidget):
         self._travelled += _SPEED * FRAME_MS / 1000
         self.update()
 
-    def _paint_station(self, drawing: PoolDrawing, station: _Station, area: QRectF, room: float) -> None:
+    def _paint_stage(self, drawing: PoolDrawing, station: _Stage, area: QRectF, room: float) -> None:
         colour = self._theme.series_colour(station.colour)
         if station.level is None:
             drawing.count(drawing.ring(area, colour, pale=not station.count), station.count)
@@ -283,7 +283,7 @@ class PoolPicture(QWidget):
             (self.tr("signed"), rates.used),
         )
 
-    def _stations(self) -> tuple[_Station, ...]:
+    def _stages(self) -> tuple[_Stage, ...]:
         state, low = self._state, self._low_water
         full = max(self._most_loaded, 2 * (low or 0), 1)
         refill = "" if low is None else self.tr("refill below {number}").format(number=f"{low:,}")
@@ -293,9 +293,9 @@ class PoolPicture(QWidget):
         else:
             note = self.tr("{number} invalid").format(number=f"{state.lost:,}") if state.lost else ""
         return (
-            _Station(self.tr("Wrapping"), state.wrapping, 3, self.tr("made in the token")),
-            _Station(self.tr("In the store"), state.in_store, 0, store, state.in_store / max(self._most_stored, 1)),
-            _Station(
+            _Stage(self.tr("Wrapping"), state.wrapping, 3, self.tr("made in the token")),
+            _Stage(self.tr("In the store"), state.in_store, 0, store, state.in_store / max(self._most_stored, 1)),
+            _Stage(
                 self.tr("In the token"),
                 state.in_token,
                 2,
@@ -303,5 +303,5 @@ class PoolPicture(QWidget):
                 state.in_token / full,
                 None if low is None else low / full,
             ),
-            _Station(self.tr("Used"), state.used, 1, note),
+            _Stage(self.tr("Used"), state.used, 1, note),
         )

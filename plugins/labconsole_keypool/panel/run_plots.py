@@ -14,7 +14,7 @@ from labconsole.model.trial import Curve
 from labconsole.store.reader import Reader
 from labconsole_keypool.panel.pool_state import SOURCES
 from labconsole_keypool.results.curves import BELOW_ZERO, curves
-from labconsole_keypool.results.recorded_run import Recorded, load
+from labconsole_keypool.results.recorded_run import RecordedRun, load
 from labconsole_keypool.series import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.simulation.service_model import KeyOrigin
@@ -63,7 +63,7 @@ def load_points(database: Path, run_id: int, *, ended: bool) -> RunPoints:
         return replace(points, curves=curves(parameters, samples, run.events)) if ended else points
 
 
-def points_of(run_id: int, recorded: Recorded) -> RunPoints:
+def points_of(run_id: int, recorded: RecordedRun) -> RunPoints:
     """The points of recorded samples."""
     received_s, latencies_ms = recorded.requests["received"] / 1e9, recorded.latencies / 1e6
     sources = recorded.requests["key_source"]

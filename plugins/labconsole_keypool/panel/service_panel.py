@@ -15,8 +15,8 @@ from labconsole_keypool.panel.editors import editors
 from labconsole_keypool.panel.facts import service_facts
 from labconsole_keypool.panel.planner_view import PlannerView
 from labconsole_keypool.panel.pool_card import PoolCard
-from labconsole_keypool.panel.pool_dialogs import PoolActions
-from labconsole_keypool.panel.pool_monitor import PoolWatch
+from labconsole_keypool.panel.pool_dialogs import PoolDialogs
+from labconsole_keypool.panel.pool_monitor import PoolMonitor
 from labconsole_keypool.panel.run_plots import RunPlots
 from labconsole_keypool.panel.token_card import TokenCard
 from labconsole_keypool.service.service_parameters import ServiceParameters
@@ -43,8 +43,8 @@ class ServicePanel(TrialPanel):
         self.both_button = QPushButton(self.tr("Run &both and compare"))
         self.both_button.setToolTip(self.tr("Run with the pool and without it, then open the comparison"))
         self.run_bar.add_way(self.both_button, "compare")
-        self.pool_actions = PoolActions(self.context, self.form.values, self)
-        self.watch = PoolWatch(self.context, self)
+        self.pool_actions = PoolDialogs(self.context, self.form.values, self)
+        self.watch = PoolMonitor(self.context, self)
         self._connect_service()
         self._follow_form()
         yield
@@ -116,16 +116,16 @@ class ServicePanel(TrialPanel):
         watch.framed.connect(self.plots.take)
         watch.drawn.connect(self.plots.draw)
         watch.began.connect(self.plots.begin)
-        watch.began.connect(pool.picture.forget_levels)
+        watch.began.connect(pool.picture.reset_levels)
         self.pool_actions.ended.connect(self._action_ended)
         self.form.judged.connect(self._follow_form)
         self.run_bar.problem_clicked.connect(self._show_problem)
         self.both_button.clicked.connect(lambda: self.run_both())
 
     def _action_ended(self, name: str) -> None:
-        self.watch.count_again()
+        self.watch.recount()
         if name in TOKEN_ACTIONS:
-            self.token_card.look_again()
+            self.token_card.refresh()
 
     def _follow_form(self) -> None:
         parameters = self.form.parameters

@@ -23,7 +23,7 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 
 @dataclass(frozen=True)
-class TokenLook:
+class TokenStatus:
     """A token by its name. `inspection` is None for one of the console's own that was not made yet.
 
     Without having tried it with its PIN, nothing is known of its mechanisms' behaviour.
@@ -61,22 +61,22 @@ class TokenLook:
         return mechanism.title
 
 
-def look_at(name: str) -> TokenLook:
+def token_status(name: str) -> TokenStatus:
     """Look at a token without its PIN; makes none. Takes a third of a second. Raises UserError: none has the name."""
     if is_lab(name) and not (tokens_dir() / name).is_dir():
-        return TokenLook(name)
+        return TokenStatus(name)
     configuration = find_configuration(name)
-    return TokenLook(name, configuration.pin.describe(), inspect_token(name, configuration, None))
+    return TokenStatus(name, configuration.pin.describe(), inspect_token(name, configuration, None))
 
 
-def try_out(name: str, entered: Secret | None) -> TokenLook:
+def probe_token(name: str, entered: Secret | None) -> TokenStatus:
     """Log in once and try what a key pool needs; one of the console's own is made if it is not there.
 
     Takes a second. Raises UserError: there is none of the name, or its PIN is nowhere to be had.
     """
     configuration = find_configuration(name)
     pin = entered or configuration.pin_request(name).resolve()
-    return TokenLook(name, configuration.pin.describe(), inspect_token(name, configuration, pin), tried=True)
+    return TokenStatus(name, configuration.pin.describe(), inspect_token(name, configuration, pin), tried=True)
 
 
 class TokenCard(QFrame):
@@ -92,7 +92,7 @@ class TokenCard(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._name = ""
-        self._look: TokenLook | None = None
+        self._status: TokenStatus | None = None
         self._background = Background(self)
         self._icon = IconLabel(theme, "waiting", 20, "muted")
         self.title = plain_label("", self)
@@ -119,21 +119,21 @@ class TokenCard(QFrame):
             line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
 
     @property
-    def look(self) -> TokenLook | None:
+    def status(self) -> TokenStatus | None:
         """What is known of the token; None while it is being looked at."""
-        return self._look
+        return self._status
 
     def show_token(self, name: str) -> None:
         """Look at the token called `name` if it is another one than before."""
         if name != self._name:
             self._name = name
-            self.look_again()
+            self.refresh()
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         """Look at the token anew, without its PIN."""
         if self._name:
             self._wait(self.tr("Looking at it ..."))
-            self._background.submit(partial(look_at, self._name), self._known, partial(self._unknown, self._name))
+            self._background.submit(partial(token_status, self._name), self._known, partial(self._unknown, self._name))
 
     def _try(self) -> None:
         name = self._name
@@ -157,13 +157,13 @@ class TokenCard(QFrame):
         if result == QDialog.DialogCode.Accepted:
             self._try_with(name, entered[key])
         else:
-            self.look_again()
+            self.refresh()
 
     def _try_with(self, name: str, pin: Secret | None) -> None:
-        self._background.submit(partial(try_out, name, pin), self._known, partial(self._unknown, name))
+        self._background.submit(partial(probe_token, name, pin), self._known, partial(self._unknown, name))
 
     def _wait(self, sentence: str) -> None:
-        self._look = None
+        self._status = None
         self.title.setText(self.tr("Token {name}").format(name=self._name))
         self._icon.show_icon("waiting", "muted")
         self.state.setText(sentence)
@@ -171,46 +171,46 @@ class TokenCard(QFrame):
 
     def _unknown(self, name: str, sentence: str) -> None:
         if name == self._name:
-            self._tell("error", "bad", sentence)
+            self._show_sentence("error", "bad", sentence)
 
-    def _known(self, look: TokenLook) -> None:
-        if look.name != self._name:
+    def _known(self, status: TokenStatus) -> None:
+        if status.name != self._name:
             return  # another one was named meanwhile
-        self._look = look
-        overview = None if look.inspection is None else look.inspection.overview
-        if look.problem:
-            self._tell("error", "bad", look.problem)
+        self._status = status
+        overview = None if status.inspection is None else status.inspection.overview
+        if status.problem:
+            self._show_sentence("error", "bad", status.problem)
         elif overview is None:
             own = self.tr("The console's own, on SoftHSM2: it is made on first use.")
-            self._tell("info", "link", own)
+            self._show_sentence("info", "link", own)
         else:
-            if look.pin_warning:
-                self._tell(
-                    "warning", "warning", self.tr("The token warns: {warning}.").format(warning=look.pin_warning)
+            if status.pin_warning:
+                self._show_sentence(
+                    "warning", "warning", self.tr("The token warns: {warning}.").format(warning=status.pin_warning)
                 )
             else:
-                self._tell("good", "good", self._abilities(look))
+                self._show_sentence("good", "good", self._abilities(status))
             identity = overview.identity
             details = self.tr("{label}, serial number {serial}, {model} of {maker}. PIN source: {pin}.").format(
                 label=identity.label,
                 serial=identity.serial,
                 model=identity.model,
                 maker=identity.manufacturer,
-                pin=look.pin,
+                pin=status.pin,
             )
             self.setToolTip(plain_tooltip(details))
 
-    def _abilities(self, look: TokenLook) -> str:
-        if not look.tried:
+    def _abilities(self, status: TokenStatus) -> str:
+        if not status.tried:
             return self.tr("It is there. What a pool needs was not tried yet.")
-        rsa, p256 = look.wrapping(KeyKind.RSA_2048), look.wrapping(KeyKind.P_256)
+        rsa, p256 = status.wrapping(KeyKind.RSA_2048), status.wrapping(KeyKind.P_256)
         if rsa == p256 and rsa:
             return self.tr("Ready. It wraps RSA and P-256 keys by {mechanism}.").format(mechanism=rsa)
         return self.tr("Ready. It wraps RSA keys: {rsa}; P-256 keys: {p256}.").format(
             rsa=rsa or self.tr("no"), p256=p256 or self.tr("no")
         )
 
-    def _tell(self, icon: str, meaning: str, sentence: str) -> None:
+    def _show_sentence(self, icon: str, meaning: str, sentence: str) -> None:
         self._icon.show_icon(icon, meaning)
         self.state.setText(sentence)
         self.setToolTip("")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Event, Origin, Samples
 from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.results.recorded_run import Recorded, load
+from labconsole_keypool.results.recorded_run import RecordedRun, load
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
 from labconsole_keypool.simulation.service_model import KeyOrigin
 
@@ -32,7 +32,7 @@ def curves(parameters: KeypoolParameters, samples: Samples, events: Sequence[Eve
     return (*lines, *_keys(parameters, recorded), *_store(parameters, recorded, events))
 
 
-def _latency(recorded: Recorded) -> Iterator[Curve]:
+def _latency(recorded: RecordedRun) -> Iterator[Curve]:
     latencies_ms = recorded.latencies / 1e6
     yield Curve("Latency", "Latency", "ms", recorded.requests["received"] / 1e9, latencies_ms)
     received_s = recorded.drops["received"] / 1e9
@@ -41,14 +41,14 @@ def _latency(recorded: Recorded) -> Iterator[Curve]:
         yield Curve("Dropped", "Latency", "ms", np.repeat(received_s, 2), beneath)
 
 
-def _queue(recorded: Recorded) -> Iterator[Curve]:
+def _queue(recorded: RecordedRun) -> Iterator[Curve]:
     lengths = recorded.queue["length"].astype(np.float64)
     yield Curve(
         "Waiting", "Queue length", "requests", *_stairs(recorded.queue["t"] / 1e9, lengths, 0.0, recorded.end_s)
     )
 
 
-def _arrivals(recorded: Recorded) -> Iterator[Curve]:
+def _arrivals(recorded: RecordedRun) -> Iterator[Curve]:
     end_s = float(recorded.arrivals[-1]) / 1e9
     if end_s > 0:
         intervals = min(_MOST_INTERVALS, max(1, int(end_s / _SHORTEST_S)))
@@ -56,7 +56,7 @@ def _arrivals(recorded: Recorded) -> Iterator[Curve]:
         yield Curve("Arrivals", "Arrival rate", "requests/s", edges[:-1] + edges[1] / 2, counts / edges[1])
 
 
-def _keys(parameters: KeypoolParameters, recorded: Recorded) -> Iterator[Curve]:
+def _keys(parameters: KeypoolParameters, recorded: RecordedRun) -> Iterator[Curve]:
     """Keys in RAM and store: what was there at T0, less those taken, and those unwrapped."""
     taken = recorded.requests["got_key"][recorded.requests["key_source"] != KeyOrigin.GENERATED]
     unwrapped = _unwrapped(recorded, one_by_one=parameters.refill is Refill.PARALLEL)
@@ -68,14 +68,14 @@ def _keys(parameters: KeypoolParameters, recorded: Recorded) -> Iterator[Curve]:
     yield Curve("Keys", "Keys in the token", "keys", *_stairs(times[order] / 1e9, keys, begin, recorded.end_s))
 
 
-def _keys_at_start(parameters: KeypoolParameters, recorded: Recorded) -> int:
+def _keys_at_start(parameters: KeypoolParameters, recorded: RecordedRun) -> int:
     """Keys in the token at T0; in a live run those that were really loaded before."""
     if parameters.origin is Origin.SIMULATED:
         return parameters.keys_at_start + parameters.store_keys
     return int(recorded.refills["keys"][recorded.refills["finished"] <= 0].sum())
 
 
-def _store(parameters: KeypoolParameters, recorded: Recorded, events: Sequence[Event]) -> Iterator[Curve]:
+def _store(parameters: KeypoolParameters, recorded: RecordedRun, events: Sequence[Event]) -> Iterator[Curve]:
     """New keys in the key store of a live run: what was there when it began, those stored, less those claimed."""
     begin = next((event.data["new"] for event in events if event.name == "pool"), None)
     if begin is None:
@@ -95,7 +95,7 @@ def _store(parameters: KeypoolParameters, recorded: Recorded, events: Sequence[E
     )
 
 
-def _unwrapped(recorded: Recorded, *, one_by_one: bool) -> NDArray[np.float64]:
+def _unwrapped(recorded: RecordedRun, *, one_by_one: bool) -> NDArray[np.float64]:
     """When each key of each refill could be used, ns: `one_by_one` as it was unwrapped, otherwise with its batch."""
     table = {name: values[recorded.refills["finished"] > 0] for name, values in recorded.refills.items()}
     batches = zip(table["started"].tolist(), table["finished"].tolist(), table["keys"].tolist(), strict=True)

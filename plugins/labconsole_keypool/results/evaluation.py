@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Direction, Distribution, Evaluation, Event, Metric, MetricKind, Origin, Samples
-from labconsole_keypool.results.recorded_run import Recorded, Table, load
+from labconsole_keypool.results.recorded_run import RecordedRun, Table, load
 from labconsole_keypool.results.verdicts import NORMAL_MS, PEAK_MS, Part, live_verdicts, parts, service_level
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
 from labconsole_keypool.simulation.service_model import KeyOrigin
@@ -218,7 +218,7 @@ def distributions(
     return (*shown, Distribution("Signing", "ms", _signatures_ms(recorded)))
 
 
-def _of_the_device(recorded: Recorded, parameters: KeypoolParameters) -> Recorded:
+def _of_the_device(recorded: RecordedRun, parameters: KeypoolParameters) -> RecordedRun:
     """Without what was done before T0, where a device is emulated: until then the token is as fast as it is."""
     if parameters.origin is not Origin.EMULATED:
         return recorded
@@ -239,7 +239,7 @@ def _quantile(values: NDArray[np.float64], fraction: float) -> float:
     return float(np.quantile(values, fraction, method="inverted_cdf"))
 
 
-def _latency(recorded: Recorded) -> Iterator[Metric]:
+def _latency(recorded: RecordedRun) -> Iterator[Metric]:
     latencies_ms, waits_ms = recorded.latencies / 1e6, recorded.waits / 1e6
     count = len(latencies_ms)
     if not count:
@@ -252,7 +252,7 @@ def _latency(recorded: Recorded) -> Iterator[Metric]:
     yield _metric("wait_peak", waits_ms.max(), count)
 
 
-def _queue(recorded: Recorded) -> Iterator[Metric]:
+def _queue(recorded: RecordedRun) -> Iterator[Metric]:
     t, lengths, arrivals = recorded.queue["t"], recorded.queue["length"], recorded.arrivals
     if not len(arrivals):
         return
@@ -268,7 +268,7 @@ def _queue(recorded: Recorded) -> Iterator[Metric]:
             yield _metric("recovery_time", (empty[0] - t[longest]) / 1e9, len(arrivals))
 
 
-def _drops(recorded: Recorded) -> Iterator[Metric]:
+def _drops(recorded: RecordedRun) -> Iterator[Metric]:
     total = len(recorded.arrivals)
     if not total:
         return
@@ -278,7 +278,7 @@ def _drops(recorded: Recorded) -> Iterator[Metric]:
         yield _metric("first_dropped", numbers.min(), total)
 
 
-def _service(recorded: Recorded) -> Iterator[Metric]:
+def _service(recorded: RecordedRun) -> Iterator[Metric]:
     total, latencies_ms = len(recorded.arrivals), recorded.latencies / 1e6
     if not total:
         return
@@ -297,7 +297,7 @@ def _in_time(judged: tuple[Part, ...]) -> Iterator[Metric]:
         yield _metric("service_level", sum(part.within for part in judged) / total * 100, total)
 
 
-def _keys(recorded: Recorded) -> Iterator[Metric]:
+def _keys(recorded: RecordedRun) -> Iterator[Metric]:
     sources = recorded.requests["key_source"]
     if not len(sources):
         return
@@ -311,14 +311,14 @@ def _keys(recorded: Recorded) -> Iterator[Metric]:
             yield _metric("got_key_mean", preparations_ms[of_it].mean(), count, source=SOURCE_NAMES[origin])
 
 
-def _supply(recorded: Recorded) -> Iterator[Metric]:
+def _supply(recorded: RecordedRun) -> Iterator[Metric]:
     refills = recorded.refills
     keys = int(refills["keys"].sum())
     if keys:
         yield _metric("unwrap_mean", (refills["finished"] - refills["started"]).sum() / keys / 1e6, keys)
 
 
-def _live(recorded: Recorded) -> Iterator[Metric]:
+def _live(recorded: RecordedRun) -> Iterator[Metric]:
     """What only a live run has: times of the token's own operations, and failures."""
     if len(recorded.arrivals):
         yield _metric("failed", len(recorded.failures["request"]), len(recorded.arrivals))
@@ -332,7 +332,7 @@ def _live(recorded: Recorded) -> Iterator[Metric]:
     yield _metric("keys_generated", generated, generated)
 
 
-def _generation(recorded: Recorded) -> Iterator[Metric]:
+def _generation(recorded: RecordedRun) -> Iterator[Metric]:
     made = recorded.generated
     count = len(made["stored"])
     if count:
@@ -340,7 +340,7 @@ def _generation(recorded: Recorded) -> Iterator[Metric]:
         yield _metric("wrap_mean", (made["wrapped"] - made["generated"]).mean() / 1e6, count)
 
 
-def _signatures_ms(recorded: Recorded) -> NDArray[np.float64]:
+def _signatures_ms(recorded: RecordedRun) -> NDArray[np.float64]:
     """From having the key until signed, of each request of a live run."""
     return np.asarray((recorded.requests["signed"] - recorded.requests["got_key"]) / 1e6)
 

@@ -18,7 +18,7 @@ Table = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """Tables by column name, as in `labconsole_keypool.series`, each in the order of time; times in ns since T0.
 
     Live runs have the columns of `LIVE_REQUESTS`, `failures` and `generated`, simulated ones do not.
@@ -52,7 +52,7 @@ class Recorded:
         return np.asarray(self.requests["started"] - self.requests["received"])
 
 
-def load(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event]) -> Recorded:
+def load(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event]) -> RecordedRun:
     """Read all series; those that nobody recorded are empty. An emulated device's times are in its own time."""
     begin_ns = next((event.data["begin_ns"] for event in events if event.name == "T0"), 0)
     if parameters.origin is Origin.SIMULATED:
@@ -62,7 +62,7 @@ def load(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event
     def table(series: Series, order: str) -> Table:
         return _sorted(_in_device_time(_table(samples, series), series, begin_ns, parameters.speed), order)
 
-    return Recorded(
+    return RecordedRun(
         table(requests, "request"),
         table(DROPS, "request"),
         table(QUEUE, "t"),

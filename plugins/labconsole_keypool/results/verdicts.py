@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labconsole.analysis.number_format import format_number
 from labconsole.model.trial import Event, Level, RunContext, ServiceLevel, Verdict, VerdictKind
 from labconsole_keypool.choices import RequestContent
-from labconsole_keypool.results.recorded_run import Recorded
+from labconsole_keypool.results.recorded_run import RecordedRun
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.service.service_role import END_EVENT
 from labconsole_keypool.store.key_reader import KeyReader
@@ -44,7 +44,7 @@ class Part:
     within: int
 
 
-def parts(recorded: Recorded, base_rate: float) -> tuple[Part, Part]:
+def parts(recorded: RecordedRun, base_rate: float) -> tuple[Part, Part]:
     """Normal hours and peak. A request arrives at peak if it and as many before it as the base rate has in a second
     came faster than at the base rate, by the time between the first and the last of them; one that was dropped or
     failed is never within its time.
@@ -129,7 +129,7 @@ def keep_artefacts(parameters: ServiceParameters, result: Mapping[str, Any], con
         context.artefact("certificate.der", "application/pkix-cert", answer)
 
 
-def note_head(store: KeyReader, parameters: ServiceParameters, context: RunContext) -> Head:
+def record_chain_head(store: KeyReader, parameters: ServiceParameters, context: RunContext) -> Head:
     """Record the head of the key store's chain: `labconsole hsm verify-store --run` holds the store against it."""
     head, counts = store.head(), store.counts(parameters.key_kind)
     context.event(
@@ -144,7 +144,7 @@ def note_head(store: KeyReader, parameters: ServiceParameters, context: RunConte
 
 def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, context: RunContext) -> None:
     """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
-    head = note_head(store, parameters, context)
+    head = record_chain_head(store, parameters, context)
     findings = verify_store(path, head)
     said = (
         f"{len(findings):,} rows are not as they were written: {findings[0].message}"
@@ -160,7 +160,7 @@ def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, co
     )
 
 
-def live_verdicts(recorded: Recorded, events: Sequence[Event]) -> Iterator[Verdict]:
+def live_verdicts(recorded: RecordedRun, events: Sequence[Event]) -> Iterator[Verdict]:
     """All three; unknown where the run did not come to its end."""
     data = {event.name: event.data for event in events}
     for verdict in (
@@ -171,7 +171,7 @@ def live_verdicts(recorded: Recorded, events: Sequence[Event]) -> Iterator[Verdi
         yield replace(verdict, kind=VerdictKind.INTEGRITY)
 
 
-def _no_key_twice(recorded: Recorded) -> Verdict:
+def _no_key_twice(recorded: RecordedRun) -> Verdict:
     name, rows = "no key used twice", recorded.requests["key"]
     stored = rows[rows > 0]
     different, generated = len(np.unique(stored)), len(rows) - len(stored)
@@ -187,7 +187,7 @@ def _no_key_twice(recorded: Recorded) -> Verdict:
     return Verdict(name, "pass", reason, evidence)
 
 
-def _none_lost(recorded: Recorded, end: Mapping[str, Any] | None) -> Verdict:
+def _none_lost(recorded: RecordedRun, end: Mapping[str, Any] | None) -> Verdict:
     name = "every request answered or counted as dropped"
     if end is None:
         return Verdict(name, "unknown", "The run did not come to its end.")

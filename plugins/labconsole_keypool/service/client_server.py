@@ -37,7 +37,7 @@ class Peer:
         self._outgoing += encode(frame)
         self.flush()
 
-    def tell(self, busy: bool) -> None:
+    def notify_busy(self, busy: bool) -> None:
         """Tell whether the service is busy, if that has changed. Raises OSError: it is gone."""
         if busy != self._busy:
             self._busy = busy
@@ -67,11 +67,11 @@ class Peer:
 
 
 _TICK_S = 0.05
-_DISMISS_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 """How long clients may take to hear that all is over."""
 
 
-class Host(Protocol):
+class ClientEvents(Protocol):
     """Whom a desk tells what happens at it."""
 
     def joined(self, peer: Peer) -> None:
@@ -87,10 +87,10 @@ class Host(Protocol):
         """A connection was closed: a stranger's, or one that did not keep to the protocol."""
 
 
-class FrontDesk:
+class ClientServer:
     """Listens on a free port of the loopback interface; one thread. `token` is what clients must show."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: ClientEvents) -> None:
         self._host = host
         self.token: bytes | None = None
         self._peers: list[Peer] = []
@@ -107,9 +107,9 @@ class FrontDesk:
         port: int = self._listener.getsockname()[1]
         return port
 
-    def turn(self, patience_s: float) -> None:
-        """Hear all who have something to say, after `patience_s` at the latest."""
-        for key, events in self._selector.select(patience_s):
+    def turn(self, timeout_s: float) -> None:
+        """Hear all who have something to say, after `timeout_s` at the latest."""
+        for key, events in self._selector.select(timeout_s):
             self._on_event(key, events)
 
     def members(self, member: Member) -> list[Peer]:
@@ -125,10 +125,10 @@ class FrontDesk:
             return
         self._wait_for_room(peer)
 
-    def tell(self, peer: Peer, *, busy: bool) -> None:
+    def notify_busy(self, peer: Peer, *, busy: bool) -> None:
         """Tell whether the service is busy, if that has changed."""
         try:
-            peer.tell(busy)
+            peer.notify_busy(busy)
         except OSError:
             self._lose(peer)
             return
@@ -141,7 +141,7 @@ class FrontDesk:
         """
         for peer in list(self._peers):
             self.send(peer, End())
-        deadline_ns = now_ns() + int(_DISMISS_S * 1e9)
+        deadline_ns = now_ns() + int(_CLOSE_TIMEOUT_S * 1e9)
         while now_ns() < deadline_ns:
             if not (self.members(Member.SIGNER) or any(peer.has_to_send for peer in self._peers)):
                 return
@@ -162,7 +162,7 @@ class FrontDesk:
             if events & selectors.EVENT_WRITE:
                 self._flush(peer)
             if events & selectors.EVENT_READ and peer in self._peers:
-                self._hear(peer)
+                self._receive_from(peer)
 
     def _accept(self) -> None:
         try:
@@ -186,7 +186,7 @@ class FrontDesk:
             return
         self._wait_for_room(peer)
 
-    def _hear(self, peer: Peer) -> None:
+    def _receive_from(self, peer: Peer) -> None:
         try:
             frames = peer.receive()
             for frame in frames or ():

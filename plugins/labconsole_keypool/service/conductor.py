@@ -16,7 +16,7 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import GenerateWhen, KeySource
 from labconsole_keypool.messages.wire import TOKEN_BYTES
 from labconsole_keypool.series import KEYS_STORED_CHANNEL, SETTLED_CHANNEL
-from labconsole_keypool.service.role_processes import Crew, unchanged
+from labconsole_keypool.service.role_processes import RoleProcesses, unchanged
 from labconsole_keypool.service.role_settings import RoleSettings
 from labconsole_keypool.service.service_link import connect_command
 from labconsole_keypool.service.service_parameters import ServiceParameters
@@ -79,7 +79,7 @@ def _shares(total: int, count: int) -> Iterator[int]:
 _INTERVAL_S = 1.0
 
 
-class Carriage:
+class WrapperKeyTransfer:
     """Carries new wrapper keys between the console's own tokens; of other tokens it says what they lack."""
 
     def __init__(self, parameters: ServiceParameters, context: RunContext, store: KeyReader) -> None:
@@ -88,17 +88,17 @@ class Carriage:
         self._store = store
         self._names: dict[str, str] = {}
         self._carried: set[tuple[str, str]] = set()
-        self._looked = -_INTERVAL_S
+        self._checked_s = -_INTERVAL_S
 
-    def told(self, infos: Sequence[Mapping[str, Any]]) -> None:
+    def add_generator_tokens(self, infos: Sequence[Mapping[str, Any]]) -> None:
         """Generators reported the serial numbers of their tokens."""
         self._names |= {info["token"]: info["settings"].token for info in infos}
 
     def carry(self) -> None:
         """Carry what is new, once a second at most. Raises UserError: a token refuses."""
-        if len(self._parameters.tokens) < 2 or time.monotonic() - self._looked < _INTERVAL_S:
+        if len(self._parameters.tokens) < 2 or time.monotonic() - self._checked_s < _INTERVAL_S:
             return
-        self._looked = time.monotonic()
+        self._checked_s = time.monotonic()
         wrappers = self._store.wrappers()
         for serial, source in self._names.items():
             made = [wrapper for wrapper in wrappers if wrapper.token == serial]
@@ -106,7 +106,7 @@ class Carriage:
                 if token != source and is_lab(token) and is_lab(source):
                     self._carry(source, token, made)
 
-    def say_what_lacks(self, infos: Sequence[Mapping[str, Any]]) -> None:
+    def report_missing_keys(self, infos: Sequence[Mapping[str, Any]]) -> None:
         """Say which signers could load fewer keys than they should have."""
         if self._parameters.keys is not KeySource.POOL:
             return
@@ -162,12 +162,12 @@ class Conductor:
         self._store = store
         self._parameters = plan.parameters
         self._service = context.start(service_spec(plan, context.seed))
-        self._generators = Crew(context, GENERATOR)
+        self._generators = RoleProcesses(context, GENERATOR)
         if self._parameters.generate is not GenerateWhen.NEVER:
             self._generators.start(plan.generators())
-        self._signers = Crew(context, SIGNER)
+        self._signers = RoleProcesses(context, SIGNER)
         self._signers.start(plan.signers())
-        self._carriage = Carriage(plan.parameters, context, store)
+        self._transfer = WrapperKeyTransfer(plan.parameters, context, store)
 
     def conduct(self) -> Mapping[str, Any] | None:
         """The service's result; None if the run was cancelled. Raises UserError."""
@@ -192,7 +192,7 @@ class Conductor:
         """Let the generators make what the pool lacks."""
         if not len(self._generators):
             return
-        self._carriage.told(self._generators.get_ready())
+        self._transfer.add_generator_tokens(self._generators.get_ready())
         missing = self._missing()
         if not missing:
             return
@@ -218,13 +218,13 @@ class Conductor:
 
     def _serve(self, requests: int, connect: Mapping[str, Any]) -> None:
         """Let signers load their keys and requests come; keep everybody at work until the last one is answered."""
-        self._carriage.carry()
+        self._transfer.carry()
         try:
             infos = self._signers.get_ready([connect])
         except UserError:
-            self._service_has_ended()
+            self._service_has_finished()
             raise
-        self._carriage.say_what_lacks(infos)
+        self._transfer.report_missing_keys(infos)
         generates = self._parameters.generate is GenerateWhen.IDLE
         if generates:
             self._generators.command(lambda at: [connect])
@@ -239,16 +239,16 @@ class Conductor:
         )
         while self._service.running and not self._context.stop_requested:
             try:
-                self._signers.replace_lost(_empty_handed, [connect], lambda at: ())
+                self._signers.replace_lost(_loading_keys_later, [connect], lambda at: ())
                 if generates:
                     self._generators.replace_lost(unchanged, (), lambda at: [connect])
             except UserError:
-                if not self._service_has_ended():
+                if not self._service_has_finished():
                     raise
-            self._carriage.carry()
+            self._transfer.carry()
             time.sleep(_POLL_S)
 
-    def _service_has_ended(self) -> bool:
+    def _service_has_finished(self) -> bool:
         """Whether the service is done, so that who failed came too late to be missed. Raises UserError: it failed.
 
         Then that is the reason; but who lost it may say so a moment before its own end is known.
@@ -279,6 +279,6 @@ def _fill_command(keys: int) -> dict[str, Any]:
     return {"do": "fill", "keys": keys}
 
 
-def _empty_handed(settings: RoleSettings) -> RoleSettings:
+def _loading_keys_later(settings: RoleSettings) -> RoleSettings:
     """Who takes a lost signer's place loads its keys while it signs: requests wait."""
     return settings.model_copy(update={"keys_at_start": 0, "store_keys": 0})

@@ -14,7 +14,7 @@ _LOAD = frozenset({"arrivals", "requests", "rate", "csv", "time_scale", "tail_re
 """How requests arrive: two services are compared under one load."""
 
 
-def words(reference: KeypoolParameters, other: KeypoolParameters) -> str:
+def contrast_label(reference: KeypoolParameters, other: KeypoolParameters) -> str:
     """ "Key pool against keys generated on the fly", "Queue limit: 50 against 0" where one parameter that matters in
     both sets two services apart, and requests arrive alike; nothing otherwise. Both are of one trial."""
     if _unlike(reference, other) == ["keys"]:

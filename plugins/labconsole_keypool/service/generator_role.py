@@ -19,7 +19,7 @@ from labconsole_keypool.service.service_link import ServiceLink, connect
 from labconsole_keypool.store.key_store import KeyStore
 
 _POLL_S = 0.02
-_PATIENCE_S = 0.1
+_POLL_TIMEOUT_S = 0.1
 _AT_ONCE = 200
 """Keys that are made before the pool is counted again."""
 
@@ -76,7 +76,7 @@ class GeneratorRole(Role):
                 if room:
                     self._make(room, self._must_pause)
                 else:
-                    self._listen(_PATIENCE_S)
+                    self._listen(_POLL_TIMEOUT_S)
         except TokenGoneError as error:
             return self._settings.without_token(self.context, error)
         return {"made": self._made}
@@ -107,16 +107,16 @@ class GeneratorRole(Role):
     def _stopped(self) -> bool:
         return self._ended or self.context.stop_requested
 
-    def _listen(self, patience_s: float) -> None:
+    def _listen(self, timeout_s: float) -> None:
         """Take commands and what the service says; waits at most so long."""
         self.context.tick()
         command = self.context.take_command()
         if command is not None:
             self._obey(command)
         elif self._link is None:
-            time.sleep(min(patience_s, _POLL_S))
+            time.sleep(min(timeout_s, _POLL_S))
         else:
-            for frame in self._link.receive(patience_s):
+            for frame in self._link.receive(timeout_s):
                 match frame:
                     case Idle() | Busy():
                         self._idle = isinstance(frame, Idle)

@@ -23,25 +23,25 @@ _READY_S = 600.0
 """Keys are loaded before a signer is ready, a slow device's for minutes."""
 _FINISH_S = 30.0
 
-Orders = Callable[[int], Sequence[Mapping[str, Any]]]
+CommandsFor = Callable[[int], Sequence[Mapping[str, Any]]]
 """The commands for the one at a place (from 0) that has just become ready."""
 
 
 @dataclass
-class _Place:
+class _RoleSlot:
     name: str
     settings: RoleSettings
     handle: RoleHandle
     replacements: int = 0
 
 
-class Crew:
+class RoleProcesses:
     """Processes of one kind, each at its place. `target` is their role class."""
 
     def __init__(self, context: RunContext, target: str) -> None:
         self._context = context
         self._target = target
-        self._places: list[_Place] = []
+        self._places: list[_RoleSlot] = []
         self._later: list[RoleSettings] = []
 
     def __len__(self) -> int:
@@ -72,13 +72,13 @@ class Crew:
         self._later = []
         return infos
 
-    def command(self, orders: Orders) -> None:
+    def command(self, orders: CommandsFor) -> None:
         """Give each the commands for its place."""
         for number, place in enumerate(self._places):
             _command(place.handle, orders(number))
 
     def replace_lost(
-        self, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]], orders: Orders
+        self, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]], orders: CommandsFor
     ) -> None:
         """Start another process for each that was killed: `signer-1b` for `signer-1`.
 
@@ -95,13 +95,13 @@ class Crew:
             if place.handle.running:
                 continue
             if not place.handle.lost:
-                self._leave_out(place, place.handle.finish(_FINISH_S))
+                self._drop_without_token(place, place.handle.finish(_FINISH_S))
                 continue
             self._replace(place, again, early)
             self._ready(place, again, early)
             _command(place.handle, orders(number))
 
-    def _leave_out(self, place: _Place, result: Mapping[str, Any]) -> None:
+    def _drop_without_token(self, place: _RoleSlot, result: Mapping[str, Any]) -> None:
         """Go on without one whose token was removed. Raises UserError: no other one is left."""
         token = result.get(TOKEN_GONE)
         if token is None:
@@ -137,7 +137,7 @@ class Crew:
                     self._context.event("not needed", message, Level.WARNING)
 
     def _ready(
-        self, place: _Place, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
+        self, place: _RoleSlot, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Let the one at `place` begin once it is ready, or another one if it is killed before; what that reported."""
         while True:
@@ -152,7 +152,7 @@ class Crew:
                 return {**info, "settings": place.settings}
 
     def _replace(
-        self, place: _Place, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
+        self, place: _RoleSlot, again: Callable[[RoleSettings], RoleSettings], early: Sequence[Mapping[str, Any]]
     ) -> None:
         lost = place.handle.name
         place.replacements += 1
@@ -167,8 +167,8 @@ class Crew:
         _command(place.handle, early)
         self._context.event(REPLACED, f"{lost} was killed; {name} takes its place.", Level.WARNING, lost=lost, by=name)
 
-    def _begin(self, settings: RoleSettings) -> _Place:
-        return _Place(settings.name, settings, self._context.start(settings.spec(self._target)))
+    def _begin(self, settings: RoleSettings) -> _RoleSlot:
+        return _RoleSlot(settings.name, settings, self._context.start(settings.spec(self._target)))
 
 
 def _command(handle: RoleHandle, commands: Sequence[Mapping[str, Any]]) -> None:

@@ -19,7 +19,7 @@ from labconsole_keypool.messages import sign_request
 from labconsole_keypool.messages.signature_algorithms import default_for
 from labconsole_keypool.messages.wire import Done, Frame, Job, JobKind, Member, Want, WireError
 from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
-from labconsole_keypool.service.client_server import FrontDesk, Peer
+from labconsole_keypool.service.client_server import ClientServer, Peer
 from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
 from labconsole_keypool.service.request_folder import RequestFolder
 from labconsole_keypool.service.request_log import RequestLog
@@ -57,7 +57,7 @@ class ServiceRole(Role):
         self._arrived = 0
         self._moved_ns = 0
         self._tick_ns = 0
-        self._desk = FrontDesk(self)
+        self._clients = ClientServer(self)
         self._dispatch: Dispatch[Peer] = Dispatch(RequestQueue(parameters.queue_limit))
         self._log = RequestLog(context, parameters.origin, parameters.speed)
         self._folder: RequestFolder | None = None
@@ -82,24 +82,24 @@ class ServiceRole(Role):
         if self._folder is not None:
             due_ns = due_ns[: len(self._folder)]
         self._due_ns = (due_ns / parameters.speed).astype(int).tolist()
-        return {"port": self._desk.listen(), "requests": len(self._due_ns)}
+        return {"port": self._clients.listen(), "requests": len(self._due_ns)}
 
     def run(self) -> dict[str, Any]:
         """Serve until every request is answered or dropped. Raises UserError: nobody answers any more."""
         self._moved_ns = now_ns()
         while not (self._at_end() or self.context.stop_requested):
-            self._hear_commands()
-            self._desk.turn(self._patience_s())
+            self._handle_commands()
+            self._clients.turn(self._poll_timeout_s())
             now = now_ns()
-            self._let_arrive(now)
+            self._accept_due_requests(now)
             self._assign(now)
-            self._tell()
+            self._notify_busy()
             if now >= self._tick_ns:
                 self._tick_ns = now + int(_TICK_S * 1e9)
                 self._log.flush()
                 self.context.tick()
                 self._raise_stall(now)
-        self._desk.dismiss()
+        self._clients.dismiss()
         self._log.flush()
         if self._folder is not None:
             self._folder.close()
@@ -107,7 +107,7 @@ class ServiceRole(Role):
 
     def close(self) -> None:
         """Close all connections, and write the answers that wait."""
-        self._desk.close()
+        self._clients.close()
         if self._folder is not None:
             self._folder.close()
 
@@ -119,20 +119,20 @@ class ServiceRole(Role):
     def _at_end(self) -> bool:
         return self._arrived == len(self._due_ns) and not (len(self._dispatch.queue) or self._dispatch.outstanding)
 
-    def _patience_s(self) -> float:
+    def _poll_timeout_s(self) -> float:
         if self._begin_ns is None or self._arrived == len(self._due_ns):
             return _TICK_S
         due_ns = self._begin_ns + self._due_ns[self._arrived]
         return min(_TICK_S, max(0, due_ns - now_ns()) / 1e9)
 
-    def _hear_commands(self) -> None:
+    def _handle_commands(self) -> None:
         while (command := self.context.take_command()) is not None:
             if command["do"] == ADMIT:
-                self._desk.token = bytes.fromhex(command["token"])
+                self._clients.token = bytes.fromhex(command["token"])
             elif command["do"] == START:
                 self._begin_ns = command["begin_ns"]
 
-    def _let_arrive(self, now: int) -> None:
+    def _accept_due_requests(self, now: int) -> None:
         """Take in all requests that are due: each with the time at which it was due, however late this loop is."""
         while self._begin_ns is not None and self._arrived < len(self._due_ns):
             due_ns = self._begin_ns + self._due_ns[self._arrived]
@@ -160,27 +160,27 @@ class ServiceRole(Role):
         while (given := self._dispatch.next()) is not None:
             peer, job = given
             self._log.taken(1)
-            self._desk.send(peer, job)
+            self._clients.send(peer, job)
         waiting = len(self._dispatch.queue)
         if waiting != self._waiting:
             self._waiting = waiting
             self._log.queue(at_ns, waiting)
 
-    def _tell(self) -> None:
+    def _notify_busy(self) -> None:
         """Generators rest while anybody waits; signers refill later while more wait than they can begin at once."""
         waiting = len(self._dispatch.queue)
-        for peer in self._desk.members(Member.GENERATOR):
-            self._desk.tell(peer, busy=waiting > 0 or self._begin_ns is None)
-        for peer in self._desk.members(Member.SIGNER):
-            self._desk.tell(peer, busy=waiting > self.threads)
+        for peer in self._clients.members(Member.GENERATOR):
+            self._clients.notify_busy(peer, busy=waiting > 0 or self._begin_ns is None)
+        for peer in self._clients.members(Member.SIGNER):
+            self._clients.notify_busy(peer, busy=waiting > self.threads)
 
     def joined(self, peer: Peer) -> None:
-        """`Host`: a signer or generator is there."""
+        """`ClientEvents`: a signer or generator is there."""
         if peer.member is Member.SIGNER:
             self._dispatch.join(peer)
 
     def heard(self, peer: Peer, frame: Frame) -> None:
-        """`Host`: idle threads and answers of signers. Raises WireError: anything else."""
+        """`ClientEvents`: idle threads and answers of signers. Raises WireError: anything else."""
         match frame:
             case Want() if peer.member is Member.SIGNER:
                 self._dispatch.want(peer, frame.jobs)
@@ -190,7 +190,7 @@ class ServiceRole(Role):
                 raise WireError(f"A {type(frame).__name__} of {peer.name} has no place here.")
 
     def left(self, peer: Peer) -> None:
-        """`Host`: what a lost signer had goes back to the head of the queue."""
+        """`ClientEvents`: what a lost signer had goes back to the head of the queue."""
         if peer.member is not Member.SIGNER:
             return
         jobs = self._dispatch.leave(peer)
@@ -205,7 +205,7 @@ class ServiceRole(Role):
             )
 
     def refused(self, reason: str) -> None:
-        """`Host`: somebody was shown the door."""
+        """`ClientEvents`: somebody was shown the door."""
         self.context.event("refused", f"Connection closed: {reason}", Level.WARNING)
 
     def _answered(self, job: Job, done: Done) -> None:

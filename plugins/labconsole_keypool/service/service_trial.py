@@ -29,7 +29,7 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import KeySource
 from labconsole_keypool.results import curves, evaluation
 from labconsole_keypool.results.evaluation import METRICS
-from labconsole_keypool.results.verdicts import SERVICE_LEVEL, keep_artefacts, note_head, record_store
+from labconsole_keypool.results.verdicts import SERVICE_LEVEL, keep_artefacts, record_chain_head, record_store
 from labconsole_keypool.series import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, SERVICE_CHANNELS
 from labconsole_keypool.service import contrast
 from labconsole_keypool.service.conductor import GENERATOR, SIGNER, Conductor, RunPlan, service_spec
@@ -111,7 +111,7 @@ class ServiceTrial(Trial[ServiceParameters]):
                 store=str(parameters.key_store),
                 run=run,
             )
-            note_head(store, parameters, context)  # already now: a run that is killed has one, too
+            record_chain_head(store, parameters, context)  # already now: a run that is killed has one, too
             result = Conductor(RunPlan(parameters, path, run), context, store).conduct()
             if result is not None:
                 keep_artefacts(parameters, result, context)
@@ -129,7 +129,7 @@ class ServiceTrial(Trial[ServiceParameters]):
         return evaluation.distributions(parameters, samples, events)
 
     def contrast(self, reference: ServiceParameters, other: ServiceParameters) -> str:
-        return contrast.words(reference, other)
+        return contrast.contrast_label(reference, other)
 
     def questions(self, reference: ServiceParameters, other: ServiceParameters) -> tuple[Question, ...]:
         return contrast.questions(reference, other)

@@ -13,7 +13,7 @@ from labconsole.model.trial import Level, Origin
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.errors import TokenError, TokenGoneError
 from labconsole_keypool.choices import CaKey, KeySource
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.signing import SigningEngine
 from labconsole_keypool.messages.wire import Busy, End, Frame, Idle, Job, Member, Want
 from labconsole_keypool.series import REFILLS, of_origin
@@ -21,7 +21,7 @@ from labconsole_keypool.service.role_settings import RoleSettings
 from labconsole_keypool.service.service_link import ServiceLink, wait_for_link
 from labconsole_keypool.store.key_store import KeyStore
 
-_PATIENCE_S = 0.05
+_POLL_TIMEOUT_S = 0.05
 
 
 class SignerRole(Role):
@@ -58,7 +58,7 @@ class SignerRole(Role):
         self._engine = SigningEngine(
             token,
             store,
-            Authority.of_lab() if parameters.ca is CaKey.LAB else Authority.in_token(token),
+            SigningCA.of_lab() if parameters.ca is CaKey.LAB else SigningCA.in_token(token),
             device,
             self._reports,
             kind=parameters.key_kind,
@@ -88,7 +88,7 @@ class SignerRole(Role):
             self._engine.start_refill()
         self._begin_threads(self._engine, self._link)
         while not self.context.stop_requested and self._fault is None:
-            for frame in self._link.receive(_PATIENCE_S):
+            for frame in self._link.receive(_POLL_TIMEOUT_S):
                 self._take(self._engine, frame)
             self._reports.flush()
             self.context.tick()

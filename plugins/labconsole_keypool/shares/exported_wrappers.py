@@ -15,7 +15,7 @@ from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 _FORMAT = "labconsole wrappers 1"
 
 
-class CarriedFileError(UserError):
+class WrapperFileError(UserError):
     """A file of carried wrapper keys is missing, damaged or in the way."""
 
 
@@ -44,7 +44,7 @@ class StoredKey(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedWrapper:
+class ExportedWrapper:
     """One wrapper key, wrapped by the transport key (RFC 3394: 40 bytes)."""
 
     serial: str
@@ -53,7 +53,7 @@ class CarriedWrapper:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedWrappers:
+class ExportedWrappers:
     """Wrapper keys on their way between tokens. Holds no secret without the shares of `set_id`."""
 
     set_id: bytes
@@ -62,7 +62,7 @@ class CarriedWrappers:
     """How many of the shares are needed."""
     token: str
     """Serial number of the token that they come from."""
-    wrappers: tuple[CarriedWrapper, ...]
+    wrappers: tuple[ExportedWrapper, ...]
 
     def as_data(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -80,31 +80,31 @@ class CarriedWrappers:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_data` gave. Raises CarriedFileError."""
+        """What `as_data` gave. Raises WrapperFileError."""
         try:
             if data["format"] != _FORMAT:
-                raise CarriedFileError(f"This is not a file of carried wrapper keys: its format is not {_FORMAT!r}.")
+                raise WrapperFileError(f"This is not a file of carried wrapper keys: its format is not {_FORMAT!r}.")
             return cls(
                 bytes.fromhex(data["set"]),
                 bytes.fromhex(data["key_check"]),
                 int(data["threshold"]),
                 str(data["token"]),
                 tuple(
-                    CarriedWrapper(
+                    ExportedWrapper(
                         str(carried["serial"]), WrapMechanism(carried["mechanism"]), bytes.fromhex(carried["wrapped"])
                     )
                     for carried in data["wrappers"]
                 ),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise CarriedFileError("The file of carried wrapper keys is damaged: take another copy of it.") from error
+            raise WrapperFileError("The file of carried wrapper keys is damaged: take another copy of it.") from error
 
 
-def write_carried(path: Path, carried: CarriedWrappers) -> None:
+def write_wrapper_file(path: Path, carried: ExportedWrappers) -> None:
     """Write the file (0600), whole or not at all; none is ever replaced.
 
     Raises:
-        CarriedFileError: there is one already, or it cannot be written.
+        WrapperFileError: there is one already, or it cannot be written.
     """
     try:
         path.touch(mode=0o600, exist_ok=False)
@@ -114,15 +114,15 @@ def write_carried(path: Path, carried: CarriedWrappers) -> None:
             path.unlink(missing_ok=True)
             raise
     except FileExistsError as error:
-        raise CarriedFileError(f"{path} is there already: move it away, or name another file.") from error
+        raise WrapperFileError(f"{path} is there already: move it away, or name another file.") from error
     except OSError as error:
-        raise CarriedFileError(f"{path} cannot be written ({error.strerror}): check its directory.") from error
+        raise WrapperFileError(f"{path} cannot be written ({error.strerror}): check its directory.") from error
 
 
-def read_carried(path: Path) -> CarriedWrappers:
-    """The file of `write_carried`. Raises CarriedFileError, and UserError: missing, unreadable or open to others."""
+def read_wrapper_file(path: Path) -> ExportedWrappers:
+    """Reads what `write_wrapper_file` wrote. Raises WrapperFileError; UserError: missing or open to others."""
     try:
         data = json.loads(read_private(path, "file of carried wrapper keys"))
     except ValueError as error:
-        raise CarriedFileError(f"{path} is not a file of carried wrapper keys: it is not JSON.") from error
-    return CarriedWrappers.from_data(data)
+        raise WrapperFileError(f"{path} is not a file of carried wrapper keys: it is not JSON.") from error
+    return ExportedWrappers.from_data(data)

@@ -20,7 +20,7 @@ from labconsole.security.token.errors import TokenError
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import LABELS
 from labconsole_keypool.device.pool_operations import StoreName, TokenName
-from labconsole_keypool.shares.exported_wrappers import CarriedWrappers, read_carried, write_carried
+from labconsole_keypool.shares.exported_wrappers import ExportedWrappers, read_wrapper_file, write_wrapper_file
 from labconsole_keypool.shares.secret_sharing import MOST_SHARES, Share, ShareError, combine, progress
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
 from labconsole_keypool.store.key_reader import KeyReader
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SHARE_KEY = "share-{number}"
 """Key of the secret with a share's text, from 1 on."""
 
-_CARRIED_FILE = "wrappers.json"
+_WRAPPER_FILE = "wrappers.json"
 
 
 class ExportParameters(Parameters):
@@ -60,7 +60,7 @@ class ExportParameters(Parameters):
         Path,
         Field(
             title="Directory",
-            description=f"Where {_CARRIED_FILE} goes (and files of shares); made if it is not there. Files that are"
+            description=f"Where {_WRAPPER_FILE} goes (and files of shares); made if it is not there. Files that are"
             " there stay, and end the export",
         ),
     ] = Path("~/wrapper-keys")
@@ -93,7 +93,7 @@ class ExportShares(Operation[ExportParameters]):
                     " the token that filled it, or fill it first."
                 )
             carried, shares = export_wrappers(token, held, parameters.shares, parameters.needed)
-        file = _hand_out(parameters, carried, shares, context)
+        file = _write_export(parameters, carried, shares, context)
         others = len(wrappers) - len(held)
         left = f" {_keys(others)} {'is' if others == 1 else 'are'} in other tokens." if others else ""
         text = (
@@ -109,8 +109,8 @@ class LoadParameters(Parameters):
 
     token: TokenName = "lab-2"
     file: Annotated[
-        Path, Field(title="Wrapper keys", description=f"The file {_CARRIED_FILE} that was made with the shares")
-    ] = Path("~/wrapper-keys") / _CARRIED_FILE
+        Path, Field(title="Wrapper keys", description=f"The file {_WRAPPER_FILE} that was made with the shares")
+    ] = Path("~/wrapper-keys") / _WRAPPER_FILE
     share_files: Annotated[
         tuple[Path, ...],
         Field(title="Files of shares", description="Where shares lie as files; the others are asked for"),
@@ -132,7 +132,7 @@ class LoadShares(Operation[LoadParameters]):
     writes: ClassVar[tuple[str, ...]] = ("tokens",)
 
     def secrets(self, parameters: LoadParameters) -> tuple[SecretRequest, ...]:
-        needed = read_carried(parameters.file.expanduser()).threshold
+        needed = read_wrapper_file(parameters.file.expanduser()).threshold
         asked = range(1, needed - len(parameters.share_files) + 1)
         return (
             find_configuration(parameters.token).pin_request(parameters.token),
@@ -147,8 +147,8 @@ class LoadShares(Operation[LoadParameters]):
     def run(self, parameters: LoadParameters, context: OperationContext) -> Result:
         from labconsole_keypool.shares.transport import load_wrappers
 
-        carried = read_carried(parameters.file.expanduser())
-        shares = [read_share(path.expanduser()) for path in parameters.share_files] + _typed(context)
+        carried = read_wrapper_file(parameters.file.expanduser())
+        shares = [read_share(path.expanduser()) for path in parameters.share_files] + _entered_shares(context)
         context.say(f"{progress(shares).sentence}.")
         combine(shares)  # before the token is opened
         proof = _proof(parameters.key_store, carried)
@@ -175,8 +175,8 @@ def _wrappers(key_store: str) -> list[WrapperKey]:
         return [wrapper for wrapper in reader.wrappers() if wrapper.pairs]
 
 
-def _hand_out(
-    parameters: ExportParameters, carried: CarriedWrappers, shares: Sequence[Share], context: OperationContext
+def _write_export(
+    parameters: ExportParameters, carried: ExportedWrappers, shares: Sequence[Share], context: OperationContext
 ) -> Path:
     """Write the file of wrapper keys and hand out the shares, all or nothing; returns the file."""
     directory = parameters.directory.expanduser()
@@ -184,8 +184,8 @@ def _hand_out(
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise TokenError(f"{directory} cannot be made ({error.strerror}): name another directory.") from error
-    file = directory / _CARRIED_FILE
-    write_carried(file, carried)
+    file = directory / _WRAPPER_FILE
+    write_wrapper_file(file, carried)
     with ExitStack() as undo:
         undo.callback(file.unlink, missing_ok=True)
         if parameters.form is ShareForm.FILES:
@@ -197,7 +197,7 @@ def _hand_out(
     return file
 
 
-def _typed(context: OperationContext) -> list[Share]:
+def _entered_shares(context: OperationContext) -> list[Share]:
     """The shares that the operator typed or chose in the dialog. Raises ShareError."""
     shares: list[Share] = []
     for number in range(1, MOST_SHARES + 1):
@@ -210,7 +210,7 @@ def _typed(context: OperationContext) -> list[Share]:
     return shares
 
 
-def _proof(key_store: str, carried: CarriedWrappers) -> dict[str, ClaimedKey]:
+def _proof(key_store: str, carried: ExportedWrappers) -> dict[str, ClaimedKey]:
     """A key of the store for each wrapper key that has one, to be tried. Raises StoreError."""
     path = store_path(key_store)
     if not path.exists():

@@ -11,7 +11,7 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.transport_keys import transport_key
 from labconsole.security.token.cryptoki.wrapping import find_wrapper
 from labconsole.security.token.errors import KeyMissingError
-from labconsole_keypool.shares.exported_wrappers import CarriedWrapper, CarriedWrappers, NamedWrapper, StoredKey
+from labconsole_keypool.shares.exported_wrappers import ExportedWrapper, ExportedWrappers, NamedWrapper, StoredKey
 from labconsole_keypool.shares.secret_sharing import KEY_BYTES, Share, ShareError, combine, split
 
 _Named = TypeVar("_Named", bound=NamedWrapper)
@@ -30,7 +30,7 @@ def held_by(token: Token, wrappers: Iterable[_Named]) -> list[_Named]:
 
 def export_wrappers(
     token: Token, wrappers: Iterable[NamedWrapper], shares: int = 3, threshold: int = 2
-) -> tuple[CarriedWrappers, tuple[Share, ...]]:
+) -> tuple[ExportedWrappers, tuple[Share, ...]]:
     """Wrap wrapper keys by a new transport key, which is split and then destroyed.
 
     Raises:
@@ -41,16 +41,16 @@ def export_wrappers(
     made = split(value, threshold, shares)
     with token.session() as session, transport_key(session, value) as key:
         carried = tuple(
-            CarriedWrapper(
+            ExportedWrapper(
                 named.serial, named.mechanism, key.wrap(find_wrapper(session, named.serial, named.mechanism))
             )
             for named in wrappers
         )
-    return CarriedWrappers(made[0].set_id, made[0].key_check, threshold, token.identity.serial, carried), made
+    return ExportedWrappers(made[0].set_id, made[0].key_check, threshold, token.identity.serial, carried), made
 
 
 def load_wrappers(
-    token: Token, carried: CarriedWrappers, shares: Sequence[Share], proof: Mapping[str, StoredKey] | None = None
+    token: Token, carried: ExportedWrappers, shares: Sequence[Share], proof: Mapping[str, StoredKey] | None = None
 ) -> tuple[str, ...]:
     """Put carried wrapper keys into `token` for good, all of them or none; returns the serials that were new to it.
 

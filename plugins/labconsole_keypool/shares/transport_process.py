@@ -11,7 +11,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.security.token.module_process import answer
-from labconsole_keypool.shares.exported_wrappers import CarriedWrappers
+from labconsole_keypool.shares.exported_wrappers import ExportedWrappers
 from labconsole_keypool.shares.secret_sharing import Share
 from labconsole_keypool.shares.transport import export_wrappers, held_by, load_wrappers
 
@@ -41,7 +41,7 @@ def _export(token: Token, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _load(token: Token, question: dict[str, Any]) -> dict[str, Any]:
-    carried = CarriedWrappers.from_data(question["carried"])
+    carried = ExportedWrappers.from_data(question["carried"])
     shares = [Share.from_bytes(bytes.fromhex(share)) for share in question["shares"]]
     proof = {
         serial: _Stored(KeyKind(kind), bytes.fromhex(private)) for serial, (kind, private) in question["proof"].items()

@@ -13,7 +13,7 @@ from typing import Any
 from labconsole.security.secrets import Secret
 from labconsole.security.token import module_process
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole_keypool.shares.exported_wrappers import CarriedWrappers, NamedWrapper, StoredKey
+from labconsole_keypool.shares.exported_wrappers import ExportedWrappers, NamedWrapper, StoredKey
 from labconsole_keypool.shares.secret_sharing import Share
 
 PROGRAM = "labconsole_keypool.shares.transport_process"
@@ -65,7 +65,7 @@ def export(
     *,
     pin: Secret | None = None,
     home: Path | None = None,
-) -> tuple[CarriedWrappers, tuple[Share, ...]]:
+) -> tuple[ExportedWrappers, tuple[Share, ...]]:
     """`transport.export_wrappers` of those that the token called `name` holds, in a process of its own.
 
     Raises as `carry`.
@@ -78,12 +78,12 @@ def export(
     }
     told = _ask(name, question, pin, home)
     made = tuple(Share.from_bytes(bytes.fromhex(share)) for share in told["shares"])
-    return CarriedWrappers.from_data(told["carried"]), made
+    return ExportedWrappers.from_data(told["carried"]), made
 
 
 def load(
     name: str,
-    carried: CarriedWrappers,
+    carried: ExportedWrappers,
     shares: Sequence[Share],
     proof: Mapping[str, StoredKey] | None = None,
     *,

@@ -104,7 +104,7 @@ class SimulationTrial(Trial[SimulationParameters]):
         return evaluation.distributions(parameters, samples)
 
     def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
-        return contrast.words(reference, other)
+        return contrast.contrast_label(reference, other)
 
     def questions(self, reference: SimulationParameters, other: SimulationParameters) -> tuple[Question, ...]:
         return contrast.questions(reference, other)

@@ -69,14 +69,14 @@ def test_a_large_share_is_so_many_of_a_hundred() -> None:
     assert (answer.sentence, answer.number) == ("Sealing leaves 80 of 100 letters a second", "80 of 100")
 
 
-def test_times_are_told_in_their_own_units_with_the_factor_between_them() -> None:
+def test_times_are_answered_in_readable_units_with_their_factor() -> None:
     slow = (40_600.0, 40_650.0, 40_560.0, 40_610.0, 40_590.0)
     [answer] = answered(waits(("open", slow), ("sealed", (7.5, 7.6, 7.4, 7.52, 7.48))))
     assert answer.sentence == "With sealing 7.5 ms, without 40.6 s: 5,400 times"
     assert (answer.number, answer.judgement) == ("5,400 ×", Judgement.BETTER)
 
 
-def test_small_changes_are_told_in_percent_and_no_difference_as_none() -> None:
+def test_small_changes_are_answered_in_percent_and_equal_values_as_no_difference() -> None:
     ten = (10.0, 10.1, 9.9, 10.05, 9.95)
     [more] = answered(waits(("open", ten), ("sealed", [value * 1.2 for value in ten])))
     assert (more.sentence, more.number) == ("With sealing 12.0 ms, without 10.0 ms: 20.0 % more", "+20.0 %")
@@ -108,7 +108,7 @@ def test_a_figure_that_must_not_be_judged_greys_the_answer_with_its_reason() -> 
     assert (answer.judged, answer.reason) == (False, "the computer was busy")
 
 
-def test_each_step_is_told_against_the_one_before_and_one_metric_after_the_other() -> None:
+def test_each_scenario_is_answered_against_the_previous_one_metric_by_metric() -> None:
     runs = [
         run(number, scenario, {"rate": rate, "wait_p99": 10.0 * number})
         for number, (scenario, rate) in enumerate((("open", 100.0), ("sealed", 50.0), ("stamped", 25.0)), 1)

@@ -106,12 +106,12 @@ def test_a_busy_computer_is_one_with_other_processes_or_a_greedy_host(
     assert busy(Readings(outside, steal), 54 * S, 56 * S) == reason
 
 
-def test_what_others_did_before_and_after_does_not_count() -> None:
+def test_load_before_and_after_the_run_does_not_count() -> None:
     assert busy(Readings(0.9, 0.9), 51 * S, 53 * S) == ""
     assert busy(Readings(0.9, 0.0), 57 * S, 59 * S) == ""
 
 
-def test_nothing_is_said_where_nothing_is_known() -> None:
+def test_no_busy_computer_without_readings() -> None:
     class Nothing(Readings):
         def roles(self, series: str) -> list[str]:
             return []

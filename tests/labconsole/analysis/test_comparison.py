@@ -59,7 +59,7 @@ def test_repeats_of_a_scenario_are_one_column_with_their_geometric_mean() -> Non
     assert (two.value, two.runs, change(two).percent) == (40.0, 1, pytest.approx(-63.636, abs=0.001))
 
 
-def test_each_run_can_stand_alone_and_any_column_be_the_baseline() -> None:
+def test_each_run_can_be_a_column_and_any_column_the_baseline() -> None:
     runs = [run(1, "open", {"rate": 100}), run(3, "open", {"rate": 125}), run(2, "sealed", {"rate": 50})]
     columns = single_runs(runs)
     assert [column.title for column in columns] == ["open · run 1", "open · run 3", "sealed"]
@@ -94,7 +94,7 @@ def test_five_runs_on_both_sides_that_differ_clearly_are_judged_by_the_metrics_d
     assert change(line(fewer_lost, "lost").cells[1]).judgement is Judgement.BETTER, "here lower is better"
 
 
-def test_an_interval_that_holds_no_change_is_no_judgement() -> None:
+def test_interval_that_includes_no_change_is_not_judged() -> None:
     same = rate_change([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", QUICK_AGAIN)])
     assert same.judgement is Judgement.NO_CHANGE and same.interval is not None and same.interval.holds(1.0)
 
@@ -185,7 +185,7 @@ def test_columns_that_the_trial_calls_incomparable_have_no_difference_and_are_na
     assert "Holm's correction over the table's one comparison" in comparison.notes[-1]
 
 
-def test_nothing_is_made_up_from_zero_or_from_nothing() -> None:
+def test_zero_or_missing_baseline_has_no_ratio() -> None:
     runs = [run(1, "open", {"rate": 5, "lost": 0}), run(2, "sealed", {"lost": 3}), run(3, "stamped", {"lost": 0})]
     comparison = compared(runs)
     lost = line(comparison, "lost").cells
@@ -213,13 +213,13 @@ def test_an_interrupted_run_is_compared_and_marked() -> None:
 
 
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
-def test_a_run_that_still_goes_on_is_refused_in_one_sentence(status: RunStatus) -> None:
+def test_live_run_is_refused_in_one_sentence(status: RunStatus) -> None:
     runs = [run(1, "open", {"rate": 2}), run(2, "open", {}, status=status)]
     with pytest.raises(UserError, match=f"Run 2 is still {status}: compare it once it has ended"):
         compared(runs)
 
 
-def test_differing_parameters_are_told_from_equal_ones_with_titles_and_units() -> None:
+def test_differing_parameters_are_marked_with_titles_and_units() -> None:
     comparison = compared([run(1, "open", {"rate": 1}), run(2, "sealed", {"rate": 1})])
     assert [(p.title, p.unit, p.texts, p.differs) for p in comparison.parameters] == [
         ("Letters", "letters", ("10", "10"), False),
@@ -228,7 +228,7 @@ def test_differing_parameters_are_told_from_equal_ones_with_titles_and_units() -
     ]
 
 
-def test_metrics_come_in_the_trials_order_with_its_titles_and_then_unknown_ones() -> None:
+def test_metrics_are_in_the_trials_order_and_unknown_ones_last() -> None:
     figures = {"odd_one": 1, "cpu{role=sender}": 4, "lost": 0, "cpu{role=receiver}": 5, "rate": 1}
     comparison = compared([run(1, "open", figures)])
     assert [(m.name, m.kind.title, m.kind.unit) for m in comparison.metrics] == [
@@ -241,7 +241,7 @@ def test_metrics_come_in_the_trials_order_with_its_titles_and_then_unknown_ones(
     assert comparison.metrics[3].kind.direction == "lower"
 
 
-def test_runs_of_different_trials_share_what_they_share_and_it_is_said() -> None:
+def test_runs_of_different_trials_are_compared_on_common_metrics_with_a_note() -> None:
     other = run(2, "radio", {"lost": 4, "range": 300}, kind="radio")
     comparison = compared([run(1, "open", {"rate": 1, "lost": 2}), other])
     assert [m.name for m in comparison.metrics] == ["lost"]
@@ -271,13 +271,13 @@ def test_the_same_value_differs_not_because_a_trial_is_another_or_not_installed(
     assert (box.texts, box.differs) == (("5672", "5672"), False)
 
 
-def test_a_run_from_the_trash_is_said_to_be_from_there() -> None:
+def test_run_in_the_trash_is_marked() -> None:
     runs = [run(1, "open", {"rate": 1}), run(2, "sealed", {"rate": 2}, trashed=True)]
     assert "Run 2 of sealed is in the trash." in compared(runs).notes
     assert caveats(runs[1]) == ("Run 2 is in the trash.",) and caveats(runs[0]) == ()
 
 
-def test_few_repeats_are_said_in_the_line_and_mixed_origins_once_with_a_mark_in_the_cells() -> None:
+def test_few_repeats_are_noted_per_line_and_mixed_origins_once_with_marks() -> None:
     simulated = repeats(6, "sealed", "rate", SLOW, origin=Origin.SIMULATED)
     five = repeats(1, "open", "rate", QUICK)
     assert compared(five[:2]).metrics[0].remark == "fewer than 5 repeats"
@@ -289,7 +289,7 @@ def test_few_repeats_are_said_in_the_line_and_mixed_origins_once_with_a_mark_in_
     assert compared(five).origins == ""
 
 
-def test_a_percentile_with_too_few_samples_behind_it_is_said_in_the_same_line() -> None:
+def test_percentile_with_too_few_samples_is_noted_in_its_line() -> None:
     rich, poor = metric("wait_p99", 5.0, samples=5000), metric("wait_p99", 5.0, samples=4999)
     runs = [run(number, "open", {}, metrics={"wait_p99": rich}) for number in range(1, 6)]
     assert compared(runs).metrics[0].remark == ""
@@ -316,7 +316,7 @@ def test_a_column_without_any_figure_that_may_be_judged_says_why_and_is_in_no_fi
     ]
 
 
-def test_one_reason_with_different_figures_is_told_once_without_them() -> None:
+def test_reasons_that_differ_in_figures_alone_are_merged() -> None:
     def late(ms: int, *, busy: bool = False) -> Metric:
         return metric("rate", 5.0, not_judged=f"late (p99 {ms} ms)" + ("; busy" if busy else ""))
 
@@ -362,7 +362,7 @@ def test_a_published_point_is_held_by_the_interval_of_its_own_scenario_or_is_not
     assert line(compared(runs, point), "lost").cells[2].holds is None, "nobody measured it"
 
 
-def test_published_figures_are_never_judged_and_told_apart_in_the_line() -> None:
+def test_published_figures_are_not_judged_and_are_marked() -> None:
     runs = repeats(1, "open", "rate", QUICK)
     comparison = compared(runs, published({"rate": 50.0}, {"sealed": True}), baseline=1)
     against = change(line(comparison, "rate").cells[0])
@@ -374,7 +374,7 @@ def test_published_figures_are_never_judged_and_told_apart_in_the_line() -> None
     assert change(two.metrics[0].cells[1]).note == "published points: no interval"
 
 
-def test_a_published_column_stands_right_of_its_scenario_with_the_ratio_to_it() -> None:
+def test_published_column_is_right_of_its_scenario_with_the_ratio() -> None:
     runs = [*repeats(1, "open", "rate", QUICK), *repeats(11, "sealed", "rate", SLOW)]
     columns = (
         published({"rate": 20.0}, {"sealed": False}, name="gazette/open"),
@@ -405,7 +405,7 @@ def test_parameters_that_a_publication_does_not_state_do_not_differ() -> None:
     ]
 
 
-def test_warnings_stand_once_with_the_columns_they_are_on() -> None:
+def test_each_warning_appears_once_with_its_columns() -> None:
     both, one = "Closed loop: latency includes queueing.", "Pre-settled: a letter may be lost."
     runs = [
         run(1, "open", {"rate": 1}, warnings=(both,)),

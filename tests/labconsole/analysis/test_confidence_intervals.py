@@ -66,7 +66,7 @@ def test_groups_that_do_not_vary_differ_exactly_or_not_at_all() -> None:
     assert same is not None and (same.value, same.interval, same.p) == (1.0, Interval(1.0, 1.0), 1.0)
 
 
-def test_a_difference_that_comes_of_rounding_is_none() -> None:
+def test_rounding_difference_is_not_a_difference() -> None:
     """A mean of equal sizes over more messages ends in another last digit."""
     rounded = 282.0 * (1 + 1e-15)
     for other in ([rounded] * 5, [282.0, rounded, 282.0, rounded, rounded]):
@@ -82,17 +82,17 @@ def test_one_side_that_does_not_vary_leaves_the_freedom_of_the_other() -> None:
     assert constant == point
 
 
-def test_there_is_no_ratio_to_zero_or_below() -> None:
+def test_ratio_to_zero_or_below_is_none() -> None:
     assert ratio([0.0, 1.0], [1.0, 2.0]) is None and ratio([1.0, 2.0], [-1.0, 2.0]) is None
 
 
-def test_runs_that_lie_worlds_apart_are_no_error() -> None:
+def test_runs_that_differ_by_many_orders_are_compared() -> None:
     found = ratio([1e-300, 1e300], [1e-300, 1e300])
     assert found is not None and found.interval is not None
     assert 0 < found.interval.low < 1 < found.interval.high < math.inf
 
 
-def test_the_centre_is_the_geometric_mean_and_the_mean_where_a_zero_stands() -> None:
+def test_centre_is_the_geometric_mean_or_the_mean_with_a_zero() -> None:
     assert centre([1.0, 100.0]) == pytest.approx(10.0)
     assert centre([0.0, 100.0]) == 50.0
     assert centre([0.1] * 3) == 0.1, "three tenths must not become 0.10000000000000002"

@@ -62,7 +62,7 @@ def test_the_percentile_curve_ends_with_ten_values_beyond(count: int) -> None:
     assert quantiles[-1] == count - 11
 
 
-def test_without_enough_values_there_is_no_line() -> None:
+def test_too_few_values_give_no_line() -> None:
     assert all(len(part) == 0 for part in (*ecdf([]), *percentile_curve(np.arange(10))))
     with pytest.raises(ValueError, match="8 or more"):
         ecdf([1.0, 2.0], points=3)

@@ -22,7 +22,7 @@ def told(runs: Sequence[RunRow], *more: Column, baseline: int = 0, trial: Trial[
     return [finding.sentence for finding in findings(comparison, trial)]
 
 
-def test_no_significant_difference_is_said_with_the_ratio_and_its_interval() -> None:
+def test_no_significant_difference_has_ratio_and_interval() -> None:
     [sentence] = told([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", ALMOST)])
     assert sentence == (
         "sealed against open: no significant difference in rate (ratio 0.98, 95 % interval 0.93–1.03, 5 runs each)"
@@ -39,7 +39,7 @@ def test_a_large_change_is_a_factor_and_a_small_one_a_percentage() -> None:
     assert percent == "sealed against open: rate is lower by 10.0 % (95 % interval 9.5–10.5 %, 5 runs each)"
 
 
-def test_one_run_is_told_without_an_interval_and_not_as_a_judgement() -> None:
+def test_single_run_is_a_finding_without_interval_or_judgement() -> None:
     runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 25})]
     [finding] = findings(compare(group_repeats(runs), PostTrial()), PostTrial())
     assert finding.sentence == "sealed against open: rate is lower by a factor 4.0 (one run each: no interval)"
@@ -52,7 +52,7 @@ def test_few_runs_have_an_interval_but_are_not_judged() -> None:
     assert finding.sentence.endswith("5 and 3 runs, not judged: fewer than 5 repeats)") and not finding.judged
 
 
-def test_each_step_is_told_against_the_first_and_against_the_one_below() -> None:
+def test_each_scenario_is_compared_with_the_first_and_the_previous_one() -> None:
     runs = [
         *repeats(1, "open", "rate", QUICK),
         *repeats(6, "sealed", "rate", FOURTH),
@@ -65,7 +65,7 @@ def test_each_step_is_told_against_the_first_and_against_the_one_below() -> None
     assert from_the_second == ["sealed against open", "stamped against sealed"]
 
 
-def test_columns_without_an_order_are_told_once_against_the_baseline() -> None:
+def test_columns_without_an_order_are_compared_once_with_the_baseline() -> None:
     class Unordered(PostTrial):
         def contrast(self, reference: Parameters, other: Parameters) -> str:
             return "unlike letters" if reference != other else ""
@@ -87,7 +87,7 @@ def test_what_a_finding_says_is_what_the_table_says_with_that_baseline() -> None
     assert cell.change is not None and f"higher by a factor {cell.change.ratio:.1f}" in sentence
 
 
-def test_where_the_trial_knows_no_pair_a_column_stands_against_the_baseline_by_its_title() -> None:
+def test_column_without_a_contrast_is_compared_with_the_baseline_by_title() -> None:
     class Silent(PostTrial):
         def contrast(self, reference: Parameters, other: Parameters) -> str:
             return ""
@@ -97,7 +97,7 @@ def test_where_the_trial_knows_no_pair_a_column_stands_against_the_baseline_by_i
     assert sentence.startswith("more against open: rate is lower by a factor 4.0")
 
 
-def test_columns_that_the_trial_calls_incomparable_are_not_set_side_by_side() -> None:
+def test_incomparable_columns_have_no_finding() -> None:
     class Particular(PostTrial):
         def contrast(self, reference: Parameters, other: Parameters) -> str:
             return ""
@@ -109,7 +109,7 @@ def test_columns_that_the_trial_calls_incomparable_are_not_set_side_by_side() ->
     assert told(runs, trial=Particular()) == []
 
 
-def test_the_same_contrast_twice_is_told_with_the_columns_it_is_on() -> None:
+def test_repeated_contrast_names_its_columns() -> None:
     runs = [
         run(10 * campaign + index, name, {"rate": 100 - 40 * index}, campaign_id=campaign, campaign=season)
         for campaign, season in ((1, "Spring"), (2, "Autumn"))
@@ -120,19 +120,19 @@ def test_the_same_contrast_twice_is_told_with_the_columns_it_is_on() -> None:
     assert "sealed · Autumn: sealed against open" in pairs
 
 
-def test_a_column_of_an_older_version_of_the_trial_is_told_against_the_baseline() -> None:
+def test_column_of_an_older_trial_version_is_compared_with_the_baseline() -> None:
     older = [run(2, "old", {"rate": 50}, parameters={"envelopes": 3})]
     [sentence] = told([run(1, "open", {"rate": 100}), *older])
     assert sentence.startswith("old against open: rate is lower by a factor 2.0")
 
 
-def test_a_link_bound_column_is_told_with_its_link() -> None:
+def test_link_bound_column_names_its_link() -> None:
     parameters = {**SCENARIOS["sealed"], LINK_RATE: 2.0}
     runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 50, LINK_USE: 92.0}, parameters=parameters)]
     assert "sealed is link-bound: 92 % of 2 Mbit/s" in told(runs)
 
 
-def test_all_that_forbids_a_judgement_stands_in_the_sentence() -> None:
+def test_finding_lists_every_reason_against_a_judgement() -> None:
     bound = [run(2, "sealed", {"rate": 25, LINK_USE: 92.0}, parameters={**SCENARIOS["sealed"], LINK_RATE: 2.0})]
     [alone, _] = told([run(1, "open", {"rate": 100}), *bound])
     assert alone.endswith("lower by a factor 4.0 (one run each: no interval; link-bound)")
@@ -160,6 +160,6 @@ def test_published_figures_are_counted_and_those_outside_are_named() -> None:
     )
 
 
-def test_nothing_is_found_where_nothing_can_be() -> None:
+def test_comparison_without_figures_has_no_findings() -> None:
     assert told([run(1, "open", {"rate": 100})]) == []
     assert told([run(1, "open", {"lost": 0}), run(2, "sealed", {"lost": 0})]) == []

@@ -108,7 +108,7 @@ def test_a_row_has_one_readable_unit(values: tuple[float | None, ...], unit: str
         (None, "–"),
     ],
 )
-def test_durations_are_said_as_people_say_them(seconds: float | None, text: str) -> None:
+def test_durations_are_formatted_readably(seconds: float | None, text: str) -> None:
     assert format_duration(seconds) == text
 
 

@@ -176,7 +176,7 @@ def test_a_run_is_of_the_same_scenario_by_test_and_payload_whatever_its_count() 
     assert column.known["count"] == 10_000
 
 
-def test_a_table_means_all_its_columns_and_a_wrong_name_is_told_with_those_there_are() -> None:
+def test_table_name_selects_all_columns_and_wrong_name_lists_the_known_ones() -> None:
     plugins = Plugins.discover()
     assert len(published_columns(plugins, "swim-my-sg-large")) == 3
     with pytest.raises(UserError, match=r"swim-my-sg-larg; did you mean swim-my-sg-large\?$"):
@@ -307,7 +307,7 @@ def test_two_trials_that_differ_in_a_unit_need_two_files(written: Plugins, tmp_p
         ("[tables.verdicts]", "[tables.verdict]", "there is no key tables.0.verdict; did you mean verdicts?"),
     ],
 )
-def test_a_fault_is_told_in_one_sentence(
+def test_fault_in_a_published_file_is_one_sentence(
     written: Plugins, tmp_path: Path, right: str, wrong: str, sentence: str
 ) -> None:
     assert right in GOOD
@@ -320,7 +320,7 @@ def test_a_fault_is_told_in_one_sentence(
     assert "\n" not in told
 
 
-def test_two_tables_of_one_name_and_a_file_that_is_missing_are_told(written: Plugins) -> None:
+def test_duplicate_table_name_and_missing_file_are_reported(written: Plugins) -> None:
     amqp, _ = written.found
     with pytest.raises(UserError, match="another table a-table; rename one"):
         published_tables(Plugins((replace(amqp, published=("good", "good")),)))

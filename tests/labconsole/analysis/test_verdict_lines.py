@@ -77,7 +77,7 @@ def test_only_runs_whose_figures_count_have_a_say() -> None:
     assert line.cells == (VerdictCell("pass", "pass", 1),) and line.passed
 
 
-def test_what_passed_everywhere_and_is_not_published_is_told_apart() -> None:
+def test_verdict_passed_everywhere_and_unpublished_is_separated() -> None:
     runs = [run(1, "open", {"rate": 1.0})]
     verdicts = {1: [Verdict("came", "pass", ""), Verdict("dry", "pass", "")]}
     comparison = compare((*group_repeats(runs), printed("open", dry="pass")), PostTrial(), verdicts=verdicts)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.helpers.practice import PLUGIN, environment
 from tests.helpers.signals import interruptible
 
@@ -29,7 +29,7 @@ class CommandLine:
 
     def together(self, *commands: Sequence[str | Path]) -> list[subprocess.CompletedProcess[str]]:
         """Run commands that do not touch each other, two at a time, and give their ends in this order."""
-        ends = in_lanes(range(len(commands)), lambda number: self(*commands[number]))
+        ends = run_parallel(range(len(commands)), lambda number: self(*commands[number]))
         return [ends[number].result() for number in range(len(commands))]
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:

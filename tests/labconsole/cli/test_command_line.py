@@ -59,7 +59,7 @@ def test_run_json_prints_one_object_per_run_and_nothing_else(demo: Demo) -> None
     assert len(cells) == 36 and all(cell.value and cell.published and cell.runs == 1 for cell in cells)
 
 
-def test_a_run_for_people_shows_a_table_and_where_everything_lies(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_run_prints_a_table_and_the_paths_of_its_files(labconsole: CommandLine, tmp_path: Path) -> None:
     profile = labconsole.profiles.profile(profile_text({"count": 100}, {"count": 300}))
     done = labconsole("run", profile, "--repeat", "2", "--csv", tmp_path / "csv", "--db", "here.db")
     assert done.returncode == 0, done.stderr
@@ -98,13 +98,13 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.Comple
 
 
 @pytest.mark.parametrize("number", range(len(BAD_USAGE)), ids=[sentence for _, sentence in BAD_USAGE])
-def test_bad_usage_is_said_in_one_sentence(refusals: list[subprocess.CompletedProcess[str]], number: int) -> None:
+def test_bad_usage_is_one_sentence(refusals: list[subprocess.CompletedProcess[str]], number: int) -> None:
     done, (_, sentence) = refusals[number], BAD_USAGE[number]
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_file_name_that_is_too_long_is_said_in_one_sentence(labconsole: CommandLine) -> None:
+def test_file_name_that_is_too_long_is_one_sentence(labconsole: CommandLine) -> None:
     name = "x" * 300
     asked = (("import", name), ("run", f"{name}.toml"), ("runs", "--db", name), ("verify", "1", "--db", name))
     for done in labconsole.together(*asked):
@@ -189,7 +189,7 @@ def _status(database: Path, run_id: int) -> RunStatus | None:
     return RunStatus(row[0]) if row else None
 
 
-def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_path: Path) -> None:
     sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
     profile = labconsole.profiles.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
@@ -220,7 +220,7 @@ def test_what_lies_in_the_database_can_be_listed_shown_and_exported(labconsole: 
 
 
 @pytest.mark.parametrize("command", [["show", "7"], ["export", "7", "--csv", "out"]])
-def test_an_unknown_run_is_said(labconsole: CommandLine, tmp_path: Path, command: list[str]) -> None:
+def test_unknown_run_is_reported(labconsole: CommandLine, tmp_path: Path, command: list[str]) -> None:
     Bench(tmp_path).close()
     done = labconsole(*command, "--db", "runs.db")
     assert (done.returncode, done.stdout) == (1, "")
@@ -228,7 +228,7 @@ def test_an_unknown_run_is_said(labconsole: CommandLine, tmp_path: Path, command
 
 
 @pytest.mark.parametrize("command", [["runs"], ["show", "1"]])
-def test_looking_into_a_database_that_is_not_there_makes_none(
+def test_reading_a_missing_database_does_not_create_it(
     labconsole: CommandLine, tmp_path: Path, command: list[str]
 ) -> None:
     done = labconsole(*command, "--db", "tpyo.db")
@@ -272,7 +272,7 @@ def test_two_consoles_on_one_database(labconsole: CommandLine, tmp_path: Path) -
     assert late.started >= early.ended, "no two at a time"
 
 
-def test_lists_show_what_is_broken_and_go_on(labconsole: CommandLine, own_home: Path) -> None:
+def test_lists_show_broken_plugins_and_continue(labconsole: CommandLine, own_home: Path) -> None:
     (own_home / "profiles").mkdir(parents=True)
     (own_home / "profiles" / "bad.toml").write_text("format = 1\nextends = [nothing]\n")
     profiles, trials, one, doctor = labconsole.together(
@@ -314,7 +314,7 @@ def test_the_list_of_runs_shows_only_the_key_metrics_that_a_trial_names(
     assert heading.split()[-1] == "checksum" and "counted" not in heading
 
 
-def test_runs_of_a_killed_console_are_taken_in_by_the_next_command(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_runs_of_a_killed_console_are_recovered_by_the_next_command(labconsole: CommandLine, tmp_path: Path) -> None:
     profile = labconsole.profiles.profile(profile_text({}, {}, count=1_000_000, rate=3000))
     database = tmp_path / "runs.db"
     console = labconsole.start("run", profile, "--db", database)

@@ -92,7 +92,7 @@ def compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     return command
 
 
-def test_repeats_stand_in_columns_with_differences_intervals_and_findings(filled: Filled, compare: Compare) -> None:
+def test_repeats_form_columns_with_differences_intervals_and_findings(filled: Filled, compare: Compare) -> None:
     run_ids = filled.campaign(5, 1, 2, 3)
     code, shown, errors = compare(*run_ids, "--baseline", run_ids[0])
     assert (code, errors) == (0, "")
@@ -129,7 +129,7 @@ def test_what_is_not_judged_is_one_line_until_all_is_asked_for(filled: Filled, c
     assert "Not judged" not in compare(*judged)[1], "there is nothing to fold"
 
 
-def test_published_figures_stand_beside_the_runs(filled: Filled, compare: Compare) -> None:
+def test_published_figures_are_shown_next_to_the_runs(filled: Filled, compare: Compare) -> None:
     code, shown, _ = compare(*filled.campaign(5, 1, 2), "--published", PUBLISHED)
     lines = shown.splitlines()
     [heads] = [line for line in lines if line.startswith("Metric")]
@@ -156,7 +156,7 @@ def test_a_comparison_is_at_most_as_wide_as_the_terminal(
         assert title in shown
 
 
-def test_a_published_column_that_is_named_twice_stands_once(filled: Filled, compare: Compare) -> None:
+def test_published_column_named_twice_appears_once(filled: Filled, compare: Compare) -> None:
     run_ids = filled.campaign(1, 1)
     _, printed, _ = compare(*run_ids, "--published", PUBLISHED, "--published", f"{PUBLISHED}/test-1", "--json")
     assert [column.get("published") for column in json.loads(printed)["columns"]] == [
@@ -269,7 +269,7 @@ def test_a_mistake_is_one_sentence(
     assert len(errors.splitlines()) == 1
 
 
-def test_a_file_that_cannot_be_written_is_said_and_nothing_half_is_left(
+def test_file_that_cannot_be_written_is_reported_and_leaves_no_partial_file(
     filled: Filled, compare: Compare, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("not a directory")
@@ -278,6 +278,6 @@ def test_a_file_that_cannot_be_written_is_said_and_nothing_half_is_left(
     assert (tmp_path / "taken").read_text() == "not a directory"
 
 
-def test_no_database_is_said_and_none_is_made(compare: Compare, tmp_path: Path) -> None:
+def test_missing_database_is_reported_and_not_created(compare: Compare, tmp_path: Path) -> None:
     code, _, errors = compare(1)
     assert code == 1 and "There is no database" in errors and not (tmp_path / "runs.db").exists()

@@ -158,7 +158,7 @@ def test_an_export_that_is_interrupted_leaves_nothing(labconsole: CommandLine, t
         (("export", "1"), "say how to export"),
     ],
 )
-def test_what_cannot_be_exported_is_said_in_a_sentence(
+def test_export_that_fails_is_one_sentence(
     labconsole: CommandLine, database: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     (tmp_path / "file").touch()

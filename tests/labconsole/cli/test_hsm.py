@@ -68,7 +68,7 @@ def office(tmp_path: Path) -> TokenConfiguration:
     return made
 
 
-def test_the_lab_token_is_made_and_has_all_that_is_needed(labconsole: CommandLine) -> None:
+def test_lab_token_is_created_and_meets_all_requirements(labconsole: CommandLine) -> None:
     done = labconsole("hsm", "doctor")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -82,7 +82,9 @@ def test_the_lab_token_is_made_and_has_all_that_is_needed(labconsole: CommandLin
     assert lab_token().pin.resolve("the test").reveal() not in done.stdout
 
 
-def test_without_its_pin_a_token_is_looked_at_and_the_rest_is_said(hsm: Hsm, office: TokenConfiguration) -> None:
+def test_token_without_its_pin_is_inspected_and_the_untested_parts_are_named(
+    hsm: Hsm, office: TokenConfiguration
+) -> None:
     done = hsm("doctor", "office")
     assert done.code == 1
     assert "partition-1, serial number " in done.out and "missing  login, probes  not done" in done.out
@@ -141,7 +143,7 @@ def test_a_new_pin_typed_in_two_ways_changes_nothing(labconsole: CommandLine, of
 
 
 @terminal_only
-def test_the_lab_token_keeps_its_pins_when_it_is_made_anew(labconsole: CommandLine) -> None:
+def test_lab_token_keeps_its_pins_when_reinitialised(labconsole: CommandLine) -> None:
     with open_token("lab", lab_token()) as token:
         generate(token.session(), KeyKind.P_256, extractable=False, label="ca", stored=True)
     terminal = Terminal(labconsole.command("hsm", "init", "lab"), labconsole.environment)
@@ -152,7 +154,7 @@ def test_the_lab_token_keeps_its_pins_when_it_is_made_anew(labconsole: CommandLi
 
 
 @terminal_only
-def test_nobody_is_asked_for_the_pin_of_the_lab_token(labconsole: CommandLine) -> None:
+def test_pin_of_the_lab_token_is_never_asked_for(labconsole: CommandLine) -> None:
     """It is random: where the keyring has lost it, a question would only mislead."""
     lab_token()
     entries = {"pin": {"keyring_entry": "lost"}, "so_pin": {"keyring_entry": "lost too"}}

@@ -26,7 +26,7 @@ def test_the_list_and_an_action(labconsole: CommandLine) -> None:
     assert "At 2." in done.stderr
 
 
-def test_mistakes_are_said_in_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PLUGIN))
     monkeypatch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
     importlib.invalidate_caches()
@@ -47,7 +47,7 @@ def test_mistakes_are_said_in_one_sentence(capsys: pytest.CaptureFixture[str], m
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-def test_ctrl_c_ends_it_and_says_what_was_done(labconsole: CommandLine) -> None:
+def test_ctrl_c_stops_an_operation_and_prints_its_result(labconsole: CommandLine) -> None:
     process = labconsole.start("action", "practice.tally", "--set", "count=100000", "--set", "pause=0.01")
     assert process.stderr is not None
     while "At " not in process.stderr.readline():

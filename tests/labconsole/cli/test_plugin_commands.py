@@ -74,7 +74,7 @@ def test_a_group_of_the_console_alone_prints_its_help_too(capsys: pytest.Capture
     assert "verify" not in (told := capsys.readouterr().out) and "return a number" in told and "tokens" in told
 
 
-def test_no_plugin_is_looked_for_where_none_is_meant() -> None:
+def test_plugins_are_not_loaded_for_commands_of_the_console() -> None:
     script = (
         "import contextlib, sys\n"
         "from labconsole.cli.main import main\n"

@@ -42,7 +42,7 @@ def text_of(path: Path) -> str:
     ).stdout
 
 
-def test_a_comparison_on_letter_paper_under_somebodys_name(report: Command, tmp_path: Path) -> None:
+def test_comparison_report_on_letter_paper_names_its_author(report: Command, tmp_path: Path) -> None:
     names = ("--title", "Letters", "--author", "A. Registrar", "--place", "Bangkok")
     code, told, _ = report(2, 1, 3, "--pdf", "out/r.pdf", "--paper", "letter", "--baseline", "1", *names)
     assert (code, told) == (0, "out/r.pdf: 3 pages, PDF/A-2a\n")
@@ -59,7 +59,7 @@ def test_one_run_and_a_whole_campaign(report: Command, tmp_path: Path) -> None:
     assert "Campaign report" in text and "2 scenarios, 4 runs" in text
 
 
-def test_csv_comes_beside_the_pdf_or_alone(report: Command, tmp_path: Path) -> None:
+def test_csv_is_written_with_the_pdf_or_alone(report: Command, tmp_path: Path) -> None:
     code, told, _ = report(1, 2, "--pdf", "r.pdf", "--csv", "csv")
     assert code == 0 and told.endswith("CSV files are in csv\n")
     assert {"comparison.csv", "metrics.csv"} <= {path.name for path in (tmp_path / "csv").iterdir()}
@@ -106,7 +106,7 @@ def test_characters_without_a_font_are_noted(report: Command) -> None:
         (("1", "5", "--campaign", "--pdf", "r.pdf"), 1, "These runs belong to several campaigns"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line_and_nothing_is_written(
+def test_refused_report_is_one_line_and_writes_no_file(
     report: Command, tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     with Store.open(tmp_path / "a.db") as store:
@@ -116,7 +116,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_nothing_is_written(
     assert not list(tmp_path.rglob("*.pdf")) and not list(tmp_path.rglob("*.partial"))
 
 
-def test_a_full_disk_is_said_and_nothing_half_written_has_a_name(report: Command, tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_leaves_no_partial_report(report: Command, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     command = f"{sys.executable} -m labconsole.cli.main report 1 2 --pdf {disk}/r.pdf --db {tmp_path / 'a.db'}"
     done = on_small_disk(disk, "64k", f"{command}; echo $?; ls -A {disk}", os.environ)

@@ -43,7 +43,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return run
 
 
-def test_runs_are_verified_handed_on_and_verified_again(command: Command) -> None:
+def test_runs_verify_before_and_after_a_bundle(command: Command) -> None:
     code, told, _ = command("verify", "1", "2", "--db", "a.db")
     assert code == 0
     assert told.count(": ok, sealed 20") == told.count("SHA-256 ") == 2
@@ -57,7 +57,7 @@ def test_runs_are_verified_handed_on_and_verified_again(command: Command) -> Non
     assert (code, again.count("was there already")) == (0, 2)
 
 
-def test_a_run_that_was_changed_is_said_and_not_handed_on(command: Command, tmp_path: Path) -> None:
+def test_changed_run_is_reported_and_not_bundled(command: Command, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as raw, raw:
         raw.execute("UPDATE metric SET value = value + 1 WHERE run_id = 2")
     code, told, _ = command("verify", "1", "2", "--db", "a.db")
@@ -70,7 +70,9 @@ def test_a_run_that_was_changed_is_said_and_not_handed_on(command: Command, tmp_
     assert not (tmp_path / "more.lcz").exists()
 
 
-def test_a_damaged_database_is_named_by_every_command_and_its_backup_got_back(command: Command, tmp_path: Path) -> None:
+def test_every_command_names_a_damaged_database_and_restore_recovers_its_backup(
+    command: Command, tmp_path: Path
+) -> None:
     before = command("runs", "--db", "a.db")
     back_up(tmp_path / "a.db")
     content = bytearray((tmp_path / "a.db").read_bytes())
@@ -88,7 +90,7 @@ def test_a_damaged_database_is_named_by_every_command_and_its_backup_got_back(co
     assert (tmp_path / "a.db").read_bytes() == content
 
 
-def test_what_cannot_be_got_back_or_taken_in_is_said(command: Command, tmp_path: Path) -> None:
+def test_failed_restore_or_import_is_reported(command: Command, tmp_path: Path) -> None:
     (tmp_path / "x.lcz").write_bytes(b"PK\x03\x04 and so on")
     for arguments, sentence in (
         (["restore"], "There is no backup next to"),
@@ -101,7 +103,7 @@ def test_what_cannot_be_got_back_or_taken_in_is_said(command: Command, tmp_path:
     assert not (tmp_path / "new.db").exists()
 
 
-def test_a_backup_is_made_after_the_runs(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_backup_is_created_after_the_runs(labconsole: CommandLine, tmp_path: Path) -> None:
     done = labconsole("run", labconsole.profiles.profile(profile_text(count=10)), "--db", "runs.db")
     assert done.returncode == 0, done.stderr
     with closing(sqlite3.connect(tmp_path / "runs.db.backup")) as raw:
@@ -109,7 +111,7 @@ def test_a_backup_is_made_after_the_runs(labconsole: CommandLine, tmp_path: Path
         assert raw.execute("SELECT count(*) FROM evidence").fetchone() == (1,)
 
 
-def test_a_backup_that_cannot_be_made_is_said_and_the_runs_stand(labconsole: CommandLine, tmp_path: Path) -> None:
+def test_failed_backup_is_reported_and_the_runs_are_kept(labconsole: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "runs.db.backup" / "in the way").mkdir(parents=True)
     done = labconsole("run", labconsole.profiles.profile(profile_text(count=10)), "--db", "runs.db")
     assert done.returncode == 0
@@ -117,7 +119,7 @@ def test_a_backup_that_cannot_be_made_is_said_and_the_runs_stand(labconsole: Com
     assert "Traceback" not in done.stderr
 
 
-def test_attachments_are_listed_exported_handed_on_and_checked(command: Command, tmp_path: Path) -> None:
+def test_attachments_are_listed_exported_bundled_and_verified(command: Command, tmp_path: Path) -> None:
     content, about = b"packets" * 1000, ("tap", "capture.pcapng", "application/x-pcapng")
     with Store.open(tmp_path / "a.db") as store:
         for role in ("tap", "other"):

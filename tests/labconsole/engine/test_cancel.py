@@ -16,7 +16,7 @@ import pytest
 
 from labconsole.engine import supervisor
 from labconsole.store.records import RunDetail, RunStatus
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.helpers.practice import Bench, alive, processes, wait_until
 
 LONG = {"count": 1_000_000, "rate": 2000.0}
@@ -66,16 +66,16 @@ def slow(tmp_path_factory: pytest.TempPathFactory, practice_plugin: Path) -> Slo
             bench.pump_until_idle()
             return bench.detail(run_id), time.monotonic() - begun
 
-    return in_lanes((GETS_READY, DEAF), cancelled)
+    return run_parallel((GETS_READY, DEAF), cancelled)
 
 
-def test_cancel_while_a_role_gets_ready(slow: Slow) -> None:
+def test_cancel_while_a_role_prepares(slow: Slow) -> None:
     run, took_s = slow[GETS_READY].result()
     assert run.row.reason == "Cancelled by the operator."
     assert took_s < 6
 
 
-def test_a_role_that_is_deaf_is_killed_and_named(slow: Slow) -> None:
+def test_role_that_ignores_cancel_is_killed_and_named(slow: Slow) -> None:
     run, _ = slow[DEAF].result()
     assert run.row.status is RunStatus.CANCELLED
     assert [event.message for event in run.events if event.name == "killed"] == [
@@ -88,7 +88,7 @@ def test_a_role_that_is_deaf_is_killed_and_named(slow: Slow) -> None:
 @pytest.mark.parametrize(
     ("stopped", "ends_by"), [("The worker's process.", "kill"), ("nothing", "terminate")], ids=["kill", "terminate"]
 )
-def test_a_worker_that_does_not_listen_is_terminated_then_killed(
+def test_worker_that_ignores_cancel_is_terminated_then_killed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, stopped: str, ends_by: str
 ) -> None:
     """A worker stopped by SIGSTOP takes no SIGTERM either; one whose trial sleeps does."""
@@ -108,7 +108,7 @@ def test_a_worker_that_does_not_listen_is_terminated_then_killed(
     assert wait_until(lambda: not [pid for pid in processes(run).values() if alive(pid)])
 
 
-def test_the_ladder_leaves_a_worker_alone_that_only_evaluates(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_does_not_terminate_a_worker_that_evaluates(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 1.5)
     [run_id] = bench.submit({**LONG, "fault": "evaluate slowly"})
     bench.pump_until_counting()

@@ -83,7 +83,7 @@ def test_a_trial_that_waits_takes_its_commands_in_order(bench: Bench, start: Sta
     stop(bench, run_id)
 
 
-def test_a_command_that_came_before_the_trial_waits_is_taken_then(bench: Bench, start: Start) -> None:
+def test_command_sent_before_the_trial_waits_is_delivered_when_it_waits(bench: Bench, start: Start) -> None:
     run_id = start(fault="deaf trial")
     bench.queue.command(run_id, "note", {"text": "early"})
     bench.pump_until(lambda: bool(events(bench, "noted")))
@@ -135,7 +135,7 @@ def test_a_run_that_is_being_evaluated_takes_no_command(bench: Bench) -> None:
     bench.pump_until_idle()
 
 
-def test_a_command_that_a_dying_run_has_not_taken_is_reported(bench: Bench, start: Start) -> None:
+def test_command_that_a_failing_run_did_not_receive_is_reported(bench: Bench, start: Start) -> None:
     run_id = start()
     assert bench.queue._job is not None
     pid = bench.queue._job.worker.pid

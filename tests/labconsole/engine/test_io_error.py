@@ -13,7 +13,7 @@ import pytest
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from tests.helpers.practice import PATIENCE_S, PLUGIN, environment, profile_text
+from tests.helpers.practice import PLUGIN, TIMEOUT_S, environment, profile_text
 
 _FAILING = """
 #define _GNU_SOURCE
@@ -60,7 +60,7 @@ def test_an_io_error_at_the_end_of_a_run_gives_one_sentence(tmp_path: Path) -> N
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables) as run:
         _wait_for_samples(database)
         failing.touch()
-        _, errors = run.communicate(timeout=PATIENCE_S)
+        _, errors = run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == 1
     assert "Traceback" not in errors
     (line,) = [line for line in errors.replace("\n", " ").split("Run 1 ") if line.startswith("(counting)")]
@@ -72,7 +72,7 @@ def test_an_io_error_at_the_end_of_a_run_gives_one_sentence(tmp_path: Path) -> N
 
 
 def _wait_for_samples(database: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         try:
             with Reader(database) as reader:

@@ -29,7 +29,7 @@ from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from tests.helpers.practice import PATIENCE_S, Bench, profile_text, wait_until
+from tests.helpers.practice import TIMEOUT_S, Bench, profile_text, wait_until
 
 pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL"), pytest.mark.timeout(900)]
 
@@ -142,7 +142,7 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 def _gone(processes: list[psutil.Process]) -> bool:
-    return wait_until(lambda: not any(_runs(process) for process in processes), PATIENCE_S)
+    return wait_until(lambda: not any(_runs(process) for process in processes), TIMEOUT_S)
 
 
 def _runs(process: psutil.Process) -> bool:
@@ -239,10 +239,10 @@ def _kill_consoles(folder: Path, moments: random.Random) -> None:
         console = subprocess.Popen(
             [*command, "run", str(profile), "--db", str(database)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        assert wait_until(lambda n=done_before: len(_ids(database)) > n, PATIENCE_S)  # type: ignore[misc]
+        assert wait_until(lambda n=done_before: len(_ids(database)) > n, TIMEOUT_S)  # type: ignore[misc]
         newest = set(_ids(database)[:2])
         if attempt % 4 != 3:  # not in the recovery of the run before, then
-            assert wait_until(lambda own=newest: bool(own & set(_running(database))), PATIENCE_S)  # type: ignore[misc]
+            assert wait_until(lambda own=newest: bool(own & set(_running(database))), TIMEOUT_S)  # type: ignore[misc]
         time.sleep(moments.uniform(0, LATEST_S))
         family = _engine_processes(console.pid)
         live = _running(database)
@@ -254,7 +254,7 @@ def _kill_consoles(folder: Path, moments: random.Random) -> None:
             seen.append((run_id, before[run_id], Committed.spooled(database, run_id)))
         hits += newest & set(_running(database))
     listed = subprocess.run(
-        [*command, "runs", "--db", str(database)], capture_output=True, text=True, timeout=PATIENCE_S
+        [*command, "runs", "--db", str(database)], capture_output=True, text=True, timeout=TIMEOUT_S
     )
     assert listed.returncode == 0, listed.stderr
     for run_id in _ids(database):

@@ -63,7 +63,7 @@ def test_frames_carry_the_newest_values_of_each_role(bench: Bench) -> None:
     assert last.by_role.state("heard", "station-7") == {}
 
 
-def test_a_window_that_stands_still_gets_the_newest_frame_alone(bench: Bench) -> None:
+def test_blocked_window_gets_only_the_newest_frame(bench: Bench) -> None:
     [run_id] = bench.submit({}, kind=STATIONS, stations=1, duration=4.0, rate=200.0)
     bench.pump_until(lambda: any(frame.by_role.gauges.get("rate") for _, frame in bench.told.frames))
     before = bench.told.frames[-1][1].by_role.state("heard", "station-0")["sent"]

@@ -28,7 +28,7 @@ def actions() -> Iterator[Operations]:
     opened.close()
 
 
-def test_an_action_says_how_far_it_is_and_how_it_ended(actions: Operations) -> None:
+def test_operation_reports_progress_and_result(actions: Operations) -> None:
     process = actions.start(NAME, count=30, pause=0.02)
     etas: list[float] = []
     actions.pump_until(process, lambda: process.progress is not None and process.progress.eta_s is not None)
@@ -49,7 +49,7 @@ def test_cancel_keeps_what_was_done(actions: Operations) -> None:
     assert end.outcome is Outcome.CANCELLED and end.sentence.startswith("Counted to ")
 
 
-def test_what_does_not_hear_is_ended_by_the_ladder_with_its_children(
+def test_operation_that_ignores_cancel_is_killed_with_its_children(
     actions: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "TERMINATE_AFTER_S", 0.1)
@@ -87,7 +87,7 @@ def test_a_destructive_action_runs_once_its_label_was_typed(actions: Operations)
     assert actions.end(actions.start(NAME, destroy=True, typed="my-label")).outcome is Outcome.DONE
 
 
-def test_a_secret_comes_and_goes_where_nobody_else_sees_it(actions: Operations) -> None:
+def test_secrets_pass_through_the_pipe_alone(actions: Operations) -> None:
     process = actions.start(NAME, count=100, pause=0.01, secrets={"word": Secret("hunter2")})
     actions.pump_until(process, lambda: process.progress is not None)
     seen = psutil.Process(process.pid)

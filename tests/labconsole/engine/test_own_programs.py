@@ -46,7 +46,7 @@ def test_token_modules_import_nothing_of_the_current_directory(executed: Path) -
     assert not executed.exists()
 
 
-def test_each_role_is_told_apart_by_its_name_among_its_process_arguments(bench: Bench) -> None:
+def test_process_arguments_of_a_role_name_it(bench: Bench) -> None:
     bench.submit({"count": 1_000_000, "rate": 1000.0, "roles": 2})
     bench.pump_until_counting()
     [worker] = [event.data["pid"] for _, event in bench.told.events if event.message == "The worker's process."]

@@ -273,7 +273,7 @@ def test_consoles_that_start_at_once_run_one_after_the_other_and_take_turns(tmp_
     assert rows[-1].id == mine[-1], "neither waits until the other has run everything"
 
 
-def test_a_run_that_somebody_else_has_ended_is_shown_as_it_ended(bench: Bench) -> None:
+def test_run_ended_by_another_process_shows_its_status(bench: Bench) -> None:
     [run_id] = bench.submit(QUICK)
     bench.queue.store.run_ended(run_id, RunStatus.CANCELLED, "Somebody else did it.", wall_now())
     bench.pump_until_idle()
@@ -333,7 +333,7 @@ def test_two_consoles_recover_the_same_run_at_once(bench: Bench) -> None:
     assert bench.told.ends == other.told.ends == [(run_id, RunStatus.INTERRUPTED)]
 
 
-def test_a_spool_left_behind_by_a_run_that_has_ended_is_taken_in(bench: Bench) -> None:
+def test_leftover_spool_of_an_ended_run_is_imported(bench: Bench) -> None:
     """A kill between the end of a run and the removal of its spool; a run nobody knows is left alone."""
     run_id, spool = _dead_run(bench)
     bench.queue.store.run_ended(run_id, RunStatus.FAILED, "Its own reason.", wall_now())
@@ -347,7 +347,7 @@ def test_a_spool_left_behind_by_a_run_that_has_ended_is_taken_in(bench: Bench) -
     assert not spool.exists() and unknown.exists()
 
 
-def test_a_damaged_spool_is_set_aside_and_told(bench: Bench) -> None:
+def test_damaged_spool_is_set_aside_and_reported(bench: Bench) -> None:
     run_id, spool = _dead_run(bench)
     path = spool / "worker.spool"
     writer_end = path.read_bytes()

@@ -15,7 +15,7 @@ from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from labconsole.store.run_store import Store
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.helpers.practice import Bench, alive, processes
 
 pytestmark = pytest.mark.timeout(900)
@@ -59,7 +59,7 @@ class Campaign:
             bench = Bench(folder / str(lane))
             self.benches.append(bench)
             self._bench_of |= dict.fromkeys(names, bench)
-        done = in_lanes(LANES, lambda names: self._bench_of[names[0]].run(*(SCENARIOS[name] for name in names)))
+        done = run_parallel(LANES, lambda names: self._bench_of[names[0]].run(*(SCENARIOS[name] for name in names)))
         for names, details in done.items():
             self.runs |= dict(zip(names, details.result(), strict=True))
 
@@ -232,7 +232,7 @@ def test_events_of_worker_and_roles_are_stored_in_their_order(done: Campaign) ->
     assert [event.t_ns for event in events] == sorted(event.t_ns for event in events)
 
 
-def test_a_role_that_failed_stands_in_the_events(done: Campaign) -> None:
+def test_failed_role_is_named_in_the_events(done: Campaign) -> None:
     failed = [event for event in done["exit"].events if event.name == "failed"]
     assert [event.data["role"] for event in failed] == ["counter-0"]
 
@@ -248,12 +248,12 @@ def test_the_same_seed_counts_the_same_numbers(done: Campaign, tmp_path: Path) -
 
 
 def test_evaluating_again_gives_the_same(done: Campaign) -> None:
-    from labconsole.engine.evaluation import RunAtHand, recover
+    from labconsole.engine.evaluation import WorkerRun, recover
     from labconsole.engine.recorder import Recorder
 
     before = done["counts"]
     with Store.open(done.bench("counts").database) as store:
-        run = RunAtHand(store, before)
+        run = WorkerRun(store, before)
         recover(run, Recorder(store, run.id, run.spool), RunStatus.INTERRUPTED, "must not be written")
     assert done.bench("counts").detail(before.row.id) == before
 

@@ -96,7 +96,7 @@ def test_a_growing_file_gives_each_block_once_and_only_when_it_is_complete(path:
     assert seen == list(range(30)) and reader.damage is None
 
 
-def test_damage_is_told_and_what_stands_before_it_is_kept(path: Path) -> None:
+def test_spool_damage_is_reported_and_blocks_before_it_are_kept(path: Path) -> None:
     spool = SpoolWriter(path)
     writer = SpoolSeriesWriter(spool, "role", SERIES)
     for first in (0, 10, 20):
@@ -112,7 +112,7 @@ def test_damage_is_told_and_what_stands_before_it_is_kept(path: Path) -> None:
     assert reader.read_new() == []
 
 
-def test_a_file_of_something_else_is_told(path: Path) -> None:
+def test_file_that_is_not_a_spool_is_reported(path: Path) -> None:
     path.write_bytes(b"this is no spool file at all")
     reader = SpoolReader(path)
     assert reader.read_new() == []

@@ -43,7 +43,7 @@ def test_a_built_in_plugin_comes_by_the_entry_point(name: str, kind: str) -> Non
 
 
 @pytest.mark.usefixtures("third_party")
-def test_a_third_party_s_plugin_comes_by_the_same_door() -> None:
+def test_third_party_plugin_is_found_through_the_entry_point_group() -> None:
     plugins = Plugins.discover()
     assert {"amqp.messaging", "practice.counting"} <= set(plugins.kinds())
     assert plugins.trial("practice.counting").title == "Counting"
@@ -70,7 +70,7 @@ def test_a_trial_that_names_a_metric_which_it_does_not_declare_is_refused(names:
         type("Misnamed", (counting,), {names: ("counted", "checksun")})
 
 
-def test_a_manifest_that_is_none_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_object_that_is_not_a_manifest_is_a_broken_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, "plugin = {'name': 'odd', 'title': 'Odd', 'trails': {}}\n")
     [broken] = Plugins.discover().broken
     assert broken.name == "odd" and "trails" in broken.error

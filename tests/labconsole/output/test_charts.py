@@ -44,7 +44,7 @@ def test_whiskers_reach_from_low_to_high_and_the_axis_holds_them() -> None:
     assert "400" in texts(svg)
 
 
-def test_the_baseline_and_published_points_look_different_in_grey() -> None:
+def test_baseline_and_published_points_differ_in_grey() -> None:
     svg = bar_chart("Rate", "", [Bar("a", 1.0, baseline=True), Bar("b", 2.0), Bar("c", 3.0, published=True)])
     baseline, other, published = drawn(svg, "rect")
     assert len({bar.attrib["fill"] for bar in (baseline, other, published)}) == 3
@@ -81,7 +81,7 @@ def test_a_long_line_is_drawn_with_few_points_and_keeps_its_peaks() -> None:
     assert len(svg) < 20_000
 
 
-def test_percentiles_lie_where_the_samples_have_them_and_equally_far_apart() -> None:
+def test_percentiles_are_drawn_at_their_values_and_equally_spaced() -> None:
     svg = percentile_chart("Latency", "ms", [(0, "a", np.arange(1.0, 100_001.0))])
     places = {element.text: number(element, "x") for element in drawn(svg, "text")}
     assert places["p99"] - places["p90"] == pytest.approx(places["p99.9"] - places["p99"], abs=0.05)

@@ -59,7 +59,7 @@ def test_verdicts_are_rows_only_where_a_source_has_some(tmp_path: Path) -> None:
             assert [row["verdict"] for row in csv.DictReader(file)] == expected
 
 
-def test_what_cannot_be_told_is_an_empty_cell(tmp_path: Path) -> None:
+def test_unknown_value_is_an_empty_cell(tmp_path: Path) -> None:
     runs = [run(1, "open", {"lost": 0}), run(2, "sealed", {"lost": 3})]
     path = write_comparison(compare(group_repeats(runs), PostTrial()), tmp_path / "comparison.csv")
     with path.open(encoding="utf-8", newline="") as file:

@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(
     assert len(list(directory.iterdir())) == 5
 
 
-def test_a_run_that_is_not_there_or_goes_on_is_refused_before_anything_is_written(
+def test_missing_or_live_run_is_refused_before_a_file_is_written(
     store: Store, reader: Reader, runs: list[int], tmp_path: Path
 ) -> None:
     campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "swim", {}),), ((0, 1), (0, 2)))
@@ -169,7 +169,7 @@ class FaultyTrial:
 @pytest.mark.parametrize(
     ("parameters", "reason"), [({}, "KeyError: 'no such role'"), ({"old": 1}, "do not fit the installed version")]
 )
-def test_what_a_trial_cannot_derive_is_left_out_and_said(
+def test_table_that_a_trial_cannot_derive_is_left_out_and_reported(
     store: Store, reader: Reader, tmp_path: Path, parameters: dict[str, int], reason: str
 ) -> None:
     campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("s", "faulty", parameters),), ((0, 1),))
@@ -201,7 +201,7 @@ def test_a_cancelled_export_leaves_nothing_new(reader: Reader, runs: list[int], 
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_target_that_is_no_directory_is_named(reader: Reader, runs: list[int], tmp_path: Path) -> None:
+def test_target_that_is_not_a_directory_is_named(reader: Reader, runs: list[int], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ExportError, match="choose another directory"):
         export_run(reader, runs[0], tmp_path / "file")

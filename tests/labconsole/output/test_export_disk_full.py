@@ -16,7 +16,7 @@ from tests.labconsole.output.conftest import MESSAGES
 ROWS = 4_096
 
 
-def test_nothing_half_written_has_a_name(store: Store, runs: list[int], tmp_path: Path) -> None:
+def test_full_disk_leaves_no_partial_export(store: Store, runs: list[int], tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     chunks = [
         SampleChunk("long", MESSAGES, seq, ROWS, {"sequence": np.arange(ROWS), "latency": random.random(ROWS)})

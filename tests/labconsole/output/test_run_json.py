@@ -42,7 +42,7 @@ def test_a_run_has_everything_but_its_samples(reader: Reader, runs: list[int], t
     assert run["artefacts"] == []
 
 
-def test_attachments_are_told_whole_or_cut(store: Store, reader: Reader, runs: list[int]) -> None:
+def test_attachments_are_listed_as_complete_or_cut(store: Store, reader: Reader, runs: list[int]) -> None:
     pieces = [AttachmentPiece("tap", name, "x/y", 0, b"abc") for name in ("a.bin", "b.bin")]
     whole = sha256(b"abc")
     store.append(runs[0], [], pieces=[*pieces, AttachmentPiece("tap", "a.bin", "x/y", 1, b"", whole.digest())])

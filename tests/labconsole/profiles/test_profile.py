@@ -124,7 +124,7 @@ def test_a_campaign_carries_order_thresholds_and_sites(load: Load) -> None:
     assert campaign.sites == ({"name": "Malaysia", "tls_port": "5671"},)
 
 
-def test_extends_gives_all_that_is_not_said(load: Load) -> None:
+def test_extends_provides_what_is_not_set(load: Load) -> None:
     base = HEAD + 'title = "Base"\nseed = 9\n[parameters]\ncount = 1\nroles = 2\n[[sites]]\nname = "A"\n'
     profile = load('format = 1\nextends = "base"\n[parameters]\ncount = 3\n', base=base)
     assert (profile.name, profile.title, profile.seed, profile.sites[0].name) == ("p", "Base", 9, "A")
@@ -231,7 +231,7 @@ def test_a_profile_s_file_may_have_any_name(plugins: Plugins, tmp_path: Path) ->
         ("format = 1\nextends = 'demo'\nparameters = 3\n", "parameters must be a table, as in [parameters] (it is 3)."),
     ],
 )
-def test_a_mistake_is_said_in_one_sentence(load: Load, text: str, sentence: str) -> None:
+def test_each_mistake_in_a_profile_is_one_sentence(load: Load, text: str, sentence: str) -> None:
     with pytest.raises(ProfileError) as caught:
         load(text)
     assert sentence in str(caught.value) and "\n" not in str(caught.value).strip()
@@ -276,7 +276,7 @@ def test_a_saved_profile_is_replaced_only_when_asked(plugins: Plugins) -> None:
             save_profile(name, HEAD)
 
 
-def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(plugins: Plugins) -> None:
+def test_profile_that_cannot_be_written_is_reported_and_leaves_no_file(plugins: Plugins) -> None:
     user_profiles_dir().parent.mkdir(parents=True, exist_ok=True)
     user_profiles_dir().write_text("a file where the folder should be")
     with pytest.raises(ProfileError, match=r"cannot be written to .*mine.toml"):

@@ -25,7 +25,7 @@ from labconsole_keypool.choices import SignTime
 LUNA = (profiles_dir() / "timing" / "luna-sa-1700.toml").read_text(encoding="utf-8")
 
 
-def test_the_profiles_are_found_and_are_no_profiles_of_trials() -> None:
+def test_timing_profiles_are_found_and_are_not_profiles_of_trials() -> None:
     assert timing_names() == ("luna-sa-1700", "luna-sa-1700-fig4-1", "luna-sa-1700-remote")
     assert not set(timing_names()) & {profile.name for profile in list_profiles()}
 
@@ -200,7 +200,7 @@ def test_a_distribution_gives_the_shape_and_the_time_stays_the_mean(home: Path) 
 @pytest.mark.parametrize(
     "rows", ["{ part = 0.1, ms = 1 }, { part = 1, ms = 2 }", "{ part = 0, ms = 3 }, { part = 1, ms = 2 }"]
 )
-def test_a_distribution_that_is_none_is_a_sentence(home: Path, rows: str) -> None:
+def test_invalid_distribution_is_one_sentence(home: Path, rows: str) -> None:
     start, end = OWN.index("distribution"), OWN.rindex("]")
     own_profile(home, "office", OWN[:start] + f"distribution = [{rows}" + OWN[end:])
     with pytest.raises(UserError, match="begin with part 0, end with part 1"):

@@ -14,7 +14,7 @@ from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import CertificateRecord, Origin, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.crls import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue, make_self_signed
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity
@@ -59,7 +59,7 @@ class Lab:
         entries = [Revoked(one.serial_number, NOW, x509.ReasonFlags.unspecified) for one in revoked]
         with self.store.change() as change:
             number = len(change.snapshot().crls) + 1
-            change.add_crl(make_crl(issuer, entries, number, validity), record.id)
+            change.add_crl(issue_crl(issuer, entries, number, validity), record.id)
 
     def status(self, record: CertificateRecord, observer: State | None = None, at: datetime = NOW) -> Status:
         """Status as the database has it now; the same one by one and all at once."""
@@ -83,7 +83,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         yield Lab(store)
 
 
-def test_nobody_trusts_it_until_a_state_trusts_its_root(lab: Lab) -> None:
+def test_certificate_is_untrusted_until_a_state_trusts_its_root(lab: Lab) -> None:
     before = lab.status(lab.client)
     lab.trust(lab.a, lab.root_record)
 
@@ -182,7 +182,9 @@ def test_a_crl_that_is_overdue_refuses_and_says_so(lab: Lab) -> None:
         (366, StatusKind.NOT_YET_VALID, None),
     ],
 )
-def test_time_is_told_ahead(lab: Lab, days_left: int, kind: StatusKind, notice: int | None) -> None:
+def test_expiry_notice_comes_90_30_and_7_days_ahead(
+    lab: Lab, days_left: int, kind: StatusKind, notice: int | None
+) -> None:
     lab.trust(lab.a, lab.root_record)
     at = lab.client.certificate.not_valid_after_utc - timedelta(days=days_left)
 
@@ -192,7 +194,7 @@ def test_time_is_told_ahead(lab: Lab, days_left: int, kind: StatusKind, notice: 
     assert status.cause.endswith(".")
 
 
-def test_an_unknown_issuer_is_told_from_an_untrusted_root(lab: Lab) -> None:
+def test_an_unknown_issuer_is_distinguished_from_an_untrusted_root(lab: Lab) -> None:
     lab.trust(lab.a, lab.root_record)
     stranger = new_authority("State D Root")
     made = issue(stranger, KEY.public_key(), named("CN=d"), (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))

@@ -12,7 +12,7 @@ from labconsole.errors import UserError
 from labconsole.security.key_files import is_encrypted, is_quickly_guessed, load_private_key, save_private_key
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.key_types import KeyType
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -42,8 +42,8 @@ def test_openssl_reads_a_key_under_a_typed_passphrase(type: KeyType, tmp_path: P
     secret = Secret("correct horse 馬")
     passphrase.write_text(secret.reveal(), encoding="utf-8")
     save_private_key(path, key_of(type), secret, typed=True)
-    assert "BEGIN PUBLIC KEY" in openssl_says("pkey", "-in", path, "-pubout", "-passin", f"file:{passphrase}")
-    parsed = openssl_says("asn1parse", "-in", path)
+    assert "BEGIN PUBLIC KEY" in run_openssl("pkey", "-in", path, "-pubout", "-passin", f"file:{passphrase}")
+    parsed = run_openssl("asn1parse", "-in", path)
     assert "hmacWithSHA256" in parsed and "aes-256-cbc" in parsed and f":{600_000:06X}" in parsed
     assert not is_quickly_guessed(path)
     assert load_private_key(path, secret).public_key() == key_of(type).public_key()
@@ -86,7 +86,7 @@ def test_key_file_open_to_others_is_refused(key_file: Path) -> None:
         load_private_key(key_file, SECRET)
 
 
-def test_file_that_is_no_key(tmp_path: Path) -> None:
+def test_file_without_a_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a key")
     path.chmod(0o600)

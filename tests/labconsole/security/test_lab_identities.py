@@ -70,7 +70,7 @@ def certificates(directory: Path) -> list[str]:
     return [record.sha256 for record in snapshot_of(directory).certificates if record.removed is None]
 
 
-def test_first_use_makes_a_set_and_says_where_its_secret_lies(made: LabIdentities, home: Path) -> None:
+def test_first_use_creates_a_set_and_names_its_secret_source(made: LabIdentities, home: Path) -> None:
     [passphrase_file] = keys_directory(home).glob("passphrase-*")
     assert made.notes == (
         "The lab identities were made.",
@@ -118,7 +118,7 @@ def test_everything_is_the_owners_alone_and_no_key_is_open(made: LabIdentities, 
     assert all(path.read_bytes().startswith(b"-----BEGIN ENCRYPTED PRIVATE KEY-----") for path in keys)
 
 
-def test_the_secret_stands_in_its_own_file_only(made: LabIdentities, home: Path) -> None:
+def test_the_secret_is_in_its_own_file_only(made: LabIdentities, home: Path) -> None:
     [passphrase_file] = keys_directory(home).glob("passphrase-*")
     secret = passphrase_file.read_text().strip()
     identity = made.identity(STATE_A)
@@ -191,7 +191,7 @@ def test_mutual_tls_between_a_state_and_the_broker(made: LabIdentities, host: st
     assert handshake(server, client, host) == "state-a"
 
 
-def test_states_are_no_servers(made: LabIdentities) -> None:
+def test_state_certificates_are_not_valid_for_servers(made: LabIdentities) -> None:
     server = context(made, STATE_B, ssl.PROTOCOL_TLS_SERVER)
     client = context(made, STATE_A, ssl.PROTOCOL_TLS_CLIENT)
     with pytest.raises(ssl.SSLError, match=r"unsuitable certificate purpose|unsupported certificate purpose"):
@@ -240,7 +240,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Pa
     assert killed_in_the_middle > 0
 
 
-def test_expired_identities_are_made_anew_and_the_old_ones_are_hidden(lab: Path) -> None:
+def test_expired_identities_are_recreated_and_the_old_ones_hidden(lab: Path) -> None:
     before = certificates(lab)
     old = lab_identities(lab)
     authority = new_authority("Short-lived CA")
@@ -261,7 +261,7 @@ def test_expired_identities_are_made_anew_and_the_old_ones_are_hidden(lab: Path)
     assert len(set(certificates(lab)) - set(before)) == 4
 
 
-def test_a_revoked_identity_is_made_anew(lab: Path) -> None:
+def test_a_revoked_identity_is_recreated(lab: Path) -> None:
     with PkiStore.open(lab) as store, store.change() as change:
         change.revoke(change.identity(BROKER).certificate, x509.ReasonFlags.key_compromise)
     assert "the certificate of broker was revoked" in lab_identities(lab).notes[0]
@@ -269,7 +269,7 @@ def test_a_revoked_identity_is_made_anew(lab: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["passphrase", "key"])
-def test_a_damaged_set_is_made_anew(lab: Path, missing: str) -> None:
+def test_a_damaged_set_is_recreated(lab: Path, missing: str) -> None:
     old = lab_identities(lab)
     files = old.files(BROKER)
     path = files.key if missing == "key" else files.passphrase_file
@@ -281,7 +281,7 @@ def test_a_damaged_set_is_made_anew(lab: Path, missing: str) -> None:
     assert all(renewed.identity(name).notes == () for name in NAMES)
 
 
-def test_a_name_that_another_state_uses_is_told(tmp_path: Path) -> None:
+def test_a_name_used_by_another_state_is_reported(tmp_path: Path) -> None:
     with PkiStore.open(tmp_path) as store:
         record = OwnState(store, "Alpha").issued("end")
         with store.change() as change:
@@ -291,7 +291,7 @@ def test_a_name_that_another_state_uses_is_told(tmp_path: Path) -> None:
     assert len(certificates(tmp_path)) == 2
 
 
-def test_secret_lies_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp_path: Path) -> None:
+def test_secret_is_stored_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp_path: Path) -> None:
     entries = use_keyring("FileKeyring")
     lab = lab_identities(tmp_path / "pki")
     [(entry, secret)] = json.loads(entries.read_text()).items()
@@ -306,7 +306,7 @@ def test_secret_lies_in_the_keyring_if_there_is_one(use_keyring: UseKeyring, tmp
     assert "re-created" in renewed.notes[0]
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(UserError, match="cannot be made in"):

@@ -44,7 +44,7 @@ def test_without_any_source_the_sentence_says_what_to_do() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
-def test_passphrase_file_open_to_others_is_refused_and_nobody_is_asked_instead(tmp_path: Path, mode: int) -> None:
+def test_passphrase_file_open_to_others_is_refused_without_a_prompt(tmp_path: Path, mode: int) -> None:
     file = passphrase_file(tmp_path, "secret", mode)
     with pytest.raises(UserError, match=f"mode {mode:04o}.*chmod 600"):
         SecretSource(passphrase_file=file).resolve("state-a", lambda _: Secret("prompted"))
@@ -106,7 +106,7 @@ def test_null_and_fail_backend_count_as_none(monkeypatch: pytest.MonkeyPatch, ba
     assert os_keyring.read("state-a") is None
 
 
-def test_a_keyring_that_hangs_is_given_up(use_keyring: UseKeyring) -> None:
+def test_a_keyring_that_hangs_times_out(use_keyring: UseKeyring) -> None:
     use_keyring("HangingKeyring")
     began = time.monotonic()
     assert os_keyring.read("state-a", timeout_s=1.0) is None

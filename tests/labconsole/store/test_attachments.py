@@ -86,7 +86,7 @@ def test_a_gap_is_refused_with_nothing_written(store: Store, begun: int, databas
         assert reader.attachments(begun).all() == []
 
 
-def test_what_comes_in_after_the_end_is_sealed_with_it(store: Store, sealed: int, database: Path) -> None:
+def test_samples_stored_after_the_end_are_sealed_with_the_run(store: Store, sealed: int, database: Path) -> None:
     store.append(sealed, [], pieces=[AttachmentPiece(ROLE, "log.txt", "text/plain", 1, b"e.\n")])
     assert read(database, sealed, "log.txt") == b"Half a line.\n"
     with Reader(database) as reader:

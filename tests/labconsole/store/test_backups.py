@@ -73,7 +73,7 @@ def test_nothing_is_copied_while_nothing_changes(filled: Path) -> None:
         assert reader.run(1).row.note == "new"
 
 
-def test_what_stands_in_the_log_is_backed_up_while_others_write(filled: Path) -> None:
+def test_backup_includes_the_wal_while_others_write(filled: Path) -> None:
     with Store.open(filled) as store:
         over = threading.Event()
         edits.set_note(store, 1, "0")
@@ -98,7 +98,7 @@ def test_what_stands_in_the_log_is_backed_up_while_others_write(filled: Path) ->
             thread.join()
 
 
-def test_a_run_that_goes_on_is_not_disturbed(store: Store, new_runs: list[int], database: Path, now: datetime) -> None:
+def test_backup_does_not_disturb_a_live_run(store: Store, new_runs: list[int], database: Path, now: datetime) -> None:
     store.run_started(new_runs[0], this_process(), {}, [], now)
     assert back_up(database) is None
     assert not database.with_name("runs.db.backup").exists()
@@ -198,14 +198,14 @@ def _use(opened: Store | Reader) -> None:
         "UPDATE run SET reason = CAST(x'ff41' AS TEXT)",
     ],
 )
-def test_texts_that_say_nothing_are_damage_too(filled: Path, damage: str) -> None:
+def test_malformed_texts_are_damage(filled: Path, damage: str) -> None:
     with closing(sqlite3.connect(filled)) as raw, raw:
         raw.execute(damage)
     with Reader(filled) as reader, pytest.raises(DamagedDatabaseError, match="There is no backup next to it"):
         reader.runs()
 
 
-def test_a_backup_is_gone_on_with_as_a_new_database(
+def test_restored_backup_is_used_as_a_new_database(
     filled: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("labconsole.store.backups.wall_now", lambda: now)
@@ -225,14 +225,14 @@ def test_a_backup_is_gone_on_with_as_a_new_database(
     assert (sha256(filled), sha256(backup)) == before
 
 
-def test_there_is_no_backup_of_nothing(database: Path) -> None:
+def test_missing_database_is_not_backed_up(database: Path) -> None:
     with pytest.raises(StoreError):
         back_up(database)
     assert backups_of(database) == ()
     assert backups_of(database.parent / "nowhere" / "runs.db") == ()
 
 
-def test_a_database_that_is_missing_is_not_begun_anew_beside_its_backup(filled: Path) -> None:
+def test_missing_database_with_a_backup_is_not_created_again(filled: Path) -> None:
     expected = runs(filled)
     assert back_up(filled) is not None
     for file in filled.parent.glob(f"{filled.name}*"):

@@ -64,7 +64,7 @@ def test_each_kind_of_trial_has_one_baseline_at_most(
         assert reader.baselines() == {}
 
 
-def test_a_live_run_is_no_baseline(store: Store, new_runs: list[int]) -> None:
+def test_live_run_is_not_accepted_as_baseline(store: Store, new_runs: list[int]) -> None:
     with pytest.raises(StoreError, match=f"Run {new_runs[0]} is queued: wait"):
         edits.pin_baseline(store, new_runs[0])
 

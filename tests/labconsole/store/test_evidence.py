@@ -76,7 +76,7 @@ def test_the_digest_of_a_run_is_its_own(store: Store, new_runs: list[int], datab
     assert len({each.digest_now for each in checks}) == len(new_runs)
 
 
-def test_what_users_say_about_a_run_is_no_evidence(store: Store, sealed: int, database: Path) -> None:
+def test_notes_and_tags_are_not_part_of_the_evidence(store: Store, sealed: int, database: Path) -> None:
     before = check(database, sealed).digest_now
     edits.set_note(store, sealed, "fine")
     edits.set_tags(store, sealed, ["shown"])
@@ -86,7 +86,7 @@ def test_what_users_say_about_a_run_is_no_evidence(store: Store, sealed: int, da
     assert (check(database, sealed).ok, check(database, sealed).digest_now) == (True, before)
 
 
-def test_a_run_that_goes_on_has_no_evidence(store: Store, new_runs: list[int], database: Path) -> None:
+def test_live_run_has_no_evidence(store: Store, new_runs: list[int], database: Path) -> None:
     verification = check(database, new_runs[1])
     assert (verification.ok, verification.digest_stored) == (False, None)
     assert verification.faults == (f"Run {new_runs[1]} has no evidence: it is queued, and sealed when it ends.",)
@@ -98,7 +98,7 @@ def test_a_run_whose_evidence_is_gone_says_so(store: Store, sealed: int, databas
     assert check(database, sealed).faults == (f"Run {sealed} has no evidence: it was removed.",)
 
 
-def test_what_comes_in_after_the_end_is_sealed_with_it(
+def test_samples_stored_after_the_end_are_sealed_with_the_run(
     store: Store, sealed: int, chunk: Callable[..., SampleChunk], database: Path
 ) -> None:
     """As after a crash: the spool of an ended run is taken in, and the run is evaluated again."""
@@ -179,13 +179,13 @@ def _flipped(value: str | bytes | float | None) -> list[str | bytes | float]:
     "gone",
     ["chunk WHERE seq = 2", "chunk", "event", "metric", "verdict", "artefact", "series", "evidence", "role"],
 )
-def test_a_row_that_is_gone_is_found(store: Store, sealed: int, database: Path, gone: str) -> None:
+def test_missing_row_is_found(store: Store, sealed: int, database: Path, gone: str) -> None:
     with store.writer.transaction() as connection:
         connection.exec_driver_sql(f"DELETE FROM {gone}")
     assert not check(database, sealed).ok
 
 
-def test_a_chunk_too_many_is_found(store: Store, sealed: int, database: Path) -> None:
+def test_extra_chunk_is_found(store: Store, sealed: int, database: Path) -> None:
     with store.writer.transaction() as connection:
         connection.exec_driver_sql(
             "INSERT INTO chunk SELECT series_id, seq + 1, rows, sha256, payload FROM chunk ORDER BY seq DESC LIMIT 1"

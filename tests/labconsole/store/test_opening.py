@@ -70,7 +70,7 @@ def backups(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.v*"))
 
 
-def test_a_new_database_says_whose_it_is(store: Store, database: Path) -> None:
+def test_new_database_has_the_application_id(store: Store, database: Path) -> None:
     with closing(sqlite3.connect(database)) as raw:
         assert raw.execute("PRAGMA application_id").fetchone() == (schema.APPLICATION_ID,)
         assert raw.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
@@ -164,7 +164,7 @@ def test_a_migrated_database_is_laid_out_as_a_new_one(version: str, database: Pa
     assert layout(database) == layout(tmp_path / "new.db")
 
 
-def test_migration_leaves_the_old_database_beside_the_new_one(old: Path) -> None:
+def test_migration_keeps_the_old_database_as_a_backup(old: Path) -> None:
     before = dump(old)
     Store.open(old).close()
     Store.open(old).close()
@@ -186,7 +186,7 @@ def test_a_migration_that_fails_changes_nothing(old: Path) -> None:
         assert raw.execute("PRAGMA user_version").fetchone() == (1,)
 
 
-def test_a_database_whose_run_still_goes_on_is_not_migrated(old: Path) -> None:
+def test_database_with_a_live_run_is_not_migrated(old: Path) -> None:
     owner = this_process()
     with closing(sqlite3.connect(old)) as raw:
         changes = "UPDATE run SET owner_pid = ?, owner_started = ?, owner_boot = ? WHERE status = 'running'"
@@ -226,7 +226,7 @@ def test_a_database_of_another_program_is_refused_untouched(database: Path) -> N
     assert database.read_bytes() == before
 
 
-def test_a_file_that_is_no_database_is_refused_untouched(database: Path) -> None:
+def test_file_that_is_not_a_database_is_refused_unchanged(database: Path) -> None:
     database.write_bytes(b"%PDF-1.7 and so on" * 100)
     for opening in (Store.open, Reader):
         with pytest.raises(StoreError, match="no database of the lab console"):

@@ -59,7 +59,9 @@ def test_repeats_have_different_seeds_and_the_same_campaign_has_the_same_ones(
     assert seeds[:4] == seeds[4:]
 
 
-def test_a_run_tells_its_whole_story(store: Store, new_runs: list[int], database: Path, now: datetime) -> None:
+def test_run_is_read_with_all_that_was_written(
+    store: Store, new_runs: list[int], database: Path, now: datetime
+) -> None:
     run = new_runs[0]
     worker = Owner(4711, 12.5, "boot")
     store.run_started(run, worker, {"cpu": "i7", "seed": 1}, ["closed loop"], now)
@@ -161,7 +163,7 @@ def test_a_series_without_rows_has_empty_columns(
     assert {name: len(values) for name, values in table.items()} == {"sequence": 0, "latency": 0, "cpu": 0, "kind": 0}
 
 
-def test_taking_a_spool_in_again_changes_nothing(
+def test_importing_a_spool_again_changes_nothing(
     store: Store, new_runs: list[int], chunk: MakeChunk, database: Path
 ) -> None:
     run = new_runs[0]
@@ -187,7 +189,7 @@ def test_threads_share_a_store(store: Store, new_runs: list[int], chunk: MakeChu
     assert rows == [1000] * 4
 
 
-def test_what_json_cannot_say_does_not_cost_the_samples(
+def test_values_that_json_cannot_encode_do_not_lose_samples(
     store: Store, new_runs: list[int], chunk: MakeChunk, database: Path
 ) -> None:
     data = {"rate": float("nan"), "sizes": (1, 2.5), "when": Path("x"), "ok": True}
@@ -221,7 +223,7 @@ def test_samples_that_do_not_fit_are_refused(store: Store, new_runs: list[int], 
         store.append(new_runs[0], [SampleChunk("sender", messages, 0, 5, {"sequence": np.arange(5)})])
 
 
-def test_an_evaluation_takes_the_place_of_the_one_before(store: Store, new_runs: list[int], database: Path) -> None:
+def test_new_evaluation_replaces_the_previous_one(store: Store, new_runs: list[int], database: Path) -> None:
     run = new_runs[0]
     store.replace_evaluation(run, Evaluation((Metric("old", 1.0, ""),), (Verdict("old", "fail", "x"),)))
     throughput = Metric("throughput", 0.1 + 0.2, "msg/s", Direction.HIGHER, 400, {}, Origin.EMULATED)

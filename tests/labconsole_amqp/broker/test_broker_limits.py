@@ -12,20 +12,20 @@ import pytest
 from proton import Described, uint, ulong
 
 from labconsole_amqp.broker import client_connection
-from labconsole_amqp.broker.client_connection import Peer, Stage
+from labconsole_amqp.broker.client_connection import ClientConnection, Stage
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import Queue, QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.api import Receiver, Sender, connect
 from tests.labconsole_amqp.amqp_frames import AMQP, ATTACH, BEGIN, CLOSE, DETACH, FLOW, OPEN, SASL, TRANSFER, frame
-from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
 
 class RawClient:
     """A client that keeps to no rule: it sends frames, without reading."""
 
-    def __init__(self, broker: Serving) -> None:
+    def __init__(self, broker: RunningBroker) -> None:
         self.sock = socket.create_connection(("127.0.0.1", broker.plain.port), 5)
         self.sock.sendall(AMQP + frame(OPEN, ["raw"]))
 
@@ -63,14 +63,14 @@ class RawClient:
 
 
 @pytest.fixture
-def raw(broker: Serving) -> Iterator[RawClient]:
+def raw(broker: RunningBroker) -> Iterator[RawClient]:
     client = RawClient(broker)
     client.begin()
     yield client
     client.sock.close()
 
 
-def serves_others(broker: Serving) -> None:
+def serves_others(broker: RunningBroker) -> None:
     with connect(broker.plain) as connection:
         send_all(Sender(connection, "q"), template(), 3)
         receive_all(Receiver(connection, "q", templates=[template()]), 3)
@@ -104,7 +104,7 @@ def test_a_malformed_login_ends_its_connection_alone(body: bytes) -> None:
 
 
 class TestSize:
-    def test_an_endless_message_is_stopped_where_there_is_no_limit_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_endless_message_is_refused_without_a_limit_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The engine would end the process at 2 GB."""
         monkeypatch.setattr("labconsole_amqp.broker.queue.ENGINE_BYTES", 1 << 20)
         with serving(BrokerSettings(queues=("q",), limits=QueueLimits(max_message_size=0))) as broker:
@@ -118,7 +118,7 @@ class TestSize:
             serves_others(broker)
             client.sock.close()
 
-    def test_messages_beyond_the_credit_are_thrown_away(self) -> None:
+    def test_messages_beyond_the_credit_are_discarded(self) -> None:
         with serving(BrokerSettings(queues=("q",), limits=QueueLimits(messages=10))) as broker:
             raw = RawClient(broker)
             raw.begin()
@@ -135,8 +135,8 @@ class TestSize:
             assert not broker.refused
             raw.sock.close()
 
-    def test_begun_messages_of_all_links_count_together(
-        self, broker: Serving, raw: RawClient, monkeypatch: pytest.MonkeyPatch
+    def test_partial_messages_of_all_links_count_together(
+        self, broker: RunningBroker, raw: RawClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(client_connection, "_SESSION_BYTES", 1 << 20)
         monkeypatch.setattr("labconsole_amqp.broker.queue.ENGINE_BYTES", 1 << 20)
@@ -194,18 +194,18 @@ class TestSize:
                 with suppress(BlockingIOError):
                     raw.sock.recv(1 << 20)
             assert sender.unsettled > 0, "the broker holds back what it has no room for"
-            assert broker.broker.counts()["q"].taken_in < 100
+            assert broker.broker.counts()["q"].received < 100
             raw.sock.close()
 
 
 class TestNumber:
-    def test_links_of_one_connection(self, broker: Serving, raw: RawClient) -> None:
+    def test_links_of_one_connection(self, broker: RunningBroker, raw: RawClient) -> None:
         for handle in range(300):
             raw.attach(handle)
         assert b"opened more than 256 links" in raw.answer()
         serves_others(broker)
 
-    def test_links_that_were_refused_and_closed_count_no_longer(self, broker: Serving, raw: RawClient) -> None:
+    def test_links_that_were_refused_and_closed_count_no_longer(self, broker: RunningBroker, raw: RawClient) -> None:
         for _ in range(300):
             raw.attach(0, "no such queue")
             raw.sock.sendall(frame(DETACH, [uint(0), True]))
@@ -213,7 +213,7 @@ class TestNumber:
         assert frame(CLOSE, []) in raw.answer()
         assert not broker.refused
 
-    def test_a_name_of_any_length_is_refused_in_few_words(self, broker: Serving, raw: RawClient) -> None:
+    def test_a_name_of_any_length_is_refused_in_few_words(self, broker: RunningBroker, raw: RawClient) -> None:
         raw.attach(0, "q" * 60_000)
         raw.until(b"no queue " + b"q" * 200)
         serves_others(broker)
@@ -224,7 +224,9 @@ def test_a_client_that_closes_late_has_finished_its_handshake() -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     refused: Counter[str] = Counter()
-    peer = Peer(ours, "broker", Access(), {"q": Queue("q", QueueLimits())}.get, lambda reason: refused.update([reason]))
+    peer = ClientConnection(
+        ours, "broker", Access(), {"q": Queue("q", QueueLimits())}.get, lambda reason: refused.update([reason])
+    )
     with theirs:
         theirs.sendall(AMQP + frame(OPEN, ["late"]))
         peer.work()
@@ -234,6 +236,6 @@ def test_a_client_that_closes_late_has_finished_its_handshake() -> None:
             theirs.sendall(frame(CLOSE, []))
             peer.work()
             peer.tick()
-        assert peer.stage is Stage.LEAVING
+        assert peer.stage is Stage.CLOSING
         peer.drop()
     assert not refused

@@ -19,7 +19,7 @@ from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.api import Connection, Endpoint, Receiver, Sender, Template, TlsSettings, connect
 from labconsole_amqp.link.proton_engine import lib
-from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa
 
 # An amqp-value of 16 bytes: 8 for the stamp, 8 for the number.
@@ -58,22 +58,22 @@ def receive(receiver: Receiver, count: int) -> list[int]:
 
 
 @pytest.fixture
-def broker() -> Iterator[Serving]:
+def broker() -> Iterator[RunningBroker]:
     with serving(BrokerSettings(queues=("q", "other"))) as running:
         yield running
 
 
 class TestQueues:
-    def test_first_in_first_out_and_queues_do_not_mix(self, broker: Serving) -> None:
+    def test_first_in_first_out_and_queues_do_not_mix(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as connection:
             send(Sender(connection, "q"), 1000)
             send(Sender(connection, "other"), 3)
             assert broker.broker.depths() == {"q": 1000, "other": 3}
             assert receive(Receiver(connection, "q", templates=[MESSAGE]), 1000) == list(range(1000))
-            until(lambda: broker.broker.counts()["q"].passed_on == 1000, connection)
+            until(lambda: broker.broker.counts()["q"].delivered == 1000, connection)
             assert broker.broker.depths() == {"q": 0, "other": 3}
 
-    def test_competing_consumers_share_the_messages(self, broker: Serving) -> None:
+    def test_competing_consumers_share_the_messages(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as one, connect(broker.plain) as two:
             receivers = [Receiver(c, "q", window=50, templates=[MESSAGE]) for c in (one, two)]
             got: Counter[int] = Counter()
@@ -135,20 +135,22 @@ class TestQueues:
 
 
 class TestSettlement:
-    def test_messages_are_accepted_once_they_are_in_the_queue(self, broker: Serving) -> None:
+    def test_messages_are_accepted_once_they_are_in_the_queue(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as connection:
             sender = Sender(connection, "q")
             send(sender, 10)
-            assert sender.accepted == broker.broker.depths()["q"] == broker.broker.counts()["q"].taken_in == 10
+            assert sender.accepted == broker.broker.depths()["q"] == broker.broker.counts()["q"].received == 10
 
     @pytest.mark.parametrize("reset", [False, True], ids=["end", "reset"])
-    def test_what_a_lost_consumer_had_not_settled_comes_back_to_the_front(self, broker: Serving, reset: bool) -> None:
+    def test_unsettled_messages_of_a_lost_consumer_are_requeued_at_the_front(
+        self, broker: RunningBroker, reset: bool
+    ) -> None:
         with connect(broker.plain) as producer:
             send(Sender(producer, "q"), 100)
             lost = connect(broker.plain)
             receiver = Receiver(lost, "q", window=40, templates=[MESSAGE])
             assert receive(receiver, 5) == [0, 1, 2, 3, 4]
-            until(lambda: broker.broker.counts()["q"].passed_on == 5, lost)
+            until(lambda: broker.broker.counts()["q"].delivered == 5, lost)
             if reset:
                 lost.wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 lost.wire.sock.close()
@@ -158,7 +160,7 @@ class TestSettlement:
             assert receive(Receiver(producer, "q", templates=[MESSAGE]), 95) == list(range(5, 100))
             lost.close()
 
-    def test_what_a_detached_consumer_had_not_settled_comes_back(self, broker: Serving) -> None:
+    def test_unsettled_messages_of_a_detached_consumer_are_requeued(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as connection:
             send(Sender(connection, "q"), 20)
             receiver = Receiver(connection, "q", templates=[MESSAGE])
@@ -167,16 +169,16 @@ class TestSettlement:
             assert broker.broker.depths()["q"] == 20
             assert receive(Receiver(connection, "q", templates=[MESSAGE]), 20) == list(range(20))
 
-    def test_pre_settled_messages_are_gone_once_sent(self, broker: Serving) -> None:
+    def test_pre_settled_messages_are_gone_once_sent(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as connection:
             send(Sender(connection, "q", settled=True), 20)
             receiver = Receiver(connection, "q", settled=True, templates=[MESSAGE])
             assert receive(receiver, 20) == list(range(20))
-            assert broker.broker.counts()["q"].passed_on == 20
+            assert broker.broker.counts()["q"].delivered == 20
             receiver.close()
             assert broker.broker.depths()["q"] == 0
 
-    def test_released_messages_return_and_rejected_ones_do_not(self, broker: Serving) -> None:
+    def test_released_messages_return_and_rejected_ones_do_not(self, broker: RunningBroker) -> None:
         client = BlockingConnection(f"127.0.0.1:{broker.ports.plain}", timeout=5)
         try:
             sender = client.create_sender("q")
@@ -194,9 +196,9 @@ class TestSettlement:
         with connect(broker.plain) as connection:
             until(lambda: broker.broker.depths()["q"] == 1, connection)
         counts = broker.broker.counts()["q"]
-        assert (counts.taken_in, counts.passed_on, counts.rejected) == (3, 1, 1)
+        assert (counts.received, counts.delivered, counts.rejected) == (3, 1, 1)
 
-    def test_a_consumer_that_drains_is_told_that_the_queue_is_empty(self, broker: Serving) -> None:
+    def test_a_draining_consumer_is_notified_when_the_queue_is_empty(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as connection:
             send(Sender(connection, "q"), 3)
             receiver = Receiver(connection, "q", window=1, templates=[MESSAGE])
@@ -210,7 +212,7 @@ class TestSettlement:
 
 
 class TestLimits:
-    def test_a_message_above_the_limit_ends_the_link_of_who_ignores_it(self) -> None:
+    def test_a_message_above_the_limit_closes_its_link(self) -> None:
         limits = QueueLimits(max_message_size=1000)
         with serving(BrokerSettings(queues=("q",), limits=limits)) as broker:
             client = BlockingConnection(f"127.0.0.1:{broker.ports.plain}", timeout=5)
@@ -234,7 +236,7 @@ class TestLimits:
             finally:
                 client.close()
 
-    def test_garbage_harms_nobody_else(self, broker: Serving) -> None:
+    def test_garbage_leaves_other_clients_unharmed(self, broker: RunningBroker) -> None:
         with connect(broker.plain) as connection:
             for garbage in (
                 b"GET / HTTP/1.1\r\n\r\n",
@@ -260,8 +262,8 @@ class TestLimits:
         assert broker.refused == Counter({"client does not speak AMQP 1.0": 1, "client sent a malformed SASL frame": 1})
 
     @pytest.mark.parametrize("said", [b"", b"AMQP\x00\x01\x00\x00"], ids=["nothing", "header only"])
-    def test_who_does_not_finish_the_handshake_is_sent_away(
-        self, broker: Serving, monkeypatch: pytest.MonkeyPatch, said: bytes
+    def test_a_client_that_does_not_finish_the_handshake_is_disconnected(
+        self, broker: RunningBroker, monkeypatch: pytest.MonkeyPatch, said: bytes
     ) -> None:
         monkeypatch.setattr("labconsole_amqp.broker.client_connection._HANDSHAKE_NS", 100_000_000)
         with socket.create_connection(("127.0.0.1", broker.plain.port), 5) as sock:
@@ -287,7 +289,7 @@ class TestLimits:
         assert len(refused) == (3 if secure else 0)
         broker.close()
 
-    def test_a_port_that_is_taken(self, broker: Serving) -> None:
+    def test_a_port_that_is_taken(self, broker: RunningBroker) -> None:
         other = Broker(BrokerSettings(plain_port=broker.ports.plain), print)
         with pytest.raises(UserError, match=f"cannot listen on 127.0.0.1:{broker.ports.plain} .*: choose another port"):
             other.listen()
@@ -296,14 +298,14 @@ class TestLimits:
 
 class TestAccess:
     @pytest.fixture
-    def secure(self, pki: LabCa) -> Iterator[Serving]:
+    def secure(self, pki: LabCa) -> Iterator[RunningBroker]:
         server = pki.issue("broker")
         tls = TlsSettings(pki.ca_file, server.certificate, server.key)
         access = Access(anonymous=False, users={"lab": "secret"})
         with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=access)) as running:
             yield running
 
-    def test_plain_and_tls_port_serve_the_same_queues(self, secure: Serving, pki: LabCa) -> None:
+    def test_plain_and_tls_port_serve_the_same_queues(self, secure: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("State A")
         assert secure.ports.tls is not None
         tls = Endpoint("127.0.0.1", secure.ports.tls, TlsSettings(pki.ca_file, client.certificate, client.key))
@@ -313,7 +315,7 @@ class TestAccess:
             assert receive(Receiver(two, "q", templates=[MESSAGE]), 100) == list(range(100))
         assert not secure.refused
 
-    def test_reasons_of_refusal_are_counted(self, secure: Serving, pki: LabCa, tmp_path: Path) -> None:
+    def test_reasons_of_refusal_are_counted(self, secure: RunningBroker, pki: LabCa, tmp_path: Path) -> None:
         assert secure.ports.tls is not None
         old, stranger = pki.issue("old", days=(-20, -10)), LabCa(tmp_path, "Another CA").issue("stranger")
         settings = [
@@ -337,7 +339,7 @@ class TestAccess:
         }
         until(lambda: secure.refused == Counter(reasons))
 
-    def test_anonymous_clients_stay_out(self, secure: Serving) -> None:
+    def test_anonymous_clients_stay_out(self, secure: RunningBroker) -> None:
         with pytest.raises(UserError, match="does not offer SASL ANONYMOUS"):
             connect(secure.plain)
         with socket.create_connection(("127.0.0.1", secure.plain.port), 5) as sock:
@@ -346,7 +348,7 @@ class TestAccess:
             assert sock.recv(8) == b"AMQP\x03\x01\x00\x00"
             assert sock.recv(8) == b""
 
-    def test_protons_own_client_gets_in_with_its_certificate(self, secure: Serving, pki: LabCa) -> None:
+    def test_protons_own_client_gets_in_with_its_certificate(self, secure: RunningBroker, pki: LabCa) -> None:
         """A second implementation of TLS and SASL EXTERNAL on the client's side."""
         client = pki.issue("proton client")
         domain = SSLDomain(SSLDomain.MODE_CLIENT)
@@ -363,7 +365,7 @@ class TestAccess:
         finally:
             connection.close()
 
-    def test_protons_own_client_with_a_wrong_password(self, secure: Serving) -> None:
+    def test_protons_own_client_with_a_wrong_password(self, secure: RunningBroker) -> None:
         with pytest.raises(ConnectionException):
             BlockingConnection(
                 f"127.0.0.1:{secure.ports.plain}",

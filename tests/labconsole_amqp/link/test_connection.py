@@ -23,26 +23,26 @@ from labconsole_amqp.link.api import (
     TlsSettings,
     connect,
 )
-from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
 
 @pytest.fixture(scope="module")
-def tls_broker(pki: LabCa) -> Iterator[Serving]:
+def tls_broker(pki: LabCa) -> Iterator[RunningBroker]:
     server = pki.issue("broker")
     tls = TlsSettings(pki.ca_file, server.certificate, server.key)
     with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=Access(users={"lab": "secret"}))) as running:
         yield running
 
 
-def tls_endpoint(broker: Serving, settings: TlsSettings, host: str = "127.0.0.1") -> Endpoint:
+def tls_endpoint(broker: RunningBroker, settings: TlsSettings, host: str = "127.0.0.1") -> Endpoint:
     assert broker.ports.tls is not None
     return Endpoint(host, broker.ports.tls, settings, connect_timeout_s=5)
 
 
 @contextmanager
-def broker_up_to(version: ssl.TLSVersion, pki: LabCa) -> Iterator[Serving]:
+def broker_up_to(version: ssl.TLSVersion, pki: LabCa) -> Iterator[RunningBroker]:
     """A broker that speaks no later version of TLS."""
     server = pki.issue("broker of its time")
     tls = TlsSettings(pki.ca_file, server.certificate, server.key)
@@ -57,7 +57,7 @@ def broker_up_to(version: ssl.TLSVersion, pki: LabCa) -> Iterator[Serving]:
 
 
 class TestConnecting:
-    def test_the_steps_are_timed(self, tls_broker: Serving, pki: LabCa) -> None:
+    def test_the_steps_are_timed(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("timed")
         began = now_ns()
         with connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file, client.certificate, client.key))) as opened:
@@ -68,14 +68,14 @@ class TestConnecting:
             assert opened.tls_version == "TLSv1.3"
             assert Sender(opened, "q").attach_ns > 0
 
-    def test_an_encrypted_key_is_opened_with_the_passphrase(self, tls_broker: Serving, pki: LabCa) -> None:
+    def test_an_encrypted_key_is_opened_with_the_passphrase(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("encrypted", encrypted=True)
         settings = TlsSettings(pki.ca_file, client.certificate, client.key, PASSPHRASE)
         assert PASSPHRASE not in repr(tls_endpoint(tls_broker, settings))
         connect(tls_endpoint(tls_broker, settings)).close()
 
     @pytest.mark.parametrize("passphrase", [None, "wrong"])
-    def test_a_wrong_passphrase(self, tls_broker: Serving, pki: LabCa, passphrase: str | None) -> None:
+    def test_a_wrong_passphrase(self, tls_broker: RunningBroker, pki: LabCa, passphrase: str | None) -> None:
         client = pki.issue("locked", encrypted=True)
         settings = TlsSettings(pki.ca_file, client.certificate, client.key, passphrase)
         with pytest.raises(UserError, match="check both files and the key's passphrase"):
@@ -91,20 +91,20 @@ class TestConnecting:
             send_all(Sender(opened, "q"), template(), 100)
             receive_all(Receiver(opened, "q", templates=[template()]), 100)
 
-    def test_user_and_password_let_in(self, tls_broker: Serving) -> None:
+    def test_user_and_password_are_accepted(self, tls_broker: RunningBroker) -> None:
         endpoint = tls_broker.plain
         connect(Endpoint(endpoint.host, endpoint.port, username="lab", password="secret")).close()
 
-    def test_a_wrong_password(self, tls_broker: Serving) -> None:
+    def test_a_wrong_password(self, tls_broker: RunningBroker) -> None:
         endpoint = tls_broker.plain
         with pytest.raises(UserError, match="refused user lab: wrong user name or password"):
             connect(Endpoint(endpoint.host, endpoint.port, username="lab", password="wrong"))
 
-    def test_a_mechanism_that_is_not_offered(self, broker: Serving) -> None:
+    def test_a_mechanism_that_is_not_offered(self, broker: RunningBroker) -> None:
         with pytest.raises(UserError, match="does not offer SASL PLAIN"):
             connect(Endpoint("127.0.0.1", broker.plain.port, username="lab", password="secret"))
 
-    def test_nobody_listens(self) -> None:
+    def test_a_port_without_a_listener(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as sock:
             port = sock.getsockname()[1]
         with pytest.raises(UserError, match=f"127.0.0.1:{port} refused the connection: is the broker running"):
@@ -128,12 +128,12 @@ class TestConnecting:
                 connect(Endpoint("127.0.0.1", sock.getsockname()[1], connect_timeout_s=5))
             thread.join()
 
-    def test_a_wrong_ca(self, tls_broker: Serving, tmp_path: Path) -> None:
+    def test_a_wrong_ca(self, tls_broker: RunningBroker, tmp_path: Path) -> None:
         settings = TlsSettings(LabCa(tmp_path, "Another CA").ca_file)
         with pytest.raises(UserError, match=r"is not trusted by .*wrong CA file or foreign certificate"):
             connect(tls_endpoint(tls_broker, settings))
 
-    def test_a_host_name_that_the_certificate_does_not_carry(self, tls_broker: Serving, pki: LabCa) -> None:
+    def test_a_host_name_that_the_certificate_does_not_carry(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("named")
         settings = TlsSettings(pki.ca_file, client.certificate, client.key, server_name="swim.example")
         with pytest.raises(UserError, match=r"is not for swim\.example"):
@@ -182,27 +182,27 @@ class TestConnecting:
             pinned = TlsSettings(server.certificate, client.certificate, client.key)
             connect(tls_endpoint(broker, pinned)).close()
 
-    def test_no_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
+    def test_no_client_certificate(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         with pytest.raises(UserError, match="requires a client certificate"):
             connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file)))
 
-    def test_a_foreign_client_certificate(self, tls_broker: Serving, pki: LabCa, tmp_path: Path) -> None:
+    def test_a_foreign_client_certificate(self, tls_broker: RunningBroker, pki: LabCa, tmp_path: Path) -> None:
         stranger = LabCa(tmp_path, "Another CA").issue("stranger")
         settings = TlsSettings(pki.ca_file, stranger.certificate, stranger.key)
         with pytest.raises(UserError, match=r"refused our client certificate .*stranger\.pem: it does not know the CA"):
             connect(tls_endpoint(tls_broker, settings))
 
-    def test_an_expired_client_certificate(self, tls_broker: Serving, pki: LabCa) -> None:
+    def test_an_expired_client_certificate(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         old = pki.issue("old client", days=(-20, -10))
         settings = TlsSettings(pki.ca_file, old.certificate, old.key)
         with pytest.raises(UserError, match=r"refused our client certificate .*: it has expired"):
             connect(tls_endpoint(tls_broker, settings))
 
-    def test_tls_on_a_plain_port(self, broker: Serving, pki: LabCa) -> None:
+    def test_tls_on_a_plain_port(self, broker: RunningBroker, pki: LabCa) -> None:
         with pytest.raises(UserError, match="does not speak TLS"):
             connect(Endpoint("127.0.0.1", broker.plain.port, TlsSettings(pki.ca_file), connect_timeout_s=5))
 
-    def test_no_tls_on_a_tls_port(self, tls_broker: Serving) -> None:
+    def test_no_tls_on_a_tls_port(self, tls_broker: RunningBroker) -> None:
         assert tls_broker.ports.tls is not None
         with pytest.raises(UserError, match="is a TLS port, and Test 1 has no TLS"):
             connect(Endpoint("127.0.0.1", tls_broker.ports.tls, connect_timeout_s=5))

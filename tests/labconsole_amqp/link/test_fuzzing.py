@@ -24,7 +24,7 @@ from labconsole_amqp.link import link_base
 from labconsole_amqp.link.api import Connection, Endpoint, Receiver, Sender, connect, drain_queue, probe_queue_depth
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import open_sealed
-from tests.labconsole_amqp.amqp_frames import BEGIN, Frame, Said, frame, mutants, recorded
+from tests.labconsole_amqp.amqp_frames import BEGIN, Frame, RecordedStream, frame, mutants, recorded
 from tests.labconsole_amqp.embedded_broker import broker_process, serving
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
@@ -67,7 +67,7 @@ def live(endpoint: Endpoint) -> None:
         receiver.close()
 
 
-def conversation(*, user: bool) -> tuple[Said, Said]:
+def conversation(*, user: bool) -> tuple[RecordedStream, RecordedStream]:
     """What client and broker say in such a life."""
     with (
         serving(BrokerSettings(queues=("q",), access=USER)) as broker,
@@ -217,7 +217,7 @@ def face_all(count: int) -> None:
                 assert psutil.Process().memory_info().rss < before + _MOST_GROWTH, number
 
 
-def test_client_takes_no_session_that_a_broker_opens() -> None:
+def test_client_refuses_a_session_that_a_broker_opens() -> None:
     """Each would take memory, and a client never looks at it."""
     frames = conversation(user=False)[1].frames()
     begin = frame(BEGIN, [None, uint(0), uint(2048), uint(2048)], channel=5)
@@ -229,7 +229,7 @@ def test_client_takes_no_session_that_a_broker_opens() -> None:
         live(broker.endpoint)
 
 
-def test_client_gives_up_a_message_that_is_too_large(connection: Connection) -> None:
+def test_client_refuses_a_message_that_is_too_large(connection: Connection) -> None:
     send_all(Sender(connection, "q"), template(b"x" * 1_000_000), 1)
     receiver = Receiver(connection, "q", max_message_size=200_000)
     with pytest.raises(UserError, match=r"more than 200,000 bytes: raise \"Largest message\""):

@@ -19,7 +19,7 @@ from labconsole_amqp.link.api import (
     Sender,
     connect,
 )
-from tests.labconsole_amqp.embedded_broker import Serving, broker_process, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.link_transfer import send_all, template
 
 
@@ -54,7 +54,7 @@ class TestFaults:
                     sender.pump(0.05)
             assert sender.accepted >= 100
 
-    def test_what_came_before_a_kill_is_still_handed_out(self) -> None:
+    def test_messages_received_before_a_kill_are_still_returned(self) -> None:
         with broker_process() as (process, endpoint), connect(endpoint) as opened:
             send_all(Sender(opened, "q"), template(), 300)
             receiver = Receiver(opened, "q", templates=[template()])
@@ -69,7 +69,7 @@ class TestFaults:
                     received += len(receiver.receive(50, 0.1))
             assert received == 300
 
-    def test_a_broker_that_shuts_down_says_so(self) -> None:
+    def test_a_broker_that_shuts_down_reports_it(self) -> None:
         with ExitStack() as stack:
             broker = stack.enter_context(serving(BrokerSettings(queues=("q",))))
             with connect(broker.plain) as opened:
@@ -91,7 +91,7 @@ class TestFaults:
                 finally:
                     psutil.Process(process.pid).resume()
 
-    def test_heartbeats_keep_a_quiet_connection_open(self, broker: Serving) -> None:
+    def test_heartbeats_keep_a_quiet_connection_open(self, broker: RunningBroker) -> None:
         with connect(Endpoint("127.0.0.1", broker.plain.port, idle_timeout_s=3)) as opened:
             end = time.monotonic() + 4
             while time.monotonic() < end:
@@ -106,7 +106,7 @@ class TestFaults:
         timer.join()
         assert time.monotonic() - began < 2
 
-    def test_closing_twice_is_harmless_and_leaves_nothing_open(self, broker: Serving) -> None:
+    def test_closing_twice_is_harmless_and_leaves_nothing_open(self, broker: RunningBroker) -> None:
         process = psutil.Process()
         before = process.num_fds()
         kept = []

@@ -23,7 +23,7 @@ from labconsole_amqp.link.api import (
     probe_queue_depth,
 )
 from labconsole_amqp.wire import envelope
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp import rabbitmq
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
 from tests.labconsole_amqp.link_transfer import PAYLOAD, template
@@ -158,14 +158,14 @@ def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
             connect(endpoints[what])
         return str(raised.value)
 
-    return in_lanes(endpoints, refusal)
+    return run_parallel(endpoints, refusal)
 
 
 def test_a_wrong_password(refusals: Mapping[str, Future[str]]) -> None:
     assert "wrong user name or password" in refusals["password"].result()
 
 
-def test_nobody_comes_in_without_authentication(foreign: Foreign) -> None:
+def test_a_client_without_authentication_is_refused(foreign: Foreign) -> None:
     with pytest.raises(UserError, match=r"without|does not offer SASL ANONYMOUS"):
         connect(Endpoint(foreign.plain.host, foreign.plain.port))
 

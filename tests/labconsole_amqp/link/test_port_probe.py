@@ -12,7 +12,7 @@ import pytest
 
 from labconsole.errors import UserError
 from labconsole_amqp.link.api import Endpoint, TlsSettings, connect
-from labconsole_amqp.link.tls import Spoken, port_speaks
+from labconsole_amqp.link.tls import PortProtocol, probe_port_protocol
 from tests.labconsole_amqp.lab_pki import LabCa
 
 AMQP, TLS_ALERT = b"AMQP\x03\x01\x00\x00", b"\x15\x03\x03\x00\x02\x02\x28"
@@ -64,5 +64,5 @@ def test_a_silent_tls_port_is_named_to_a_client_without_tls() -> None:
 
 def test_another_port_is_unknown() -> None:
     with answering(b"never", b"") as silent:
-        assert port_speaks(silent.host, silent.port) is Spoken.UNKNOWN
-    assert port_speaks("127.0.0.1", 1) is Spoken.UNKNOWN
+        assert probe_port_protocol(silent.host, silent.port) is PortProtocol.UNKNOWN
+    assert probe_port_protocol("127.0.0.1", 1) is PortProtocol.UNKNOWN

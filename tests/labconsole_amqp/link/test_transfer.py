@@ -21,10 +21,10 @@ from labconsole_amqp.link.api import (
     probe_queue_depth,
 )
 from labconsole_amqp.link.proton_engine import ffi
-from labconsole_amqp.link.sender import _Rows, _stamped
+from labconsole_amqp.link.sender import _MessageRows, _stamped
 from labconsole_amqp.wire import envelope
 from labconsole_amqp.wire.amqp_types import EnvelopeError
-from tests.labconsole_amqp.embedded_broker import Serving, broker_process, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.link_transfer import PAYLOAD, await_credit, raw_messages, receive_all, send_all, template
 
 
@@ -54,7 +54,7 @@ class TestTransfer:
             assert abs(message.properties["sent_time"] - time.time() * 1000) < 10_000
 
     def test_distinct_messages_pass_unchanged_but_for_the_stamp(self, connection: Connection) -> None:
-        encoded = [envelope.encode(envelope.Parts(f"payload {n}".encode())) for n in range(600)]
+        encoded = [envelope.encode(envelope.MessageParts(f"payload {n}".encode())) for n in range(600)]
         sender = Sender(connection, "q")
         await_credit(sender)
         stamp = encoded[0][1]
@@ -117,10 +117,10 @@ class TestSettlement:
     def test_acknowledged_messages_are_accepted_and_timed(self, connection: Connection) -> None:
         sender = Sender(connection, "q")
         sent = send_all(sender, template(), 500)
-        acknowledged = sender.take_acknowledged_ns()
+        acknowledged = sender.pop_acknowledged_ns()
         assert (sender.sent, sender.accepted, sender.unsettled) == (500, 500, 0)
         assert np.all(acknowledged > np.array(sent))
-        assert len(sender.take_acknowledged_ns()) == 0
+        assert len(sender.pop_acknowledged_ns()) == 0
 
     def test_pre_settled_messages_need_no_acknowledgement(self, connection: Connection) -> None:
         sender = Sender(connection, "q", settled=True)
@@ -128,7 +128,7 @@ class TestSettlement:
         assert (sender.sent, sender.accepted, sender.unsettled) == (500, 0, 0)
         receive_all(Receiver(connection, "q", settled=True, templates=[template()]), 500)
 
-    def test_the_receiver_gets_no_more_than_its_window(self, broker: Serving, connection: Connection) -> None:
+    def test_the_receiver_gets_no_more_than_its_window(self, broker: RunningBroker, connection: Connection) -> None:
         with connect(broker.plain) as other:
             receiver = Receiver(other, "q", window=20)
             send_all(Sender(connection, "q"), template(), 100)
@@ -175,7 +175,7 @@ def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
                 sender.send(template_sent, until - sender.sent)
                 sender.pump(0)
                 receiver.receive(1000, 0.05)
-                sender.take_acknowledged_ns()
+                sender.pop_acknowledged_ns()
 
         template_sent = template()
         pass_through(50_000)
@@ -187,8 +187,8 @@ def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
 
 @pytest.mark.parametrize("distinct", [False, True])
 def test_each_message_has_the_stamp_of_its_own_millisecond(distinct: bool) -> None:
-    message, offset = envelope.encode(envelope.Parts(b"x" * 11))
-    rows = _Rows(Template(message, offset, None))
+    message, offset = envelope.encode(envelope.MessageParts(b"x" * 11))
+    rows = _MessageRows(Template(message, offset, None))
     stamps: list[int] = []
     written: list[int] = []
     for start in _stamped([message] * 4, offset, stamps) if distinct else rows.stamped(4, stamps):

@@ -43,7 +43,7 @@ def offered(editor: IdentityEditor) -> list[str]:
     return [editor.combo.itemText(place) for place in range(editor.combo.count())]
 
 
-def test_what_is_known_is_offered_as_soon_as_the_form_comes_in_sight_again(qtbot: QtBot, form: ParameterForm) -> None:
+def test_identities_are_listed_again_when_the_form_is_shown(qtbot: QtBot, form: ParameterForm) -> None:
     editor = editor_of(form)
     assert (offered(editor), editor.value()) == ([], "to-be-made")
     form.hide()

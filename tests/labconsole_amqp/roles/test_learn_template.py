@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from proton import Message, symbol, ulong
 
-from labconsole_amqp.roles.receiver_role import template_of
-from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, Parts, decode, encode, message_number
+from labconsole_amqp.roles.receiver_role import learn_template
+from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, MessageParts, decode, encode, message_number
 
 STAMP_MS = 1_700_000_000_123
 NUMBER = message_number(3, 77)
@@ -24,8 +24,8 @@ def with_field(message: bytes, offset: int, value: int) -> bytes:
     return message[:offset] + value.to_bytes(8, "big") + message[offset + 8 :]
 
 
-def test_stamp_and_number_are_found_wherever_a_broker_put_them() -> None:
-    template = template_of(foreign(NUMBER), numbered=True)
+def test_stamp_and_number_are_found_at_any_offset() -> None:
+    template = learn_template(foreign(NUMBER), numbered=True)
     assert template is not None
     assert template.number_offset is not None
     changed = with_field(with_field(template.message, template.stamp_offset, 5), template.number_offset, 6)
@@ -34,28 +34,28 @@ def test_stamp_and_number_are_found_wherever_a_broker_put_them() -> None:
 
 
 def test_without_numbers_only_the_stamp_is_a_field() -> None:
-    template = template_of(foreign(), numbered=False)
+    template = learn_template(foreign(), numbered=False)
     assert template is not None
     assert template.number_offset is None
     assert decode(with_field(template.message, template.stamp_offset, 9)).stamp_ms == 9
 
 
-def test_our_own_form_is_found_as_the_encoder_made_it() -> None:
-    message, stamp_offset = encode(Parts(b"payload"), STAMP_MS, message_id=NUMBER)
-    template = template_of(message, numbered=True)
+def test_our_own_form_is_found_as_encoded() -> None:
+    message, stamp_offset = encode(MessageParts(b"payload"), STAMP_MS, message_id=NUMBER)
+    template = learn_template(message, numbered=True)
     assert template is not None
     assert (template.stamp_offset, template.number_offset) == (stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP)
 
 
-def test_a_message_whose_number_has_no_place_of_its_own_is_not_learnt() -> None:
-    assert template_of(foreign(5), numbered=True) is None, "a small ulong takes one byte"
-    assert template_of(foreign(), numbered=True) is None, "there is none"
+def test_a_message_without_a_fixed_offset_of_its_number_gives_no_template() -> None:
+    assert learn_template(foreign(5), numbered=True) is None, "a small ulong takes one byte"
+    assert learn_template(foreign(), numbered=True) is None, "there is none"
     payload = NUMBER.to_bytes(8, "big")
-    twice = encode(Parts(payload), STAMP_MS, message_id=NUMBER)[0]
-    template = template_of(twice, numbered=True)
+    twice = encode(MessageParts(payload), STAMP_MS, message_id=NUMBER)[0]
+    template = learn_template(twice, numbered=True)
     assert template is None or decode(with_field(twice, template.number_offset or 0, 6)).body == payload
 
 
-def test_what_is_no_message_is_not_learnt() -> None:
-    assert template_of(b"this is no message", numbered=False) is None
-    assert template_of(b"", numbered=True) is None
+def test_bytes_that_are_not_a_message_give_no_template() -> None:
+    assert learn_template(b"this is no message", numbered=False) is None
+    assert learn_template(b"", numbered=True) is None

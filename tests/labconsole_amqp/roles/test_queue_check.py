@@ -9,37 +9,37 @@ import pytest
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.api import Sender, connect
 from labconsole_amqp.link.proton_engine import lib
-from labconsole_amqp.link.queue_probe import _Fetcher
-from labconsole_amqp.wire.envelope import Parts, encode
+from labconsole_amqp.link.queue_probe import _ProbeReceiver
+from labconsole_amqp.wire.envelope import MessageParts, encode
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_amqp.lab import run
 
 
 @pytest.mark.parametrize("outcome", (lib.PN_RELEASED, lib.PN_ACCEPTED))
-def test_the_one_who_looked_leaves_no_credit_behind(outcome: int) -> None:
+def test_the_queue_probe_leaves_no_credit_behind(outcome: int) -> None:
     """RabbitMQ notices tens of ms late that a consumer is gone; what it gets meanwhile arrives late, out of order."""
-    message, stamp_offset = encode(Parts(b"payload"))
+    message, stamp_offset = encode(MessageParts(b"payload"))
     with (
         serving(BrokerSettings(queues=("q",))) as broker,
         connect(broker.plain) as looking,
         connect(broker.plain) as sending,
     ):
-        assert _Fetcher(looking, "q").fetch(1000, outcome, quiet_s=0.05) == 0
+        assert _ProbeReceiver(looking, "q").fetch(1000, outcome, quiet_s=0.05) == 0
         sender = Sender(sending, "q")
         while not sender.capacity:
             sender.pump(0.1)
         sender.send_messages([message] * 10, stamp_offset)
         assert sender.drain(5) == 0
         counts = broker.broker.counts()["q"]
-        assert (counts.taken_in, counts.passed_on) == (10, 0)
+        assert (counts.received, counts.delivered) == (10, 0)
         assert broker.broker.depths() == {"q": 10}
 
 
-def test_a_queue_that_is_not_empty_after_draining_spoils_no_run(
+def test_a_queue_that_is_not_empty_after_draining_refuses_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labconsole_amqp.roles.link_role._MOST_DRAINED", 6)
-    message, stamp_offset = encode(Parts(b"payload"))
+    monkeypatch.setattr("labconsole_amqp.roles.link_role._MAX_DRAINED", 6)
+    message, stamp_offset = encode(MessageParts(b"payload"))
     with serving(BrokerSettings(queues=("q",))) as broker:
         with connect(broker.plain) as connection:
             sender = Sender(connection, "q")

@@ -23,7 +23,7 @@ def hash_of(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def test_payload_and_certificates_travel_and_no_private_key_does(tmp_path: Path) -> None:
+def test_payload_and_certificates_are_copied_and_private_keys_are_not(tmp_path: Path) -> None:
     payload = tmp_path / "payload.txt"
     payload.write_text("flight plan")
     outcome = ProcessLab(tmp_path / "run").run(test=4, count=5, payload=str(payload))
@@ -34,7 +34,7 @@ def test_payload_and_certificates_travel_and_no_private_key_does(tmp_path: Path)
     _no_key_in(tmp_path / "run", lab.files(STATE_A).key)
 
 
-def test_a_certificate_file_with_its_key_in_it_is_read_where_it_is(tmp_path: Path) -> None:
+def test_a_certificate_file_that_holds_its_key_is_read_in_place(tmp_path: Path) -> None:
     own = lab_identities().files(STATE_A)
     combined = tmp_path / "combined.pem"
     combined.touch(0o600)

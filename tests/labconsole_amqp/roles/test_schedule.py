@@ -21,18 +21,18 @@ def test_without_phases_a_number_of_messages_is_due_at_once_or_at_the_rate() -> 
 
 
 def test_a_phase_at_full_speed_ends_by_time_and_its_first_300_ms_are_warm_up() -> None:
-    stretch = full_speed(AmqpParameters(loop="both", full_speed=0.5), 1000 * MS)
-    assert stretch.due(0) > 10**9
-    assert (stretch.over(10**9, 1799 * MS), stretch.over(0, 1800 * MS)) == (False, True)
-    assert stretch.phases(np.array([1000, 1299, 1300, 1801]) * MS).tolist() == [1, 1, 2, 2]
+    schedule = full_speed(AmqpParameters(loop="both", full_speed=0.5), 1000 * MS)
+    assert schedule.due(0) > 10**9
+    assert (schedule.over(10**9, 1799 * MS), schedule.over(0, 1800 * MS)) == (False, True)
+    assert schedule.phases(np.array([1000, 1299, 1300, 1801]) * MS).tolist() == [1, 1, 2, 2]
 
 
 def test_an_open_loop_has_the_messages_that_are_due_in_it_and_its_first_200_ms_are_warm_up() -> None:
-    stretch = open_loop(AmqpParameters(loop="both", rate=250.0, open_loop=1.0), 1000 * MS, first=40)
-    assert stretch.count == 300
-    phases = stretch.phases(stretch.due_ns(np.arange(40, 340)))
+    schedule = open_loop(AmqpParameters(loop="both", rate=250.0, open_loop=1.0), 1000 * MS, first=40)
+    assert schedule.count == 300
+    phases = schedule.phases(schedule.due_ns(np.arange(40, 340)))
     assert (np.count_nonzero(phases == Phase.OPEN_LOOP_WARM_UP), np.count_nonzero(phases == Phase.OPEN_LOOP)) == (
         50,
         250,
     )
-    assert (stretch.over(339, 10**15), stretch.over(340, 0)) == (False, True)
+    assert (schedule.over(339, 10**15), schedule.over(340, 0)) == (False, True)

@@ -16,7 +16,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import End
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.metrics import METRICS
-from labconsole_amqp.wire.envelope import Parts, Protection, encode, message_number
+from labconsole_amqp.wire.envelope import MessageParts, Protection, encode, message_number
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, seal
 from tests.labconsole_amqp.lab import Lab, Outcome, run
@@ -117,7 +117,7 @@ def test_an_open_loop_that_cannot_keep_its_rate_shows_it_as_latency(tmp_path: Pa
 
 
 @pytest.mark.parametrize("payload", ("small", "fpl-fixm"))
-def test_pre_settled_messages_all_arrive_and_nobody_acknowledges_them(payload: str, tmp_path: Path) -> None:
+def test_pre_settled_messages_all_arrive_without_acknowledgement(payload: str, tmp_path: Path) -> None:
     outcome = run(tmp_path / "run", settlement="pre-settled", count=300, payload=payload)
     all_good(outcome, 300)
     assert outcome.samples.roles("acknowledged") == []
@@ -178,7 +178,7 @@ def test_a_cancelled_run_keeps_its_figures_but_claims_no_loss(tmp_path: Path) ->
     assert {event.source for event in outcome.told("work done")} >= {"sender-0", "receiver-0"}
 
 
-def test_what_somebody_else_takes_out_of_the_queue_is_lost_and_the_run_still_ends(tmp_path: Path) -> None:
+def test_messages_received_by_another_client_are_lost_and_the_run_still_ends(tmp_path: Path) -> None:
     def steal(lab: Lab) -> None:
         with connect(endpoint(lab)) as connection:
             thief = Receiver(connection, "labconsole", window=5)
@@ -224,7 +224,7 @@ def state_key(name: str) -> RSAPrivateKey:
 def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Path) -> None:
     payload = load_payload("fpl-tac").data
     wrong = encode(seal(payload, Protection.SIGNED, state_key(STATE_B)))
-    unsigned = encode(Parts(payload))
+    unsigned = encode(MessageParts(payload))
     other = encode(seal(b"another payload", Protection.SIGNED, state_key(STATE_A)))
     forged = [wrong, wrong, unsigned, other, (b"this is no AMQP message", 0)]
     lab = Lab(tmp_path / "run", during=injecting(forged, tls=True))
@@ -251,8 +251,8 @@ def test_test_4_refuses_what_is_signed_but_not_encrypted_or_not_for_this_receive
     assert outcome.figures["lost"] == 0
 
 
-def test_duplicates_and_unknown_messages_are_told_apart_by_number(tmp_path: Path) -> None:
-    payload = Parts(load_payload("fpl-tac").data)
+def test_duplicates_and_unknown_messages_are_distinguished_by_number(tmp_path: Path) -> None:
+    payload = MessageParts(load_payload("fpl-tac").data)
     numbers = [message_number(0, 3), message_number(0, 3), message_number(7, 0), 2**64 - 1]
     foreign = [encode(payload, message_id=number) for number in numbers]
     lab = Lab(tmp_path / "run", during=injecting([*foreign, encode(payload)], tls=False))
@@ -263,8 +263,8 @@ def test_duplicates_and_unknown_messages_are_told_apart_by_number(tmp_path: Path
     assert outcome.verdicts["no message arrived twice or from elsewhere"] == "fail"
 
 
-def test_messages_of_elsewhere_do_not_end_the_run_before_all_of_its_own_came(tmp_path: Path) -> None:
-    payload = Parts(load_payload("fpl-tac").data)
+def test_unknown_messages_do_not_end_the_run_before_all_of_its_own_arrived(tmp_path: Path) -> None:
+    payload = MessageParts(load_payload("fpl-tac").data)
     many = [encode(payload, message_id=message_number(7, sequence)) for sequence in range(200)]
     lab = Lab(tmp_path / "run", during=injecting(many, tls=False))
     outcome = lab.run(test=1, count=8, loop="open", rate=6.0, numbered=True)

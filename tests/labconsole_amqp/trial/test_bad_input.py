@@ -29,7 +29,7 @@ from labconsole_amqp.roles import role_settings
 from labconsole_amqp.roles.link_role import full_sentence
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
-from tests.labconsole_amqp.embedded_broker import Serving, broker_process, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -72,7 +72,7 @@ def tls_settings(own: IdentityFiles, trust: IdentityFiles) -> TlsSettings:
 
 
 @contextmanager
-def broker(own: IdentityFiles, files: Files, **limits: int) -> Iterator[Serving]:
+def broker(own: IdentityFiles, files: Files, **limits: int) -> Iterator[RunningBroker]:
     """A broker with TLS and a plain port, which lets in user `operator`, and who has a certificate of the test CA."""
     settings = BrokerSettings(
         queues=("q",),
@@ -86,12 +86,12 @@ def broker(own: IdentityFiles, files: Files, **limits: int) -> Iterator[Serving]
 
 
 @pytest.fixture
-def good_broker(files: Files) -> Iterator[Serving]:
+def good_broker(files: Files) -> Iterator[RunningBroker]:
     with broker(files.broker, files) as running:
         yield running
 
 
-def through(serving: Serving, files: Files, test: int, **more: Any) -> dict[str, Any]:
+def through(serving: RunningBroker, files: Files, test: int, **more: Any) -> dict[str, Any]:
     """Parameters of a run through an external broker, all right so far."""
     settings: dict[str, Any] = {
         "broker": "external",
@@ -120,7 +120,9 @@ def login(folder: Path, password: str) -> dict[str, str]:
     return {"username": "operator", "password_file": str(path)}
 
 
-def test_the_run_that_all_others_here_spoil_is_a_good_one(good_broker: Serving, files: Files, tmp_path: Path) -> None:
+def test_the_run_that_the_faults_are_applied_to_is_good_without_them(
+    good_broker: RunningBroker, files: Files, tmp_path: Path
+) -> None:
     for test in (1, 4):
         outcome = run(
             tmp_path / str(test), **through(good_broker, files, test, **(login(tmp_path, "right") if test == 1 else {}))
@@ -146,7 +148,7 @@ class TestConnecting:
         outcome = run(tmp_path / "run", broker="external", host="no-such-host.invalid", count=5)
         assert sentence(outcome) == "The host name no-such-host.invalid cannot be resolved: check its spelling and DNS."
 
-    def test_a_port_where_nobody_listens(self, tmp_path: Path) -> None:
+    def test_a_port_without_a_listener(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
         outcome = run(tmp_path / "run", broker="external", host="127.0.0.1", port=port, count=5)
@@ -154,32 +156,34 @@ class TestConnecting:
             f"The broker 127.0.0.1:{port} refused the connection: is the broker running, and on this port?"
         )
 
-    def test_a_port_that_speaks_something_else(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_port_that_speaks_something_else(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         plain_to_tls = through(good_broker, files, 1, port=good_broker.ports.tls)
         assert "is a TLS port, and Test 1 has no TLS" in sentence(run(tmp_path / "a", **plain_to_tls))
         tls_to_plain = through(good_broker, files, 2, port=good_broker.ports.plain)
         assert "does not speak TLS: use its TLS port" in sentence(run(tmp_path / "b", **tls_to_plain))
 
-    def test_a_wrong_password(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_wrong_password(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 1, **login(tmp_path, "wrong")))
         assert "refused user operator: wrong user name or password" in sentence(outcome)
 
-    def test_a_password_that_is_nowhere(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_missing_password(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 1, username="operator"))
         assert "There is no passphrase for user operator" in sentence(outcome)
 
-    def test_a_password_file_that_others_can_read(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_password_file_that_others_can_read(
+        self, good_broker: RunningBroker, files: Files, tmp_path: Path
+    ) -> None:
         settings = through(good_broker, files, 1, **login(tmp_path, "right"))
         Path(settings["password_file"]).chmod(0o644)
         assert "password" in sentence(run(tmp_path / "run", **settings))
 
-    def test_a_queue_that_is_missing(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_queue_that_is_missing(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 2, address="elsewhere"))
         assert "has no queue elsewhere: create it there, or correct the address" in sentence(outcome)
 
 
 class TestTls:
-    def test_the_wrong_authority(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_the_wrong_authority(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 2, trust=str(files.stranger.trust)))
         assert re.search(r"certificate of 127.0.0.1:\d+ is not trusted by .*stranger.trust.pem", sentence(outcome))
 
@@ -188,34 +192,36 @@ class TestTls:
             outcome = run(tmp_path / "run", **through(running, files, 2))
         assert "has expired: the broker needs a new one" in sentence(outcome)
 
-    def test_a_certificate_for_another_name(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_certificate_for_another_name(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 2, server_name="swim.example"))
         assert "is not for swim.example" in sentence(outcome)
 
     def test_a_client_certificate_of_a_foreign_authority(
-        self, good_broker: Serving, files: Files, tmp_path: Path
+        self, good_broker: RunningBroker, files: Files, tmp_path: Path
     ) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 2, **identity("sender", files.stranger)))
         assert "refused our client certificate" in sentence(outcome)
         assert "stranger.pem" in sentence(outcome)
 
-    def test_a_client_certificate_that_has_expired(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_client_certificate_that_has_expired(
+        self, good_broker: RunningBroker, files: Files, tmp_path: Path
+    ) -> None:
         outcome = run(tmp_path / "run", **through(good_broker, files, 2, **identity("receiver", files.expired)))
         assert re.search(r"certificate of the receiver, .*expired\.pem, expired on \d{4}-\d\d-\d\d", sentence(outcome))
         assert not good_broker.refused, "it is named before the broker sees it"
 
 
 class TestIdentities:
-    def test_a_wrong_passphrase(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_wrong_passphrase(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         settings = through(good_broker, files, 2, sender_passphrase_file=str(files.receiver.passphrase_file))
         assert "passphrase" in sentence(run(tmp_path / "run", **settings))
 
-    def test_a_key_of_another_certificate(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_key_of_another_certificate(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         settings = through(good_broker, files, 2, **identity("sender", files.receiver))
         settings["sender_certificate"] = str(files.sender.certificate)
         assert "does not belong to the certificate" in sentence(run(tmp_path / "run", **settings))
 
-    def test_a_missing_file(self, good_broker: Serving, files: Files, tmp_path: Path) -> None:
+    def test_a_missing_file(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
         settings = through(good_broker, files, 2, sender_certificate=str(tmp_path / "none.pem"))
         assert "none.pem does not exist: check the path." in sentence(run(tmp_path / "run", **settings))
 
@@ -229,7 +235,7 @@ class TestIdentities:
             ({"cuont": 5}, "there is no key cuont; did you mean count?"),
         ),
     )
-    def test_parameters_that_do_not_go_together(self, settings: dict[str, Any], told: str, tmp_path: Path) -> None:
+    def test_conflicting_parameters_are_refused(self, settings: dict[str, Any], told: str, tmp_path: Path) -> None:
         lines = [f"{key} = {value if isinstance(value, int) else repr(value)}" for key, value in settings.items()]
         file = tmp_path / "trial.toml"
         file.write_text("\n".join(["format = 1", 'kind = "amqp.messaging"', "[parameters]", "test = 3", *lines]))
@@ -245,7 +251,7 @@ class TestIdentities:
             ({"receivers": 2}, "numbered", "set `numbered` to true"),
         ),
     )
-    def test_what_does_not_go_together_is_said_at_a_field(
+    def test_conflicting_parameters_are_reported_at_a_field(
         self, settings: dict[str, Any], field: str, told: str
     ) -> None:
         with pytest.raises(ValidationError) as caught:
@@ -318,7 +324,7 @@ def test_an_external_broker_that_is_killed_in_mid_run(tmp_path: Path) -> None:
     assert "lost" not in outcome.figures
 
 
-def test_a_full_queue_ends_the_run_after_the_operator_s_patience(tmp_path: Path, files: Files) -> None:
+def test_a_full_queue_ends_the_run_after_the_timeout(tmp_path: Path, files: Files) -> None:
     with broker(files.broker, files, messages=10) as running:
         settings = through(running, files, 2, count=50, mode="sender", patience=1.0, wait_for_peer=1.0)
         assert "no receiver empties it" in sentence(run(tmp_path / "run", **settings))

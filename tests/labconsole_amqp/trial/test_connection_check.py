@@ -22,7 +22,7 @@ from labconsole_amqp.trial.connection_check import check_connection
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, write_identity
-from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.link_transfer import send_all, template
 
 pytestmark = [
@@ -32,7 +32,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def secure(lab_home: Path) -> Iterator[Serving]:
+def secure(lab_home: Path) -> Iterator[RunningBroker]:
     """A broker of the lab with TLS, and user `lab` without."""
     lab = lab_identities()
     identity = lab.identity(BROKER)
@@ -43,7 +43,7 @@ def secure(lab_home: Path) -> Iterator[Serving]:
         yield running
 
 
-def parameters(broker: Serving, test: int = 2, **more: object) -> AmqpParameters:
+def parameters(broker: RunningBroker, test: int = 2, **more: object) -> AmqpParameters:
     port = broker.ports.plain if test == 1 else broker.ports.tls
     values = {"broker": "external", "port": port, "address": "q", "test": test, **more}
     return AmqpParameters.model_validate(values)
@@ -55,7 +55,7 @@ def steps(asked: AmqpParameters) -> list[str]:
     return [re.sub(r"\d+\.\d ms", "N ms", sentence) for sentence in said]
 
 
-def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure: Serving) -> None:
+def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure: RunningBroker) -> None:
     with connect(Endpoint("127.0.0.1", secure.plain.port, username="lab", password="secret")) as client:
         send_all(Sender(client, "q"), template(), 3)
     name = f"127.0.0.1:{secure.ports.tls}"
@@ -82,7 +82,7 @@ def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure:
     ],
 )
 def test_the_step_that_fails_is_one_sentence(
-    secure: Serving, tmp_path: Path, more: dict[str, object], sentence: str
+    secure: RunningBroker, tmp_path: Path, more: dict[str, object], sentence: str
 ) -> None:
     password = tmp_path / "password"
     password.touch(0o600)
@@ -91,7 +91,7 @@ def test_the_step_that_fails_is_one_sentence(
         steps(parameters(secure, **{"port": secure.ports.tls, "password_file": str(password), **more}))
 
 
-def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure: Serving, tmp_path: Path) -> None:
+def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure: RunningBroker, tmp_path: Path) -> None:
     expired = write_identity(tmp_path, "expired", new_authority("Test CA"), validity=EXPIRED)
     own = {
         "mode": "sender",
@@ -104,7 +104,7 @@ def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure:
     assert not secure.refused
 
 
-def test_the_command_prints_the_steps(secure: Serving) -> None:
+def test_the_command_prints_the_steps(secure: RunningBroker) -> None:
     command = [sys.executable, "-m", "labconsole.cli.main", "test-connection", "--host", "127.0.0.1", "--queue", "q"]
     port = str(secure.ports.tls)
     done = subprocess.run(
@@ -128,7 +128,7 @@ def offered(qtbot: QtBot, qapp: object) -> ConnectionTest:
 
 
 def test_the_button_shows_what_was_found_until_the_form_changes(
-    qtbot: QtBot, secure: Serving, offered: ConnectionTest
+    qtbot: QtBot, secure: RunningBroker, offered: ConnectionTest
 ) -> None:
     offered.offer(AmqpParameters())
     assert offered.isHidden(), "the embedded broker starts with the run"

@@ -64,7 +64,7 @@ def test_a_pair_is_fair_if_nothing_else_that_has_an_effect_in_both_differs(
     assert bool(contrast(reference, other)) is fair
 
 
-def test_a_closed_loop_is_told_to_include_queueing_and_an_open_one_is_not() -> None:
+def test_the_warning_about_queueing_is_shown_for_a_closed_loop_only() -> None:
     closed = " ".join(AmqpTrial().warnings(AmqpParameters()))
     assert "time in queue is not the link's latency" in closed
     assert "queueing" not in " ".join(AmqpTrial().warnings(AmqpParameters(loop="open")))

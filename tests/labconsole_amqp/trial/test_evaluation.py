@@ -69,7 +69,7 @@ def test_link_use_is_received_bits_over_the_stated_rate() -> None:
     assert warmed[LINK_USE] == pytest.approx(92.3, abs=0.2)
 
 
-def test_what_says_that_the_data_are_whole_is_an_integrity_verdict() -> None:
+def test_verdicts_on_complete_data_are_integrity_verdicts() -> None:
     sent = sent_table(np.arange(10) * MS)
     tables = Tables(
         {("sent", "sender-0"): sent, ("received", "receiver-0"): received_table(np.arange(10) * MS, sent["stamp_ms"])}
@@ -112,7 +112,7 @@ def test_the_warm_up_of_each_sender_does_not_count() -> None:
     assert {metric.samples for metric in result.metrics if metric.name in ("throughput", "queue_time_mean")} == {12}
 
 
-def test_a_console_that_only_receives_tells_the_warm_up_of_several_senders_by_their_numbers() -> None:
+def test_a_console_that_only_receives_finds_each_sender_s_warm_up_by_message_number() -> None:
     # The second sender is late: its warm-up comes after messages of the first one that count.
     numbers = np.array([message_number(0, seq) for seq in range(10)] + [message_number(1, seq) for seq in range(10)])
     received_ns = np.arange(20) * MS

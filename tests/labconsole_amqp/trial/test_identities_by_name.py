@@ -119,7 +119,7 @@ def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:
         ({"test": 4, "receiver_identity": "beta-ec"}, "not RSA, with which the source's messages are encrypted"),
     ],
 )
-def test_what_cannot_be_used_is_told_before_anything_starts(
+def test_unusable_identities_are_reported_before_anything_starts(
     tmp_path: Path, settings: dict[str, object], sentence: str
 ) -> None:
     lab = Lab(tmp_path / "run")
@@ -129,12 +129,12 @@ def test_what_cannot_be_used_is_told_before_anything_starts(
 
 
 @pytest.mark.skipif(ssl.OPENSSL_VERSION_INFO >= (3, 5), reason="TLS here knows ML-DSA")
-def test_a_key_that_tls_does_not_know_is_told(tmp_path: Path) -> None:
+def test_a_key_type_that_tls_does_not_support_is_reported(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run", test=2, sender_identity="beta-ml-dsa")
     assert outcome.failure is not None and "beta-ml-dsa is ML-DSA, which TLS here (OpenSSL" in outcome.failure
 
 
-def test_ecdsa_serves_where_nothing_is_signed(tmp_path: Path) -> None:
+def test_ecdsa_keys_work_where_nothing_is_signed(tmp_path: Path) -> None:
     assert run(tmp_path / "run", test=2, receiver_identity="beta-ec").failure is None
     assert run(tmp_path / "run-3", test=3, receiver_identity="beta-ec").failure is None
 
@@ -160,5 +160,5 @@ def test_an_identity_is_named_once() -> None:
         AmqpParameters(test=2, sender_identity="alpha-client", sender_certificate="a.pem", sender_key="a.key")
 
 
-def test_plain_runs_look_into_no_database(tmp_path: Path) -> None:
+def test_plain_runs_read_no_certificate_database(tmp_path: Path) -> None:
     assert run(tmp_path / "run", test=1, sender_identity="gamma").failure is None

@@ -24,7 +24,7 @@ from tests.labconsole_amqp.synthetic_samples import (
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_numbered_messages_are_joined_whatever_the_queue_did(seed: int) -> None:
+def test_numbered_messages_are_joined_in_any_order_of_the_queue(seed: int) -> None:
     random = np.random.default_rng(seed)
     lost, repeated, added = (int(value) for value in random.integers(0, 30, 3))
     truth = Truth.draw(seed, lost=lost, repeated=repeated, added=added)

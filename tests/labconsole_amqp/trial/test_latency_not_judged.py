@@ -73,7 +73,7 @@ def test_one_round_in_which_a_test_was_too_slow_is_left_out_for_all() -> None:
     assert [(cell.runs, cell.not_judged) for cell in cells(runs, "latency_mean")] == [(5, ""), (5, "")]
 
 
-def test_throughput_of_an_open_loop_is_no_full_speed_by_which_its_rate_would_be_too_high() -> None:
+def test_throughput_of_an_open_loop_is_not_used_as_full_speed() -> None:
     opened = {"speed": 250, "speed_doubt": "an open loop is not full speed"}
     one, four = cells([*rounds(1, latency=0.5, **opened), *rounds(4, latency=2.5, **opened)], "latency_mean")
     assert (one.not_judged, four.not_judged) == ("", "")

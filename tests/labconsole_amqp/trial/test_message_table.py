@@ -49,7 +49,7 @@ def test_each_message_sent_has_its_latency(settings: dict[str, Any], tmp_path: P
     assert counted.mean() == pytest.approx(figures[f"{prefix}_mean"])
 
 
-def test_a_message_that_did_not_come_has_no_latency(tmp_path: Path) -> None:
+def test_a_lost_message_has_no_latency(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run", test=1, count=50, numbered=True)
     (received,) = (block for (name, _), block in outcome.samples.tables.items() if name == "received")
     kept = np.concatenate([block["number"] for block in received]) & 0xFF != 7
@@ -107,8 +107,8 @@ def parts(table: dict[str, NDArray[Any]], size: int) -> list[dict[str, NDArray[A
 
 
 @pytest.mark.parametrize("numbered", (False, True))
-def test_blocks_say_of_every_message_what_the_whole_run_says(numbered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_table, "ROWS", 300)
+def test_blocks_give_the_same_rows_as_the_whole_run(numbered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_table, "BLOCK_ROWS", 300)
     random = np.random.default_rng(7)
     count, senders = 2_000, 2 if numbered else 1
     parameters = AmqpParameters(test=1, count=count, numbered=numbered, senders=senders)

@@ -86,7 +86,7 @@ def test_latency_counts_from_the_time_at_which_a_message_was_due() -> None:
     assert figures(late.evaluated())["latency_mean"] == 5.0
 
 
-def test_a_sender_that_is_late_is_not_judged_but_sealing_is_no_lateness() -> None:
+def test_a_late_sender_is_not_judged_and_sealing_is_not_counted_as_lateness() -> None:
     late = Run()
     late.sent["sent_ns"][late.open_loop] += 3 * MS
     assert late.not_judged("latency_mean") == "the sender was late (p99 3 ms)"
@@ -159,7 +159,7 @@ def test_refused_messages_do_not_count_for_throughput_but_use_the_link() -> None
     assert found["link_use"] == whole["link_use"]
 
 
-def test_a_burst_of_less_than_half_a_second_is_no_throughput_to_judge() -> None:
+def test_throughput_of_a_burst_below_half_a_second_is_not_judged() -> None:
     sent = sent_table(np.arange(200) * MS // 1000)
     tables = Tables(
         {("sent", "sender-0"): sent, ("received", "receiver-0"): received_table(sent["sent_ns"], sent["stamp_ms"])}
@@ -172,7 +172,7 @@ def test_a_burst_of_less_than_half_a_second_is_no_throughput_to_judge() -> None:
     assert offered.not_judged.startswith("an open loop is not full speed")
 
 
-def test_a_phase_at_full_speed_is_no_throughput_to_judge_where_it_is_short_or_came_in_a_burst() -> None:
+def test_throughput_of_a_short_or_bursty_full_speed_phase_is_not_judged() -> None:
     assert Run().not_judged("throughput") == ""
     short = PARAMETERS.model_copy(update={"full_speed": 0.4})
     assert "a burst below 0.5 s says little of a rate" in Run().not_judged("throughput", short)
@@ -221,7 +221,7 @@ def test_sealing_that_takes_longer_than_32_bits_of_nanoseconds_is_recorded(
 
 
 @pytest.mark.parametrize("numbered", (False, True))
-def test_arrivals_of_a_killed_sender_are_unrecorded_and_not_from_elsewhere(numbered: bool) -> None:
+def test_arrivals_of_a_killed_sender_are_unrecorded_and_not_unknown(numbered: bool) -> None:
     """207 rows were written, 260 messages came."""
     sent_ns = np.arange(260) * MS
     numbers = (1 << 40) + np.arange(260) if numbered else None

@@ -18,7 +18,7 @@ from labconsole_amqp.link.api import Receiver
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.wire.envelope import FieldsIn, decode
 from labconsole_amqp.wire.payload import load_payload
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, Identity, LabCa
 from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
@@ -133,11 +133,11 @@ def outcomes(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Mapp
         settings = foreign.settings(test, queue_of(case), payload=payload, count=_count(payload))
         return run(folder / queue_of(case), **settings)
 
-    return in_lanes(FIGURES, make, LANES)
+    return run_parallel(FIGURES, make, LANES)
 
 
 @pytest.mark.parametrize(("test", "payload"), FIGURES)
-def test_every_figure_comes_out_through_a_foreign_broker_too(
+def test_rabbitmq_runs_give_every_figure(
     test: int, payload: str, outcomes: Mapping[tuple[int, str], Future[Outcome]]
 ) -> None:
     outcome = outcomes[test, payload].result()
@@ -160,7 +160,7 @@ def with_options(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> 
         queue = queue_of(("options", place))
         return run(folder / queue, **foreign.settings(test, queue, count=50, **options))
 
-    return in_lanes(range(len(OPTIONS)), make, LANES)
+    return run_parallel(range(len(OPTIONS)), make, LANES)
 
 
 @pytest.mark.parametrize("place", range(len(OPTIONS)), ids=[f"{test}-{options}" for test, options in OPTIONS])
@@ -183,7 +183,7 @@ Slow = Mapping[Callable[[Foreign, Path], Any], Future[Any]]
 def slow(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Slow:
     """Runs for which the broker takes its time, at the same time: each function with what it returned."""
     folder = tmp_path_factory.mktemp("slow")
-    return in_lanes(
+    return run_parallel(
         (_shared, _missing_or_not_empty, _wrong_password), lambda make: make(foreign, folder / make.__name__), LANES
     )
 
@@ -235,7 +235,7 @@ def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Left:
         outcome = Lab(folder / queue).run(**settings)
         return outcome, foreign.fetch(queue, 3)
 
-    return in_lanes(LEFT, make, LANES)
+    return run_parallel(LEFT, make, LANES)
 
 
 @pytest.mark.parametrize(("test", "payload", "fields_in"), LEFT)
@@ -263,7 +263,7 @@ def test_a_second_reader_finds_in_the_foreign_queue_what_was_sent(
             )
 
 
-def test_a_queue_that_is_missing_or_not_empty_is_told_in_one_sentence(slow: Slow) -> None:
+def test_a_queue_that_is_missing_or_not_empty_is_reported_in_one_sentence(slow: Slow) -> None:
     missing, sent, refused, drained = slow[_missing_or_not_empty].result()
     assert missing.failure is not None
     assert "has no queue /amq/queue/no-such-queue" in missing.failure
@@ -273,13 +273,13 @@ def test_a_queue_that_is_missing_or_not_empty_is_told_in_one_sentence(slow: Slow
     all_good(drained, 5)
 
 
-def test_a_wrong_password_is_told_in_one_sentence(slow: Slow) -> None:
+def test_a_wrong_password_is_reported_in_one_sentence(slow: Slow) -> None:
     failure = slow[_wrong_password].result().failure
     assert failure is not None
     assert "refused user lab: wrong user name or password" in failure
 
 
-def test_the_receiver_opens_what_lay_in_the_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
+def test_the_receiver_opens_messages_stored_in_the_foreign_queue(foreign: Foreign, tmp_path: Path) -> None:
     """Sent by one console, kept by a durable queue, received by another."""
     options = {"count": 20, "durable": True}
     sent = run(tmp_path / "s", **foreign.settings(4, "left", mode="sender", **options))

@@ -31,9 +31,9 @@ from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.api import TlsSettings
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
-from tests.helpers.parallel import in_lanes
+from tests.helpers.parallel import run_parallel
 from tests.helpers.terminal import Terminal
-from tests.labconsole_amqp.embedded_broker import Serving, serving
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab, Outcome
 
 PASSWORD = "a password that nobody may see"
@@ -64,7 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 @contextmanager
-def serving_states(site: Site) -> Iterator[Serving]:
+def serving_states(site: Site) -> Iterator[RunningBroker]:
     """A broker that takes both States' certificates, and a password."""
     settings = BrokerSettings(
         queues=("q",),
@@ -78,12 +78,12 @@ def serving_states(site: Site) -> Iterator[Serving]:
 
 
 @pytest.fixture
-def broker(site: Site) -> Iterator[Serving]:
+def broker(site: Site) -> Iterator[RunningBroker]:
     with serving_states(site) as running:
         yield running
 
 
-def external(broker: Serving, site: Site, mode: str, test: int, **more: Any) -> dict[str, Any]:
+def external(broker: RunningBroker, site: Site, mode: str, test: int, **more: Any) -> dict[str, Any]:
     """Parameters of a console that plays one end, with nothing of the other end but its certificate."""
     settings: dict[str, Any] = {
         "mode": mode,
@@ -140,11 +140,11 @@ def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Meetings:
     home = folder / "home"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(home))
-        return Meetings(home, in_lanes(MEETINGS, meet, 4))
+        return Meetings(home, run_parallel(MEETINGS, meet, 4))
 
 
 @pytest.mark.parametrize(("first", "test"), MEETINGS)
-def test_two_consoles_meet_in_whatever_order_they_come(first: str, test: int, meetings: Meetings) -> None:
+def test_two_consoles_connect_in_any_order_of_start(first: str, test: int, meetings: Meetings) -> None:
     outcomes = meetings.outcomes[first, test].result()
     sender, receiver = outcomes["sender"], outcomes["receiver"]
     assert (sender.failure, receiver.failure) == (None, None)
@@ -156,7 +156,7 @@ def test_two_consoles_meet_in_whatever_order_they_come(first: str, test: int, me
     assert not (meetings.home / "identities").exists(), "lab identities were made that nobody needs"
 
 
-def test_a_receiver_that_nobody_sends_to_says_so(broker: Serving, site: Site, tmp_path: Path) -> None:
+def test_a_receiver_without_a_sender_reports_it(broker: RunningBroker, site: Site, tmp_path: Path) -> None:
     outcome = Lab(tmp_path / "run").run(**external(broker, site, "receiver", 1, wait_for_peer=1.0))
     assert outcome.failure == (
         "No message came within 1 s: let the other console begin to send, to the same queue q, or set "
@@ -164,8 +164,8 @@ def test_a_receiver_that_nobody_sends_to_says_so(broker: Serving, site: Site, tm
     )
 
 
-def test_a_sender_that_nobody_receives_from_says_so_and_keeps_its_samples(
-    broker: Serving, site: Site, tmp_path: Path
+def test_a_sender_without_a_receiver_reports_it_and_keeps_its_samples(
+    broker: RunningBroker, site: Site, tmp_path: Path
 ) -> None:
     settings = external(broker, site, "sender", 1, wait_for_peer=1.0, patience=1.0)
     outcome = Lab(tmp_path / "run").run(**settings)
@@ -174,7 +174,7 @@ def test_a_sender_that_nobody_receives_from_says_so_and_keeps_its_samples(
     assert outcome.figures["sent"] == 40
 
 
-def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: Serving, site: Site, tmp_path: Path) -> None:
+def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: RunningBroker, site: Site, tmp_path: Path) -> None:
     Lab(tmp_path / "first").run(**external(broker, site, "sender", 1, count=30))
     both = external(broker, site, "sender", 1, count=20) | {"mode": "both"}
     refused = Lab(tmp_path / "second").run(**both)
@@ -199,8 +199,8 @@ def profile(path: Path, settings: dict[str, Any]) -> Path:
 
 
 @pytest.mark.parametrize("given", ("by files", "at prompts"))
-def test_two_command_lines_with_two_databases_and_no_secret_anywhere(
-    given: str, broker: Serving, site: Site, tmp_path: Path, own_home: Path
+def test_two_command_lines_with_two_databases_leak_no_secret(
+    given: str, broker: RunningBroker, site: Site, tmp_path: Path, own_home: Path
 ) -> None:
     password_file = tmp_path / "password"
     password_file.touch(0o600)
@@ -262,7 +262,7 @@ def run_command(file: Path, database: Path) -> list[str]:
     ],
 )
 def test_a_wrong_or_missing_passphrase_fails_the_run_in_a_sentence(
-    entered: str, reason: str, broker: Serving, site: Site, tmp_path: Path
+    entered: str, reason: str, broker: RunningBroker, site: Site, tmp_path: Path
 ) -> None:
     settings = external(broker, site, "sender", 2, sender_passphrase_file="")
     console = Terminal(run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db"), os.environ)
@@ -274,7 +274,7 @@ def test_a_wrong_or_missing_passphrase_fails_the_run_in_a_sentence(
     assert b"Traceback" not in console.shown
 
 
-def test_ctrl_c_at_the_question_runs_nothing(broker: Serving, site: Site, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_prompt_runs_nothing(broker: RunningBroker, site: Site, tmp_path: Path) -> None:
     settings = external(broker, site, "sender", 2, sender_passphrase_file="")
     console = Terminal(run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db"), os.environ)
     console.wait_for("Passphrase for the key of the sender, ")
@@ -285,7 +285,7 @@ def test_ctrl_c_at_the_question_runs_nothing(broker: Serving, site: Site, tmp_pa
     assert not (tmp_path / "runs.db").exists()
 
 
-def test_without_a_terminal_nobody_is_asked(broker: Serving, site: Site, tmp_path: Path) -> None:
+def test_without_a_terminal_no_prompt_is_shown(broker: RunningBroker, site: Site, tmp_path: Path) -> None:
     settings = external(broker, site, "sender", 2, sender_passphrase_file="")
     command = run_command(profile(tmp_path / "own.toml", settings), tmp_path / "runs.db")
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)

@@ -17,7 +17,7 @@ from labconsole_amqp.wire.envelope import (
     NUMBER_BEFORE_STAMP,
     SIGNATURE,
     FieldsIn,
-    Parts,
+    MessageParts,
     Protection,
     decode,
     encode,
@@ -31,18 +31,18 @@ BODY = b"\0\x53\x77\xa1\x01x"
 SIZES = (11, 237, 42_708)
 
 
-def parts_for(payload: bytes, protection: Protection, randomness: random.Random) -> Parts:
+def parts_for(payload: bytes, protection: Protection, randomness: random.Random) -> MessageParts:
     """Fields of the right lengths for RSA-2048 and AES-256-CBC, with random content."""
     if protection is Protection.NONE:
-        return Parts(payload)
+        return MessageParts(payload)
     signature = randomness.randbytes(256)
     if protection is Protection.SIGNED:
-        return Parts(payload, signature)
+        return MessageParts(payload, signature)
     ciphertext = randomness.randbytes(len(payload) // 16 * 16 + 16)
-    return Parts(ciphertext, signature, randomness.randbytes(256), randomness.randbytes(16))
+    return MessageParts(ciphertext, signature, randomness.randbytes(256), randomness.randbytes(16))
 
 
-def by_proton(parts: Parts, fields_in: FieldsIn, durable: bool, message_id: int | None, **more: Any) -> Message:
+def by_proton(parts: MessageParts, fields_in: FieldsIn, durable: bool, message_id: int | None, **more: Any) -> Message:
     """The same message, made by the library of the source's tool."""
     named = ((SIGNATURE, parts.signature), (ENCRYPTED_KEY, parts.encrypted_key), (IV, parts.iv))
     fields = {name.decode(): base64.b64encode(raw).decode() for name, raw in named if raw is not None}
@@ -102,13 +102,13 @@ def test_bytes_are_those_that_proton_writes(protection: Protection, fields_in: F
 
 def test_payload_outside_ascii_is_counted_in_bytes() -> None:
     payload = "飛行計画 ✈".encode() * 20
-    message, _ = encode(Parts(payload), STAMP)
-    assert message == by_proton(Parts(payload), FieldsIn.APPLICATION_PROPERTIES, False, None).encode()
+    message, _ = encode(MessageParts(payload), STAMP)
+    assert message == by_proton(MessageParts(payload), FieldsIn.APPLICATION_PROPERTIES, False, None).encode()
     assert decode(message).body == payload
 
 
 def test_stamp_and_number_are_written_into_a_message_made_before() -> None:
-    made, stamp_at = encode(Parts(b"Hello SWIM!"), message_id=message_number(0, 0))
+    made, stamp_at = encode(MessageParts(b"Hello SWIM!"), message_id=message_number(0, 0))
     message = bytearray(made)
     message[stamp_at : stamp_at + 8] = STAMP.to_bytes(8, "big")
     number_at = stamp_at - NUMBER_BEFORE_STAMP
@@ -143,7 +143,7 @@ def foreign_messages() -> Iterator[tuple[str, Message]]:
 
 
 @pytest.mark.parametrize(("what", "message"), list(foreign_messages()))
-def test_what_brokers_add_is_taken(what: str, message: Message) -> None:
+def test_what_brokers_add_is_accepted(what: str, message: Message) -> None:
     encoded = message.encode()
     envelope = decode(encoded)
     assert envelope.body == b"Hello SWIM!"
@@ -152,7 +152,7 @@ def test_what_brokers_add_is_taken(what: str, message: Message) -> None:
     assert envelope.message_id == (7 if what == "annotations of RabbitMQ" else None)
 
 
-def test_message_id_of_another_type_is_not_taken_for_a_number() -> None:
+def test_message_id_of_another_type_is_not_read_as_a_number() -> None:
     for other in ("seven", b"7", UUID(int=7)):
         assert decode(Message(body="x", properties={"sent_time": STAMP}, id=other).encode()).message_id is None
     for number in (0, 7, 255, 256, 2**64 - 1):
@@ -160,7 +160,7 @@ def test_message_id_of_another_type_is_not_taken_for_a_number() -> None:
         assert decode(message)[:2] == (STAMP, number)
 
 
-def test_other_widths_of_the_same_values_are_taken() -> None:
+def test_other_widths_of_the_same_values_are_accepted() -> None:
     """map8 and str32, keys as symbols, wide descriptors and sizes, data sections in pieces, a footer, and every form of
     ulong (the source's tool) and long (version 0.1.0 of the console)."""
     key32, key_symbol = b"\xb1\0\0\0\x09sent_time", b"\xa3\x09sent_time"
@@ -203,9 +203,9 @@ def test_only_a_body_that_is_a_string_must_be_utf_8() -> None:
             ).encode(),
             "twice",
         ),
-        (encode(Parts(b"x"), STAMP)[0] * 2, "out of order"),
-        (encode(Parts(b"\xff\xfe"), STAMP)[0], "not UTF-8"),
-        (encode(Parts(b"x"), STAMP)[0] + b"\x01", "no section"),
+        (encode(MessageParts(b"x"), STAMP)[0] * 2, "out of order"),
+        (encode(MessageParts(b"\xff\xfe"), STAMP)[0], "not UTF-8"),
+        (encode(MessageParts(b"x"), STAMP)[0] + b"\x01", "no section"),
         (b"\0" * 100_000, "unknown type code"),
         (b"\0\x53\x74\xc1\x02\x01\x40" + BODY, "a key without a value"),
         (b"\0\x53\x74\xc1\x04\x02\x40\x40\x40" + BODY, "more than its 2 items"),
@@ -214,7 +214,7 @@ def test_only_a_body_that_is_a_string_must_be_utf_8() -> None:
         (b"\0\x53\x70\xd0\xff\xff\xff\xff\0\0\0\0" + BODY, "goes beyond its place"),
     ],
 )
-def test_what_is_no_message_of_this_envelope_is_refused_with_the_reason(message: bytes, reason: str) -> None:
+def test_messages_of_another_envelope_are_refused_with_the_reason(message: bytes, reason: str) -> None:
     with pytest.raises(EnvelopeError, match=reason):
         decode(message)
 

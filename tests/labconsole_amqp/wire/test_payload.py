@@ -56,7 +56,7 @@ def test_fixm_payload_is_a_filed_route_flown_in_order() -> None:
     assert ends == (elements[0].findtext(reference, "", FIXM), elements[-1].findtext(reference, "", FIXM))
 
 
-def test_an_operators_file_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_an_operators_file_is_read_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "own.txt"
     file.write_bytes("Kuala Lumpur → 新加坡\r\n".encode())
     assert load_payload(str(file)).data == file.read_bytes()

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from proton import Message
 
 from labconsole.errors import UserError
-from labconsole_amqp.wire.envelope import FieldsIn, Parts, Protection, encode
-from labconsole_amqp.wire.sign_encrypt import Opened, Outcome, open_sealed, rsa_private_key, seal
+from labconsole_amqp.wire.envelope import FieldsIn, MessageParts, Protection, encode
+from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed, rsa_private_key, seal
 
 PAYLOAD = b"(FPL-LCX617-IS)" * 15
 FIELDS = ("x-digital-signature", "x-encrypted-key", "x-iv")
@@ -27,11 +27,11 @@ def keys() -> Keys:
     return rsa.generate_private_key(65537, 2048), rsa.generate_private_key(65537, 2048)
 
 
-def sealed(keys: Keys, protection: Protection, payload: bytes = PAYLOAD) -> Parts:
+def sealed(keys: Keys, protection: Protection, payload: bytes = PAYLOAD) -> MessageParts:
     return seal(payload, protection, keys[0], keys[1].public_key())
 
 
-def opened(keys: Keys, message: bytes, protection: Protection, expected: bytes | None = PAYLOAD) -> Opened:
+def opened(keys: Keys, message: bytes, protection: Protection, expected: bytes | None = PAYLOAD) -> OpenedMessage:
     return open_sealed(message, protection, keys[0].public_key(), keys[1], expected=expected)
 
 
@@ -78,7 +78,7 @@ def test_receivers_demand_what_their_test_demands(keys: Keys) -> None:
     assert opened(keys, encrypted, Protection.NONE, None).outcome is Outcome.MALFORMED
 
 
-def changed(parts: Parts, **fields: Any) -> bytes:
+def changed(parts: MessageParts, **fields: Any) -> bytes:
     return encode(parts._replace(**fields), 1_000)[0]
 
 
@@ -105,13 +105,13 @@ def flipped(data: bytes | None, at: int = 0) -> bytes:
     ],
 )
 def test_every_change_is_refused_without_payload(
-    keys: Keys, change: Callable[[Parts], bytes], outcome: Outcome
+    keys: Keys, change: Callable[[MessageParts], bytes], outcome: Outcome
 ) -> None:
     result = opened(keys, change(sealed(keys, Protection.SIGNED_ENCRYPTED)), Protection.SIGNED_ENCRYPTED)
     assert (result.outcome, result.payload) == (outcome, None)
 
 
-def test_whatever_fails_in_decryption_looks_the_same(keys: Keys) -> None:
+def test_every_decryption_failure_has_the_same_outcome(keys: Keys) -> None:
     """A wrapped key that does not unwrap, one for AES-128 under which all would be well, and wrong padding."""
     parts = sealed(keys, Protection.SIGNED_ENCRYPTED)
     assert parts.iv is not None
@@ -141,7 +141,7 @@ def test_another_payload_or_signer_is_refused(keys: Keys) -> None:
 
 
 def test_missing_keys_are_a_fault_of_the_caller(keys: Keys) -> None:
-    message = encode(Parts(PAYLOAD))[0]
+    message = encode(MessageParts(PAYLOAD))[0]
     with pytest.raises(ValueError, match="needs a verification key"):
         open_sealed(message, Protection.SIGNED)
     with pytest.raises(ValueError, match="private key"):

@@ -18,12 +18,12 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import RequestStatus
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.manifest import plugin
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 A, B = "State A", "State B"
 
@@ -82,7 +82,7 @@ def test_two_states_from_nothing_to_the_handshake_both_ways(pki: Pki) -> None:
     assert "proved by handshake" in pki("audit", "--limit", "3")
 
 
-def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world: World) -> None:
+def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world: ThreeStates) -> None:
     client = world.certified(world.a, world.b, "a.example").sha256
     assert "State B accepts" in pki("check", B, client)
     pki("revoke", client[:10], "--reason", "keyCompromise")
@@ -90,14 +90,14 @@ def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world:
     assert (told["number"], told["revoked"]) == (1, 1)
     assert "is there already" in pki("publish-crl", world.root_b.sha256, "--out", "b.crl", code=1)
     assert "OpenSSL refuses it" in pki("check", B, client, code=1)
-    said = openssl_says("crl", "-in", "b.crl", "-inform", "DER", "-noout", "-text")
+    said = run_openssl("crl", "-in", "b.crl", "-inform", "DER", "-noout", "-text")
     assert "Key Compromise" in said
     assert "revoked" in pki("list", "TLS client") and "State B Root CA" in pki("crls")
     assert "Revocation list of State B Root CA" in pki("show", "b.crl")
 
 
-def test_what_speaks_against_a_csr_is_said_at_once(pki: Pki, world: World, tmp_path: Path) -> None:
-    csr = make_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=greedy"), (), CertificateProfile.INTERMEDIATE)
+def test_problems_of_a_csr_are_reported_on_import(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
+    csr = create_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=greedy"), (), CertificateProfile.INTERMEDIATE)
     (tmp_path / "c.csr").write_bytes(csr.public_bytes(Encoding.PEM))
     assert "Warning: It asks to become a CA" in pki("take-csr", "c.csr", "--from", "State C", "--to", A)
     assert "was not approved. It asks to become a CA" in pki("approve", "1", code=1)
@@ -105,7 +105,7 @@ def test_what_speaks_against_a_csr_is_said_at_once(pki: Pki, world: World, tmp_p
     assert "no CA below ours" in pki("requests") and world.store.snapshot().requests[0].decided
 
 
-def test_end_certificates_are_not_given_the_profile_of_a_ca(pki: Pki, world: World) -> None:
+def test_end_certificates_are_not_given_the_profile_of_a_ca(pki: Pki, world: ThreeStates) -> None:
     number = str(world.asks(world.a, world.b).id)
     with pytest.raises(SystemExit):
         pki("approve", number, "--profile", "intermediate")
@@ -113,7 +113,7 @@ def test_end_certificates_are_not_given_the_profile_of_a_ca(pki: Pki, world: Wor
     assert world.store.snapshot().requests[0].status is RequestStatus.RECEIVED
 
 
-def test_a_request_as_json_has_its_states_and_status(pki: Pki, world: World) -> None:
+def test_a_request_as_json_has_its_states_and_status(pki: Pki, world: ThreeStates) -> None:
     made = json.loads(
         pki("request", A, "--to", B, "--name", "client.a.example", "--out", "a.der", "--form", "der", "--json")
     )
@@ -125,7 +125,7 @@ def test_a_request_as_json_has_its_states_and_status(pki: Pki, world: World) -> 
     assert json.loads(pki("requests", "--json"))["requests"][0]["status"] == "approved"
 
 
-def test_an_identity_as_json_has_its_state_and_fingerprint(pki: Pki, world: World) -> None:
+def test_an_identity_as_json_has_its_state_and_fingerprint(pki: Pki, world: ThreeStates) -> None:
     record = world.certified(world.a, world.b)
     pki("name", "a-to-b", "tls-client:State A")
     assert json.loads(pki("identities", "--json")) == {
@@ -133,7 +133,7 @@ def test_an_identity_as_json_has_its_state_and_fingerprint(pki: Pki, world: Worl
     }
 
 
-def test_a_self_signed_certificate_is_written_for_peers_to_pin(pki: Pki, world: World, tmp_path: Path) -> None:
+def test_a_self_signed_certificate_is_written_for_peers_to_pin(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
     said = pki("self-signed", A, "--name", "pinned.a.example", "--out", "pinned.pem")
     assert "Warning: A self-signed certificate has no CA" in said and "pinned.pem contains the certificate" in said
     [certificate] = load_pem_x509_certificates((tmp_path / "pinned.pem").read_bytes())
@@ -143,7 +143,7 @@ def test_a_self_signed_certificate_is_written_for_peers_to_pin(pki: Pki, world: 
     assert world.store.snapshot().keys == before, "no key is created for a file that cannot be written"
 
 
-def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: World) -> None:
+def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: ThreeStates) -> None:
     record = world.certified(world.a, world.b, "bücher.a.example")
     shown = pki("show", record.sha256[:8])
     assert "bücher.a.example" in shown and "xn--bcher-kva" in shown
@@ -153,7 +153,7 @@ def test_what_is_shown_is_all_there_is_to_see(pki: Pki, world: World) -> None:
     assert "approved" in pki("requests") and "State C" in pki("states")
 
 
-def test_a_certificate_moves_as_pkcs12_and_gets_a_name(pki: Pki, world: World, tmp_path: Path) -> None:
+def test_a_certificate_moves_as_pkcs12_and_gets_a_name(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
     password = tmp_path / "password"
     password.write_text("by-telephone\n")
     password.chmod(0o600)
@@ -170,7 +170,7 @@ def test_a_certificate_moves_as_pkcs12_and_gets_a_name(pki: Pki, world: World, t
     pki("restore", taken)
 
 
-def test_an_own_passphrase_lies_where_the_operator_says(pki: Pki, world: World, tmp_path: Path) -> None:
+def test_an_own_passphrase_is_read_from_the_given_source(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
     passphrase, other = tmp_path / "passphrase", tmp_path / "other"
     for file, text in ((passphrase, "mine-1357"), (other, "not-mine")):
         file.write_text(f"{text}\n")
@@ -231,13 +231,13 @@ def test_every_operation_has_a_help_for_each_argument() -> None:
         assert bool(entry.command) == bool(entry.help)
 
 
-def test_the_links_of_a_root_are_told_from_cas(pki: Pki, world: World) -> None:
+def test_links_of_a_root_are_distinguished_from_cas(pki: Pki, world: ThreeStates) -> None:
     pki("rotate", world.root_a.sha256)
     pki("rotation", "1", "prepare")
     assert [line.split().count("link") for line in pki("list", "State A Root CA").splitlines()[1:]] == [0, 0, 1, 1]
 
 
-def test_a_rotation_is_done_step_by_step(pki: Pki, world: World) -> None:
+def test_a_rotation_is_done_step_by_step(pki: Pki, world: ThreeStates) -> None:
     record = world.certified(world.b, world.b, "b.example")
     said = pki("rotate", record.sha256, "--overlap", "0")
     assert "Rotation 1 of State B TLS client" in said

@@ -98,7 +98,7 @@ def test_guide_has_an_example_for_every_method() -> None:
     assert [method for method in _METHODS if not any(method in title for title in examples())] == []
 
 
-def test_examples_of_the_guide_run_as_they_stand(
+def test_examples_of_the_guide_run_unchanged(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     operator, shell = Operator(capsys), Shell(tmp_path)

@@ -13,13 +13,13 @@ from labconsole.engine.operation_process import Outcome
 from labconsole.security.secrets import Secret
 from labconsole_certificates.operations.export import pkcs12_bytes
 from tests.helpers.operations import Operations
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 LEFT, RIGHT = "left's password", "right's password"
 
 
 @pytest.fixture
-def locked(world: World, tmp_path: Path) -> tuple[Path, Path]:
+def locked(world: ThreeStates, tmp_path: Path) -> tuple[Path, Path]:
     """Two PKCS#12 files with a password each."""
     files = (tmp_path / "left.p12", tmp_path / "right.p12")
     for file, password, root in zip(files, (LEFT, RIGHT), (world.root_a, world.root_b), strict=True):
@@ -61,7 +61,7 @@ def test_a_password_file_opens_what_is_shown(
     assert rows and all(row["label"] and isinstance(row["warning"], bool) for row in rows)
 
 
-def test_json_of_lists_has_whole_fingerprints(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_lists_has_whole_fingerprints(world: ThreeStates, capsys: pytest.CaptureFixture[str]) -> None:
     record = world.certified(world.a, world.b)
     listed = answered(capsys, "list", "tls-client")["certificates"]
     assert [(one["sha256"], one["state"], one["key"]) for one in listed] == [(record.sha256, "State A", "here")]
@@ -69,7 +69,9 @@ def test_json_of_lists_has_whole_fingerprints(world: World, capsys: pytest.Captu
     assert len(entries) == 2 and set(entries[0]) == {"at", "who", "what", "subject", "sha256", "detail"}
 
 
-def test_a_refused_certificate_exits_with_1_and_says_why(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_certificate_exits_with_1_and_says_why(
+    world: ThreeStates, capsys: pytest.CaptureFixture[str]
+) -> None:
     record = world.certified(world.a, world.b)
     accepted = answered(capsys, "check", "State B", record.sha256)
     assert accepted["accepted"] and set(accepted["opinions"]) == {"cryptography", "OpenSSL, with CRLs"}
@@ -88,7 +90,7 @@ def test_a_refused_certificate_exits_with_1_and_says_why(world: World, capsys: p
     ],
 )
 def test_an_export_that_cannot_be_writes_nothing(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], why: str
+    world: ThreeStates, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], why: str
 ) -> None:
     world.asks(world.a, world.b)
     assert main(["pki", "export", "request:1", str(tmp_path / "out"), *arguments]) == 1

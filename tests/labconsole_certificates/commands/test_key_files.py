@@ -12,11 +12,11 @@ from labconsole.cli.main import main
 from labconsole.security.pki.keys import keys_directory, make_key, stray_key_files
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.upkeep import checks
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 
 @pytest.fixture
-def left(world: World) -> list[Path]:
+def left(world: ThreeStates) -> list[Path]:
     """A key without a row and half of a file, as old as the keys with rows; and one that is being created just now."""
     directory = keys_directory(world.store.directory)
     used = list(directory.glob("*.pem"))
@@ -30,14 +30,14 @@ def left(world: World) -> list[Path]:
     return sorted((key, half))
 
 
-def test_the_doctor_lists_key_files_without_a_row(world: World, left: list[Path]) -> None:
+def test_the_doctor_lists_key_files_without_a_row(world: ThreeStates, left: list[Path]) -> None:
     assert list(stray_key_files(world.store.directory, world.store.snapshot().keys)) == left
     [check] = [each for each in checks() if each.name == "key files"]
     assert not check.ok and check.found.startswith("2 key files belong to no certificate")
 
 
 def test_they_are_removed_on_confirmation_only(
-    world: World, left: list[Path], capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, left: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = keys_directory(world.store.directory)
     before = set(directory.iterdir())

@@ -15,7 +15,7 @@ from labconsole.security.x509.csrs import judge_csr
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 
 def csr_named(*names: str) -> x509.CertificateSigningRequest:
@@ -26,7 +26,7 @@ def csr_named(*names: str) -> x509.CertificateSigningRequest:
     return builder.sign(key, hashes.SHA256())  # type: ignore[arg-type]
 
 
-def received(world: World, csr: x509.CertificateSigningRequest, tmp_path: Path) -> int:
+def received(world: ThreeStates, csr: x509.CertificateSigningRequest, tmp_path: Path) -> int:
     """Take it in at the terminal; the exit code."""
     file = tmp_path / "odd.csr"
     file.write_bytes(csr.public_bytes(Encoding.PEM))
@@ -35,7 +35,7 @@ def received(world: World, csr: x509.CertificateSigningRequest, tmp_path: Path) 
 
 @pytest.mark.filterwarnings("ignore:Attribute's length must be")
 def test_a_name_of_58_kb_leaves_tables_readable(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     csr = csr_named("x" * 58_000)
     assert len(short_name(csr)) == 100 and short_name(csr).endswith("…")
@@ -50,7 +50,7 @@ def test_a_name_of_58_kb_leaves_tables_readable(
 
 
 def test_hidden_characters_in_names_are_warned_of_before_approval(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     csr = csr_named("safe\u202egnp.exe\x1b[31m")
     [warning] = judge_csr(csr).warnings
@@ -63,7 +63,7 @@ def test_hidden_characters_in_names_are_warned_of_before_approval(
     assert "\x1b[31m" not in told.out + told.err and "\u202e" not in told.out + told.err
 
 
-def test_the_list_shows_the_issuer(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_shows_the_issuer(world: ThreeStates, capsys: pytest.CaptureFixture[str]) -> None:
     world.certified(world.a, world.b)
     assert main(["pki", "list"]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if "tls-client" in line]

@@ -16,13 +16,13 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state, claim_domain
 from labconsole_certificates.trust.bundle_creation import make_bundle
 from labconsole_certificates.trust.bundle_import import ImportBundle, ImportBundleParameters
 from labconsole_certificates.trust.roots_and_pins import TrustParameters, TrustRoot
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 A = "State A"
 
@@ -79,19 +79,19 @@ def types(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr("sys.stdin", _Keyboard(f"{text}\n"))
 
 
-def known(world: World, root: CertificateRecord) -> None:
+def known(world: ThreeStates, root: CertificateRecord) -> None:
     """The root of State D is known to the console of State A."""
     state = add_state(world.store, "State D", local=False)
-    take_in_certificates(world.store, root.certificate.public_bytes(Encoding.PEM), state)
+    import_certificates(world.store, root.certificate.public_bytes(Encoding.PEM), state)
 
 
-def trusts(world: World) -> int:
+def trusts(world: ThreeStates) -> int:
     """How many certificates are trusted."""
     return len([one for one in world.store.snapshot().trust if one.withdrawn is None])
 
 
 def test_fingerprint_of_another_console_s_root_is_typed_and_never_shown(
-    world: World, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known(world, elsewhere.root)
     before, sha256 = trusts(world), elsewhere.root.sha256
@@ -109,13 +109,13 @@ def test_fingerprint_of_another_console_s_root_is_typed_and_never_shown(
     assert row.confirmed == "fingerprint typed"
 
 
-def row_of(world: World, sha256: str) -> int:
+def row_of(world: ThreeStates, sha256: str) -> int:
     """Id of the certificate."""
     return world.store.snapshot().certificate_by_sha256[sha256].id
 
 
 def test_script_gives_the_fingerprint_as_an_option(
-    world: World, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known(world, elsewhere.root)
     before, sha256 = trusts(world), elsewhere.root.sha256
@@ -128,7 +128,7 @@ def test_script_gives_the_fingerprint_as_an_option(
     assert trusts(world) == before + 1
 
 
-def test_work_checks_the_fingerprint_itself(world: World, elsewhere: Elsewhere) -> None:
+def test_work_checks_the_fingerprint_itself(world: ThreeStates, elsewhere: Elsewhere) -> None:
     known(world, elsewhere.root)
     before, file = trusts(world), elsewhere.bundle()
     for typed in ("", "yes", "0" * 64):
@@ -140,7 +140,7 @@ def test_work_checks_the_fingerprint_itself(world: World, elsewhere: Elsewhere) 
 
 
 def test_state_of_this_console_shows_its_fingerprint_and_is_confirmed(
-    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = trusts(world)
     assert main(["pki", "trust", A, "root:State B"]) == 1
@@ -157,7 +157,7 @@ def test_state_of_this_console_shows_its_fingerprint_and_is_confirmed(
 
 
 def test_first_bundle_is_confirmed_by_its_fingerprint_and_a_new_domain_by_itself(
-    world: World, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    world: ThreeStates, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     take, sha256 = ["pki", "take-bundle", A], elsewhere.root.sha256
     file = str(elsewhere.bundle())
@@ -186,7 +186,7 @@ def test_first_bundle_is_confirmed_by_its_fingerprint_and_a_new_domain_by_itself
     assert world.store.state("State D").domain == ""
 
 
-def test_bundle_that_is_swapped_after_the_question_is_refused(world: World, elsewhere: Elsewhere) -> None:
+def test_bundle_that_is_swapped_after_the_question_is_refused(world: ThreeStates, elsewhere: Elsewhere) -> None:
     parameters = ImportBundleParameters(state=A, file=elsewhere.bundle(), confirmed=elsewhere.root.sha256)
     ImportBundle().run(parameters, _Typed(""))
     later = ImportBundleParameters(state=A, file=elsewhere.bundle("asked.example"))

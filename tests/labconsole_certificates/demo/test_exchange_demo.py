@@ -17,12 +17,12 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.cms import verify
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.demo.demo_states import (
+    connect_all_pairs,
     exchange_bundles,
     exchange_requests,
     faults,
     founded,
     seen_matrix,
-    shake_all_hands,
 )
 from labconsole_certificates.demo.exchange_demo import matrix
 from labconsole_certificates.exchange.progress import exchange_of
@@ -50,7 +50,7 @@ def test_every_pair_is_proven_and_nothing_is_left(temporary: Path, capsys: pytes
     assert not list(temporary.iterdir())
 
 
-def test_what_is_kept_can_be_looked_at(temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kept_demo_folder_can_be_opened(temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = tmp_path / "kept"
     assert main(["pki", "demo", "--states", "3", "--key-type", "ed25519", "--keep", str(kept)]) == FINISHED
     assert "6 of 6 directed pairs proven" in capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_a_number_of_states_that_cannot_be_is_refused(count: str) -> None:
     assert main(["pki", "demo", "--states", count]) == BAD_USAGE
 
 
-def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
+def test_a_pair_without_trust_is_reported(tmp_path: Path) -> None:
     with founded(tmp_path, 2, KeyType.P_256) as members:
         exchange_bundles(members)
         exchange_requests(members)
@@ -86,7 +86,7 @@ def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
         with one.store.change() as change:
             [row] = change.snapshot().trust
             change.withdraw_trust(row.id)
-        handshakes = shake_all_hands(members)
+        handshakes = connect_all_pairs(members)
         seen = seen_matrix(one, datetime.now(UTC))
         found = faults([seen], handshakes)
     assert [each.ok for each in handshakes.values()] == [False, True]
@@ -97,7 +97,7 @@ def test_a_pair_without_trust_is_told(tmp_path: Path) -> None:
     assert [row[2] for row in table.rows] == ["✗ untrusted", "· own root"]
 
 
-def test_consoles_that_see_different_things_are_told(tmp_path: Path) -> None:
+def test_consoles_with_different_matrices_are_reported(tmp_path: Path) -> None:
     with founded(tmp_path, 2, KeyType.P_256) as members:
         for _ in range(2):  # the second bundles tell whom each State trusts
             exchange_bundles(members)
@@ -118,7 +118,7 @@ def test_seven_states_have_a_sign_for_each_pair(tmp_path: Path) -> None:
     with founded(tmp_path, 2, KeyType.P_256) as members:
         exchange_bundles(members)
         exchange_requests(members)
-        handshakes, seen = shake_all_hands(members), seen_matrix(members[0], datetime.now(UTC))
+        handshakes, seen = connect_all_pairs(members), seen_matrix(members[0], datetime.now(UTC))
     names = [f"State {letter}" for letter in "ABCDEFG"]
     pairs = [(row, column) for row in names for column in names]
     cells = {pair: seen["State A", "State A" if pair[0] == pair[1] else "State B"] for pair in pairs}

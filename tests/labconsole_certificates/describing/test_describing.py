@@ -14,10 +14,10 @@ from cryptography.x509.oid import AttributeOID, NameOID
 
 from labconsole.security.x509 import cms, parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.fingerprints import fingerprint, groups
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.validity import Validity
@@ -35,7 +35,7 @@ NOW = datetime.now(UTC)
 @pytest.fixture(scope="module")
 def authority() -> Issuer:
     limits = [general_name_from_text("caas.gov.sg")]
-    root = make_root(KEY, name_from_text("CN=根,C=CN"), Validity.for_days(60), path_length=1, name_constraints=limits)
+    root = issue_root(KEY, name_from_text("CN=根,C=CN"), Validity.for_days(60), path_length=1, name_constraints=limits)
     return Issuer(root, KEY)
 
 
@@ -89,7 +89,7 @@ def test_a_certificate_is_described_in_full(authority: Issuer, certificate: x509
     ]
 
 
-def test_time_is_told(certificate: x509.Certificate) -> None:
+def test_validity_times_are_described(certificate: x509.Certificate) -> None:
     assert warned(describe(certificate, NOW + timedelta(days=31))) == {"Certificate/Valid until"}
     assert warned(describe(certificate, NOW - timedelta(days=1))) == {"Certificate/Valid from"}
     late = rows_of(describe(certificate, NOW + timedelta(days=31)))["Certificate/Valid until"]
@@ -115,7 +115,7 @@ def test_keys_are_called_as_the_field_calls_them_and_stay_secret(type: KeyType) 
 
 
 def test_a_csr_shows_what_it_asks_for() -> None:
-    csr = make_csr(OWN, name_from_text("CN=broker,C=SG"), [HOST], CertificateProfile.TLS_SERVER)
+    csr = create_csr(OWN, name_from_text("CN=broker,C=SG"), [HOST], CertificateProfile.TLS_SERVER)
     description = describe(csr)
     rows = rows_of(description)
     assert rows["Request/Proof of possession"].value == "verified" and rows["Request/Asks for"].value == "TLS server"
@@ -124,10 +124,10 @@ def test_a_csr_shows_what_it_asks_for() -> None:
 
 
 def test_a_csr_with_a_bad_signature_or_ca_rights_warns() -> None:
-    csr = make_csr(OWN, name_from_text("CN=broker,C=SG"), [HOST], CertificateProfile.TLS_SERVER)
+    csr = create_csr(OWN, name_from_text("CN=broker,C=SG"), [HOST], CertificateProfile.TLS_SERVER)
     forged = parsing.read_csr(csr.public_bytes(Encoding.DER).replace(b"broker", b"brokes"))
     assert "Request/Proof of possession" in warned(describe(forged))
-    asking = make_csr(OWN, name_from_text("CN=broker,C=SG"), [], CertificateProfile.INTERMEDIATE)
+    asking = create_csr(OWN, name_from_text("CN=broker,C=SG"), [], CertificateProfile.INTERMEDIATE)
     assert "Request/Asks for CA rights" in warned(describe(asking))
 
 
@@ -145,7 +145,7 @@ def test_a_challenge_password_is_not_shown() -> None:
 
 def test_a_crl_lists_what_is_revoked(authority: Issuer, certificate: x509.Certificate) -> None:
     revoked = [Revoked(certificate.serial_number, NOW, x509.ReasonFlags.key_compromise)]
-    crl = make_crl(authority, revoked, 7, Validity.for_days(3))
+    crl = issue_crl(authority, revoked, 7, Validity.for_days(3))
     description = describe(crl, NOW)
     rows = rows_of(description)
     assert rows["Revocation list/Revoked certificates"].value == "1" and rows["Extensions/CRL number"].value == "7"
@@ -158,7 +158,7 @@ def test_a_crl_lists_what_is_revoked(authority: Issuer, certificate: x509.Certif
 
 def test_a_long_crl_is_shown_in_part(authority: Issuer) -> None:
     revoked = [Revoked(serial, NOW, x509.ReasonFlags.superseded) for serial in range(1, 1203)]
-    rows = rows_of(describe(make_crl(authority, revoked, 7, Validity.for_days(3)), NOW))
+    rows = rows_of(describe(issue_crl(authority, revoked, 7, Validity.for_days(3)), NOW))
     assert rows["Revocation list/Revoked certificates"].value == "1,202"
     lines = rows["Revoked/Serial numbers"].value.splitlines()
     assert len(lines) == 151 and lines[-1] == "and 1,052 more (not shown)"
@@ -212,9 +212,9 @@ def test_two_things_are_compared_row_by_row(authority: Issuer, certificate: x509
     assert sections == sorted(sections, key=sections.index), "rows of a section stand together"
 
 
-def test_an_attribute_that_stands_twice_is_compared_twice() -> None:
+def test_a_repeated_attribute_is_compared_twice() -> None:
     one, two = (
-        make_csr(OWN, name_from_text(f"OU={last},OU=Unit,C=SG"), [], CertificateProfile.TLS_CLIENT)
+        create_csr(OWN, name_from_text(f"OU={last},OU=Unit,C=SG"), [], CertificateProfile.TLS_CLIENT)
         for last in ("A", "B")
     )
     units = [row for row in compare(one, two).rows if row.label == "Organisational unit (OU)"]
@@ -222,7 +222,7 @@ def test_an_attribute_that_stands_twice_is_compared_twice() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
-def test_a_serial_number_that_is_not_positive_is_told() -> None:
+def test_a_serial_number_that_is_not_positive_is_warned_of() -> None:
     name, days = name_from_text("CN=old"), Validity.for_days(1)
     builder = x509.CertificateBuilder(name, name, KEY.public_key(), 0x11223344, days.not_before, days.not_after)
     der = builder.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)

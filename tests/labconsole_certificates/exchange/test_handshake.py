@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.crls import Revoked, issue_crl
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import Handshake, TlsEnd, shake_hands
+from labconsole_certificates.exchange.handshake import Handshake, TlsCredentials, perform_handshake
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.x509_keys import key_of
 
@@ -34,13 +34,13 @@ HOST = "broker.b.example"
 
 def _end(
     issuer: Issuer, profile: CertificateProfile, trusted: Sequence[x509.Certificate], type_: KeyType = KeyType.P_256
-) -> TlsEnd:
+) -> TlsCredentials:
     """A client or server certified by `issuer`; its chain is what lies between."""
     key = generate(KeyType.P_256) if type_ is KeyType.P_256 else key_of(type_)
     names = [x509.DNSName(HOST)] if profile is CertificateProfile.TLS_SERVER else []
     certificate = issue(issuer, key.public_key(), named(f"CN={profile}"), names, profile, MONTH)
     chain = tuple(one for one in (issuer.certificate, *issuer.chain) if one.subject != one.issuer)
-    return TlsEnd(certificate, chain, key, tuple(trusted))
+    return TlsCredentials(certificate, chain, key, tuple(trusted))
 
 
 class Lab:
@@ -48,14 +48,14 @@ class Lab:
 
     def __init__(self, type_: KeyType = KeyType.P_256) -> None:
         key = generate(KeyType.P_256) if type_ is KeyType.P_256 else key_of(type_)
-        self.root = Issuer(make_root(key, named("CN=State B Root"), MONTH), key)
+        self.root = Issuer(issue_root(key, named("CN=State B Root"), MONTH), key)
         self.client = _end(self.root, CertificateProfile.TLS_CLIENT, [self.root.certificate], type_)
         self.server = _end(self.root, CertificateProfile.TLS_SERVER, [self.root.certificate], type_)
 
     def crl(self, *revoked: x509.Certificate, validity: Validity = MONTH) -> x509.CertificateRevocationList:
         """B's CRL."""
         reason = x509.ReasonFlags.superseded
-        return make_crl(self.root, [Revoked(one.serial_number, NOW, reason) for one in revoked], 1, validity)
+        return issue_crl(self.root, [Revoked(one.serial_number, NOW, reason) for one in revoked], 1, validity)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def _refused(done: Handshake) -> bool:
 def test_both_ends_accept_each_other_with_any_type_of_key(type_: KeyType) -> None:
     lab = Lab(type_)
 
-    done = shake_hands(lab.client, lab.server, HOST)
+    done = perform_handshake(lab.client, lab.server, HOST)
 
     assert done.ok, done
     assert done.protocol == "TLSv1.3"
@@ -86,7 +86,7 @@ def test_both_ends_accept_each_other_with_any_type_of_key(type_: KeyType) -> Non
 def test_an_end_serves_for_many_handshakes_and_leaves_no_thread(lab: Lab) -> None:
     before = threading.active_count()
 
-    assert all(shake_hands(lab.client, lab.server, HOST).ok for _ in range(20))
+    assert all(perform_handshake(lab.client, lab.server, HOST).ok for _ in range(20))
     assert threading.active_count() == before
 
 
@@ -96,16 +96,16 @@ def test_an_intermediate_is_sent_along_and_a_missing_one_refuses(lab: Lab) -> No
     below = issue(lab.root, key.public_key(), named("CN=State B Intermediate"), (), profile, MONTH)
     server = _end(Issuer(below, key, (lab.root.certificate,)), CertificateProfile.TLS_SERVER, lab.server.roots)
 
-    assert shake_hands(lab.client, server, HOST).ok
-    without = shake_hands(lab.client, replace(server, chain=()), HOST)
+    assert perform_handshake(lab.client, server, HOST).ok
+    without = perform_handshake(lab.client, replace(server, chain=()), HOST)
     assert _refused(without)
     assert "an intermediate is missing" in without.client_said
 
 
-def test_a_server_that_is_not_trusted_is_told_so_by_an_alert(lab: Lab) -> None:
+def test_an_untrusted_server_gets_a_tls_alert(lab: Lab) -> None:
     stranger = new_authority("State C Root")
 
-    done = shake_hands(replace(lab.client, roots=(stranger.certificate,)), lab.server, HOST)
+    done = perform_handshake(replace(lab.client, roots=(stranger.certificate,)), lab.server, HOST)
 
     assert _refused(done)
     assert done.client_said.startswith("Refuses tls-server: Both refuse it. OpenSSL: ")
@@ -115,7 +115,7 @@ def test_a_server_that_is_not_trusted_is_told_so_by_an_alert(lab: Lab) -> None:
 def test_a_client_that_is_not_trusted_is_refused_although_tls_1_3_lets_it_finish_first(lab: Lab) -> None:
     stranger = new_authority("State C Root")
 
-    done = shake_hands(lab.client, replace(lab.server, roots=(stranger.certificate,)), HOST)
+    done = perform_handshake(lab.client, replace(lab.server, roots=(stranger.certificate,)), HOST)
 
     assert _refused(done)
     assert done.client_said.startswith("Accepts tls-server: ")
@@ -131,15 +131,15 @@ def test_an_intermediate_that_the_server_itself_trusts_is_not_sent_for_that(lab:
         Issuer(below, key, (lab.root.certificate,)), CertificateProfile.TLS_SERVER, [below, *lab.server.roots]
     )
 
-    assert _refused(shake_hands(lab.client, replace(server, chain=()), HOST))
+    assert _refused(perform_handshake(lab.client, replace(server, chain=()), HOST))
 
 
 @pytest.mark.parametrize("who", ["client", "server"])
-def test_a_revoked_end_is_refused_by_whoever_has_the_crl(lab: Lab, who: str) -> None:
+def test_a_revoked_certificate_is_refused_where_the_crl_is_known(lab: Lab, who: str) -> None:
     crls = (lab.crl(lab.client.certificate if who == "client" else lab.server.certificate),)
 
-    done = shake_hands(replace(lab.client, crls=crls), replace(lab.server, crls=crls), HOST)
-    unaware = shake_hands(lab.client, lab.server, HOST)
+    done = perform_handshake(replace(lab.client, crls=crls), replace(lab.server, crls=crls), HOST)
+    unaware = perform_handshake(lab.client, lab.server, HOST)
 
     assert _refused(done)
     said = done.server_said if who == "client" else done.client_said
@@ -148,10 +148,10 @@ def test_a_revoked_end_is_refused_by_whoever_has_the_crl(lab: Lab, who: str) -> 
     assert "there is no CRL of CN=State B Root" in unaware.client_said
 
 
-def test_with_a_current_crl_revocation_is_no_open_question(lab: Lab) -> None:
+def test_with_a_current_crl_revocation_is_known(lab: Lab) -> None:
     crls = (lab.crl(),)
 
-    done = shake_hands(replace(lab.client, crls=crls), replace(lab.server, crls=crls), HOST)
+    done = perform_handshake(replace(lab.client, crls=crls), replace(lab.server, crls=crls), HOST)
 
     assert done.client_said == "Accepts tls-server: cryptography and OpenSSL both accept it."
     assert done.server_said == "Accepts tls-client: cryptography and OpenSSL both accept it."
@@ -160,7 +160,7 @@ def test_with_a_current_crl_revocation_is_no_open_question(lab: Lab) -> None:
 def test_a_crl_out_of_date_refuses(lab: Lab) -> None:
     crls = (lab.crl(validity=Validity(NOW - timedelta(days=9), NOW - timedelta(days=2))),)
 
-    done = shake_hands(replace(lab.client, crls=crls), lab.server, HOST)
+    done = perform_handshake(replace(lab.client, crls=crls), lab.server, HOST)
 
     assert _refused(done)
     assert "CRL has expired, so publish or import its issuer's newer one" in done.client_said
@@ -170,30 +170,30 @@ def test_a_crl_out_of_date_refuses(lab: Lab) -> None:
 def test_crls_of_a_rotated_root_count_whichever_of_its_keys_signed_them(lab: Lab, who: str) -> None:
     """Who trusts only the new root meets CRLs that no key in the path has signed (OpenSSL: extended CRL support)."""
     key = generate(KeyType.P_256)
-    new = Issuer(make_root(key, lab.root.certificate.subject, MONTH), key)
+    new = Issuer(issue_root(key, lab.root.certificate.subject, MONTH), key)
     old_with_new, _ = link_certificates(lab.root, new)
     server = replace(lab.server, chain=(old_with_new,))
     signer = lab.root if who == "old key" else new
     one = Revoked(lab.server.certificate.serial_number, NOW, x509.ReasonFlags.superseded)
-    nothing, listed = (make_crl(signer, revoked, 1, MONTH) for revoked in ([], [one]))
+    nothing, listed = (issue_crl(signer, revoked, 1, MONTH) for revoked in ([], [one]))
     client = replace(lab.client, roots=(new.certificate,))
-    assert shake_hands(replace(client, crls=(nothing,)), server, HOST).ok
-    done = shake_hands(replace(client, crls=(listed,)), server, HOST)
+    assert perform_handshake(replace(client, crls=(nothing,)), server, HOST).ok
+    done = perform_handshake(replace(client, crls=(listed,)), server, HOST)
     assert _refused(done) and "certificate revoked" in done.client_said
 
 
 def test_the_servers_name_must_be_the_one_that_was_wanted(lab: Lab) -> None:
-    assert shake_hands(lab.client, lab.server).ok
-    done = shake_hands(lab.client, lab.server, "broker.c.example")
+    assert perform_handshake(lab.client, lab.server).ok
+    done = perform_handshake(lab.client, lab.server, "broker.c.example")
 
     assert _refused(done)
     assert "tls-server is for broker.b.example, and not for broker.c.example" in done.client_said
     with pytest.raises(BadInput):
-        shake_hands(lab.client, lab.server, "no host")
+        perform_handshake(lab.client, lab.server, "no host")
 
 
 def test_a_client_certificate_serves_no_server(lab: Lab) -> None:
-    done = shake_hands(lab.client, lab.client)
+    done = perform_handshake(lab.client, lab.client)
 
     assert _refused(done)
     assert "Refuses tls-client: " in done.client_said
@@ -204,28 +204,28 @@ def test_pinned_certificates_need_no_ca() -> None:
     for profile in (CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER):
         key = generate(KeyType.P_256)
         certificate = make_self_signed(key, named(f"CN={profile}"), [x509.DNSName(HOST)], profile, MONTH)
-        ends.append(TlsEnd(certificate, (), key, ()))
+        ends.append(TlsCredentials(certificate, (), key, ()))
     client, server = ends
     pinned_client = replace(client, pins=[fingerprint(server.certificate)])
     pinned_server = replace(server, pins=[fingerprint(client.certificate)])
 
-    done = shake_hands(pinned_client, pinned_server, HOST)
+    done = perform_handshake(pinned_client, pinned_server, HOST)
 
     assert done.ok, done
     assert done.client_said == "Accepts tls-server: It is pinned by its fingerprint."
-    assert _refused(shake_hands(client, pinned_server, HOST))
-    assert _refused(shake_hands(pinned_client, server, HOST))
+    assert _refused(perform_handshake(client, pinned_server, HOST))
+    assert _refused(perform_handshake(pinned_client, server, HOST))
 
 
-def test_a_pin_of_another_certificate_lets_nobody_else_pass(lab: Lab) -> None:
+def test_a_pin_accepts_no_other_certificate(lab: Lab) -> None:
     stranger = Lab()
 
-    done = shake_hands(stranger.client, replace(lab.server, pins=[fingerprint(lab.client.certificate)]), None)
+    done = perform_handshake(stranger.client, replace(lab.server, pins=[fingerprint(lab.client.certificate)]), None)
 
     assert _refused(done)
 
 
-def test_what_a_peer_shows_goes_through_the_gate(lab: Lab) -> None:
+def test_certificates_from_a_peer_are_parsed_strictly(lab: Lab) -> None:
     """With pins TLS lets every certificate pass; one that has an extension twice is none."""
     key = generate(KeyType.P_256)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
@@ -236,10 +236,10 @@ def test_what_a_peer_shows_goes_through_the_gate(lab: Lab) -> None:
     content["extensions"].append(content["extensions"][-1].copy())
     damaged["signature_value"] = key.sign(content.dump(force=True), ec.ECDSA(hashes.SHA256()))
     pins = {fingerprint(lab.server.certificate)}
-    odd = TlsEnd(x509.load_der_x509_certificate(damaged.dump(force=True)), (), key, (), pins=pins)
+    odd = TlsCredentials(x509.load_der_x509_certificate(damaged.dump(force=True)), (), key, (), pins=pins)
     pinning = replace(lab.server, pins={fingerprint(certificate)})
 
-    done = shake_hands(odd, pinning)
+    done = perform_handshake(odd, pinning)
 
     assert not done.ok
     assert "that is damaged or not as its standard says" in done.server_said
@@ -250,7 +250,9 @@ def test_a_pin_ends_with_its_certificate(lab: Lab) -> None:
     past = Validity(NOW - timedelta(days=9), NOW - timedelta(days=2))
     old = make_self_signed(key, named("CN=old"), [], CertificateProfile.TLS_CLIENT, past)
 
-    done = shake_hands(TlsEnd(old, (), key, lab.client.roots), replace(lab.server, pins=[fingerprint(old)]), HOST)
+    done = perform_handshake(
+        TlsCredentials(old, (), key, lab.client.roots), replace(lab.server, pins=[fingerprint(old)]), HOST
+    )
 
     assert _refused(done)
     assert done.server_said.startswith("Refuses old: It is pinned, but expired on ")
@@ -274,6 +276,6 @@ def test_keys_that_tls_cannot_use_and_keys_of_others_get_a_sentence(lab: Lab) ->
     assert isinstance(key, ec.EllipticCurvePrivateKey)
 
     with pytest.raises(BadInput, match="is in a token, and TLS cannot use it there"):
-        shake_hands(replace(lab.client, key=_InToken(key)), lab.server)  # type: ignore[arg-type]
+        perform_handshake(replace(lab.client, key=_InToken(key)), lab.server)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="choose the two that belong together"):
-        shake_hands(replace(lab.client, key=lab.server.key), lab.server)
+        perform_handshake(replace(lab.client, key=lab.server.key), lab.server)

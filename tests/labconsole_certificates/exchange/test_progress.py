@@ -19,16 +19,16 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole_certificates.exchange.progress import Direction, StepKind, exchange_of
 from labconsole_certificates.exchange.tls_proof import prove
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
-from labconsole_certificates.operations.export import handed_over
+from labconsole_certificates.operations.export import note_handover
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.operations.own_csrs import make_request, take_in_certificate
-from labconsole_certificates.operations.received_csrs import approve, refuse, take_in_request
+from labconsole_certificates.operations.own_csrs import import_certificate, make_request
+from labconsole_certificates.operations.received_csrs import approve, import_request, refuse
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.revocation.crls import publish_crl, revoke, take_in_crl
+from labconsole_certificates.revocation.crls import import_crl, publish_crl, revoke
 from labconsole_certificates.trust.bundle_creation import make_bundle
-from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.roots_and_pins import pin, trust_root
 
 _CLIENT, _SERVER = CertificateProfile.TLS_CLIENT, CertificateProfile.TLS_SERVER
@@ -76,8 +76,8 @@ def _pem(thing: RequestRecord | CertificateRecord) -> bytes:
 
 def _complete(store: PkiStore, client: str, server: str) -> CertificateRecord:
     """The whole CSR method in one direction, roots being there."""
-    request = take_in_request(store, _state(store, client), _state(store, server), _pem(_ask(store, client, server)))
-    return take_in_certificate(store, _pem(approve(store, request)))
+    request = import_request(store, _state(store, client), _state(store, server), _pem(_ask(store, client, server)))
+    return import_certificate(store, _pem(approve(store, request)))
 
 
 @pytest.fixture(scope="module")
@@ -104,19 +104,19 @@ def test_each_step_is_done_when_it_is_done(store: PkiStore) -> None:
     assert _next(store) is StepKind.MAKE_ROOT
     root = create_root(store, _state(store, "B"), NewKey())
     assert _next(store) is StepKind.TRUST_ROOT
-    take_in(store, "A", make_bundle(store, "B"), groups(root.sha256))
+    import_bundle(store, "A", make_bundle(store, "B"), groups(root.sha256))
     assert _next(store) is StepKind.MAKE_SERVER
     _server_certificate(store, "B")
     assert _next(store) is StepKind.MAKE_REQUEST
     request = _ask(store, "A", "B")
     assert _next(store) is StepKind.GIVE_REQUEST
-    received = take_in_request(store, _state(store, "A"), _state(store, "B"), _pem(request))
+    received = import_request(store, _state(store, "A"), _state(store, "B"), _pem(request))
     step = _there(store).next
     assert step is not None
     assert (step.kind, step.subject) == (StepKind.APPROVE, request.id)
     certificate = approve(store, received)
     assert _next(store) is StepKind.GIVE_CERTIFICATE
-    take_in_certificate(store, _pem(certificate))
+    import_certificate(store, _pem(certificate))
     assert _next(store) is StepKind.PROVE
     for name, other in (("A", "B"), ("B", "A")):
         steps = {step.kind: step for step in _there(store, name, other).steps}
@@ -126,7 +126,7 @@ def test_each_step_is_done_when_it_is_done(store: PkiStore) -> None:
     assert given.at is not None
 
 
-def test_a_refused_request_is_made_anew(trusting: PkiStore) -> None:
+def test_a_refused_csr_is_created_again(trusting: PkiStore) -> None:
     refuse(trusting, _ask(trusting, "A", "B"), "wrong name")
     step = _there(trusting).next
     assert step is not None and step.kind is StepKind.MAKE_REQUEST
@@ -135,7 +135,7 @@ def test_a_refused_request_is_made_anew(trusting: PkiStore) -> None:
     assert _next(trusting) is StepKind.GIVE_REQUEST
 
 
-def test_a_certificate_of_ones_own_ca_is_none_for_the_other(trusting: PkiStore) -> None:
+def test_a_certificate_of_the_own_ca_does_not_count_as_issued_by_the_peer(trusting: PkiStore) -> None:
     approve(trusting, _ask(trusting, "A", "A"))
     assert _next(trusting) is StepKind.MAKE_REQUEST
 
@@ -148,14 +148,14 @@ def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore
     by_root_of_a = _server_certificate(trusting, "B")
     assert trusting.snapshot().chain_of(by_root_of_a)[-1] == root
     request = make_request(trusting, a, b, NewKey(), _CLIENT, names=["client.a.example"])
-    take_in_certificate(trusting, _pem(approve(trusting, take_in_request(trusting, a, b, _pem(request)))))
+    import_certificate(trusting, _pem(approve(trusting, import_request(trusting, a, b, _pem(request)))))
     assert _next(trusting) is StepKind.PROVE
     _complete(trusting, "B", "A")
     _server_certificate(trusting, "A")
     assert prove(trusting, "A", "B").ok
 
 
-def test_what_a_handshake_has_passed_with_need_not_be_handed_over(trusting: PkiStore) -> None:
+def test_a_certificate_proven_by_a_handshake_needs_no_handover(trusting: PkiStore) -> None:
     """Where both States are of this console, the key lies beside the certificate from the moment it is issued."""
     for client, server in (("A", "B"), ("B", "A")):
         approve(trusting, _ask(trusting, client, server))
@@ -167,7 +167,7 @@ def test_what_a_handshake_has_passed_with_need_not_be_handed_over(trusting: PkiS
 def test_a_request_that_was_handed_over_is_given(trusting: PkiStore) -> None:
     """As for a State elsewhere, of which one does not hear whether it has taken the CSR in."""
     request = _ask(trusting, "A", "B")
-    handed_over(trusting, request, _state(trusting, "A"), _state(trusting, "B"))
+    note_handover(trusting, request, _state(trusting, "A"), _state(trusting, "B"))
     assert _next(trusting) is StepKind.APPROVE
 
 
@@ -182,7 +182,7 @@ def test_both_directions_are_proven_by_handshakes(trusting: PkiStore) -> None:
     assert exchange.there.proven is not None and exchange.back.proven is not None
 
 
-def test_another_certificate_must_be_proven_anew(trusting: PkiStore) -> None:
+def test_another_certificate_must_be_proven_again(trusting: PkiStore) -> None:
     for client, server in (("A", "B"), ("B", "A")):
         _complete(trusting, client, server)
     prove(trusting, "A", "B")
@@ -225,7 +225,7 @@ def test_a_revoked_certificate_passes_no_handshake(trusting: PkiStore) -> None:
         prove(trusting, "A", "B")
 
 
-def test_a_revoked_certificate_is_asked_for_anew(trusting: PkiStore) -> None:
+def test_a_revoked_certificate_is_requested_again(trusting: PkiStore) -> None:
     _server_certificate(trusting, "B")
     first = _complete(trusting, "A", "B")
     revoke(trusting, _complete(trusting, "A", "B"))
@@ -239,7 +239,7 @@ def test_a_revoked_certificate_is_asked_for_anew(trusting: PkiStore) -> None:
         prove(trusting, "A", "B")
 
 
-def test_what_the_crl_of_another_console_revokes_is_asked_for_anew(trusting: PkiStore, tmp_path: Path) -> None:
+def test_a_certificate_revoked_by_an_imported_crl_is_requested_again(trusting: PkiStore, tmp_path: Path) -> None:
     """There it was revoked; here the CRL alone tells of it."""
     _server_certificate(trusting, "B")
     client = _complete(trusting, "A", "B")
@@ -249,7 +249,7 @@ def test_what_the_crl_of_another_console_revokes_is_asked_for_anew(trusting: Pki
         [root] = elsewhere.snapshot().roots_of(_state(elsewhere, "B").id)
         crl = publish_crl(elsewhere, root)
     assert _next(trusting) is StepKind.PROVE
-    take_in_crl(trusting, crl.der)
+    import_crl(trusting, crl.der)
     assert _next(trusting) is StepKind.MAKE_REQUEST
 
 

@@ -82,7 +82,7 @@ def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.Cap
     assert "--port: input should be less than or equal to 65535" in capsys.readouterr().err
 
 
-def test_the_action_tells_how_long_it_still_waits_and_can_be_cancelled(consoles: Path, actions: Operations) -> None:
+def test_the_operation_reports_the_remaining_wait_and_can_be_cancelled(consoles: Path, actions: Operations) -> None:
     shutil.copytree(consoles / "b", pki_dir(), dirs_exist_ok=True)
     waiting = actions.start("certificates.listen", state_a=B, state_b=A, port=0, wait_s=60)
     actions.pump_until(waiting, lambda: "waits at 127.0.0.1:" in waiting.said and waiting.progress is not None)

@@ -137,7 +137,7 @@ def test_the_name_is_that_of_the_known_certificate_else_the_host(consoles: Path,
     waiting.ended.result()
 
 
-def test_a_stranger_s_ca_is_refused(consoles: Path, pool: ThreadPoolExecutor) -> None:
+def test_an_unknown_ca_is_refused(consoles: Path, pool: ThreadPoolExecutor) -> None:
     """B has a new root that A does not know, and shows a server below it."""
     with PkiStore.open(consoles / "b") as store:
         own = state(store, B)
@@ -178,7 +178,7 @@ def test_an_end_without_a_certificate_says_what_it_needs(consoles: Path) -> None
                 remote_tls_proof.own_certificate(store.snapshot(), here, "State C", connects=connects)
 
 
-def test_nobody_there_and_a_taken_port_are_said(consoles: Path, pool: ThreadPoolExecutor) -> None:
+def test_unreachable_peer_and_port_in_use_are_reported(consoles: Path, pool: ThreadPoolExecutor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with (
@@ -186,7 +186,7 @@ def test_nobody_there_and_a_taken_port_are_said(consoles: Path, pool: ThreadPool
             pytest.raises(UserError, match=f"127.0.0.1:{port} cannot be had"),
         ):
             remote_tls_proof.listen_for(
-                store, B, A, "127.0.0.1", port, 1, None, remote_tls_proof.Following(print, lambda _left: False)
+                store, B, A, "127.0.0.1", port, 1, None, remote_tls_proof.ProofProgress(print, lambda _left: False)
             )
     with pytest.raises(UserError, match=r"cannot be reached \(Connection refused\)"):
         connected(consoles / "a", port, A, B)
@@ -244,7 +244,7 @@ def test_a_silent_peer_and_a_slow_one_end_in_time(
     assert "State A did not answer in time." in waiting.refusal()
 
 
-def test_failed_and_foreign_connections_do_not_end_the_waiting(consoles: Path, pool: ThreadPoolExecutor) -> None:
+def test_failed_and_foreign_connections_do_not_stop_the_listener(consoles: Path, pool: ThreadPoolExecutor) -> None:
     """A port scan, another protocol and a refused peer: the right one is proven all the same, and its time is kept."""
     waiting = Waiting(pool, consoles / "b", B, A, wait_s=30)
     address = ("127.0.0.1", waiting.port)
@@ -391,7 +391,7 @@ def test_a_broker_that_refuses_or_asks_nothing_or_floods_does_not_count(consoles
     assert _proofs(a) == 0
 
 
-def test_a_broker_is_no_console_and_is_not_taken_for_one(consoles: Path, broker: Broker) -> None:
+def test_a_broker_is_not_mistaken_for_a_console(consoles: Path, broker: Broker) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
 
         def serve() -> None:

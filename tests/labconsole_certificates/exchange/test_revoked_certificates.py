@@ -12,10 +12,12 @@ from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.exchange.remote_tls_proof import own_certificate
 from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.revocation.crls import revoke
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 
-def test_a_client_whose_certificate_was_revoked_is_told_when(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_connect_reports_when_the_client_certificate_was_revoked(
+    world: ThreeStates, capsys: pytest.CaptureFixture[str]
+) -> None:
     record = revoke(world.store, world.certified(world.a, world.b), x509.ReasonFlags.superseded)
     assert record.revoked is not None
     when = f"State A TLS client was revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC: State A makes a request"
@@ -25,7 +27,7 @@ def test_a_client_whose_certificate_was_revoked_is_told_when(world: World, capsy
     assert "was revoked on" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_server_whose_certificate_was_revoked_is_told_when(world: World) -> None:
+def test_listen_reports_when_the_server_certificate_was_revoked(world: ThreeStates) -> None:
     profile = CertificateProfile.TLS_SERVER
     request = world.asks(world.b, world.b, "swim.b.example", profile=profile)
     revoke(world.store, approve(world.store, request))

@@ -14,11 +14,17 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole_certificates.exchange.remote_tls_proof import Following, Place, RemoteProof, connect_to, listen_for
-from labconsole_certificates.exchange.tls_endpoint import WaitCancelledError, Watch
+from labconsole_certificates.exchange.remote_tls_proof import (
+    PeerAddress,
+    ProofProgress,
+    RemoteProof,
+    connect_to,
+    listen_for,
+)
+from labconsole_certificates.exchange.tls_endpoint import CancelCheck, WaitCancelledError
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
-from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.operations.states import add_state
@@ -44,7 +50,7 @@ def make_consoles(directory: Path) -> None:
             host = f"broker.{own.domain}"
             received_csrs.approve(store, own_csrs.make_request(store, own, own, new, SERVER, names=[host]))
         for name, other in (NAMES, NAMES[::-1]):
-            [root] = take_in_certificates(stores[name], roots[other].der, state(stores[name], other))
+            [root] = import_certificates(stores[name], roots[other].der, state(stores[name], other))
             trust_root(stores[name], state(stores[name], name), root, root.sha256)
         for name, other in (NAMES, NAMES[::-1]):
             _certify(stores[name], name, stores[other], other, new)
@@ -53,9 +59,9 @@ def make_consoles(directory: Path) -> None:
 def _certify(client: PkiStore, name: str, server: PkiStore, other: str, new: NewKey) -> None:
     """The CSR method between two consoles: `other` certifies the client of `name`."""
     made = own_csrs.make_request(client, state(client, name), state(client, other), new, CLIENT)
-    taken = received_csrs.take_in_request(server, state(server, name), state(server, other), made.der)
+    taken = received_csrs.import_request(server, state(server, name), state(server, other), made.der)
     issued = received_csrs.approve(server, taken).certificate.public_bytes(Encoding.PEM)
-    own_csrs.take_in_certificate(client, issued, state(client, other))
+    own_csrs.import_certificate(client, issued, state(client, other))
 
 
 def state(store: PkiStore, name: str) -> State:
@@ -72,7 +78,7 @@ class Waiting:
         self.cancelled = False
 
         def listen() -> RemoteProof:
-            following = Following(said.put, lambda _left: self.cancelled)
+            following = ProofProgress(said.put, lambda _left: self.cancelled)
             with PkiStore.open(directory) as store:
                 return listen_for(store, here, there, "127.0.0.1", 0, wait_s, None, following)
 
@@ -106,9 +112,9 @@ def connected(
     *,
     server_name: str = "",
     foreign: bool = False,
-    watch: Watch = lambda _left: False,
+    watch: CancelCheck = lambda _left: False,
 ) -> RemoteProof:
     """Connect State `here` of the console in `directory`."""
-    place = Place("127.0.0.1", port, server_name, foreign)
+    place = PeerAddress("127.0.0.1", port, server_name, foreign)
     with PkiStore.open(directory) as store:
-        return connect_to(store, here, there, place, None, Following(lambda _sentence: None, watch))
+        return connect_to(store, here, there, place, None, ProofProgress(lambda _sentence: None, watch))

@@ -22,7 +22,7 @@ from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import FileKey, Origin, TrustKind
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import make_root, make_self_signed
+from labconsole.security.x509.issuing import issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations import own_csrs, received_csrs
@@ -31,16 +31,16 @@ from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.export_formats import write_pkcs12
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state, claim_domain
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 CA_NAME = x509.Name.from_rfc4514_string("CN=Old CA,O=CAAS")
 PASSWORD = Secret("open-2468")
 
 
 def _ca(days: int = 100) -> x509.Certificate:
-    return make_root(key_of(KeyType.P_256), CA_NAME, Validity.for_days(days))
+    return issue_root(key_of(KeyType.P_256), CA_NAME, Validity.for_days(days))
 
 
 def _pem(certificate: x509.Certificate) -> bytes:
@@ -56,17 +56,17 @@ def _key(password: Secret | None = None) -> bytes:
 @pytest.mark.parametrize(
     "name", ["ส" * 40, "中国民用航空局中国民用航空局中国民用航空局", "الهيئة العامة للطيران المدني"]
 )
-def test_a_state_of_any_script_needs_no_subject_to_be_typed(world: World, name: str) -> None:
+def test_a_state_of_any_script_needs_no_subject_to_be_typed(world: ThreeStates, name: str) -> None:
     state = add_state(world.store, name)
     root = create_root(world.store, state, NewKey())
     made = own_csrs.make_request(world.store, state, world.b, NewKey(), CertificateProfile.STATE)
     organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, name, _validate=False)
     assert all(organisation in subject for subject in (root.certificate.subject, made.csr.subject))
-    said = openssl_says("x509", "-noout", "-subject", "-nameopt", "utf8,sep_comma_plus", data=_pem(root.certificate))
+    said = run_openssl("x509", "-noout", "-subject", "-nameopt", "utf8,sep_comma_plus", data=_pem(root.certificate))
     assert f"CN={name} Root CA" in said
 
 
-def test_a_root_is_trusted_by_its_state_and_its_key_file_is_encrypted(world: World) -> None:
+def test_a_root_is_trusted_by_its_state_and_its_key_file_is_encrypted(world: ThreeStates) -> None:
     snapshot = world.store.snapshot()
     assert snapshot.trusted_by(world.a.id, TrustKind.ROOT) == (world.root_a,)
     key = snapshot.key_by_id[world.root_a.key or 0]
@@ -75,14 +75,14 @@ def test_a_root_is_trusted_by_its_state_and_its_key_file_is_encrypted(world: Wor
     assert file.stat().st_mode & 0o777 == 0o600 and b"ENCRYPTED PRIVATE KEY" in file.read_bytes()
 
 
-def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: World, tmp_path: Path) -> None:
+def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: ThreeStates, tmp_path: Path) -> None:
     made = create_intermediate(world.store, world.root_b, world.b, NewKey(), name_constraints=["a.example"])
     record = received_csrs.approve(world.store, world.asks(world.a, world.b, "client.a.example"))
     snapshot = world.store.snapshot()
     assert snapshot.chain_of(record) == (made, world.root_b)
     (tmp_path / "root.pem").write_bytes(exported(snapshot, world.root_b))
     (tmp_path / "chain.pem").write_bytes(exported(snapshot, record, Form.CHAIN))
-    said = openssl_says(
+    said = run_openssl(
         "verify", "-CAfile", tmp_path / "root.pem", "-untrusted", tmp_path / "chain.pem", tmp_path / "chain.pem"
     )
     assert said.endswith("OK\n")
@@ -94,7 +94,7 @@ def test_an_intermediate_issues_within_its_limits_and_openssl_agrees(world: Worl
     assert world.rows() == before
 
 
-def test_a_root_that_may_have_no_ca_below_it_has_none(world: World) -> None:
+def test_a_root_that_may_have_no_ca_below_it_has_none(world: ThreeStates) -> None:
     narrow = create_root(world.store, world.a, NewKey(), path_length=0)
     before = world.rows()
     with pytest.raises(UserError, match=r"path length 0"):
@@ -102,7 +102,7 @@ def test_a_root_that_may_have_no_ca_below_it_has_none(world: World) -> None:
     assert world.rows() == before
 
 
-def test_names_may_be_in_any_script(world: World) -> None:
+def test_names_may_be_in_any_script(world: ThreeStates) -> None:
     record = create_root(world.store, world.a, NewKey(), subject="CN=新加坡民航局,O=CAAS,C=SG")
     [name] = record.certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     assert name.value == "新加坡民航局"
@@ -118,20 +118,20 @@ def test_names_may_be_in_any_script(world: World) -> None:
         ("State D", "IP:192.0.2.1", "is not a DNS domain"),
     ],
 )
-def test_a_state_that_cannot_be_is_refused(world: World, name: str, domain: str, why: str) -> None:
+def test_a_state_that_cannot_be_is_refused(world: ThreeStates, name: str, domain: str, why: str) -> None:
     before = world.rows()
     with pytest.raises(UserError, match=why):
         add_state(world.store, name, domain)
     assert world.rows() == before
 
 
-def test_a_state_of_another_console_gets_no_ca_here(world: World) -> None:
+def test_a_state_of_another_console_gets_no_ca_here(world: ThreeStates) -> None:
     with pytest.raises(UserError, match="State C is a State of another console"):
         create_root(world.store, world.c, NewKey())
 
 
 @pytest.mark.parametrize("form", ["pem", "encrypted", "der", "pkcs12"])
-def test_an_imported_ca_issues(world: World, form: str) -> None:
+def test_an_imported_ca_issues(world: ThreeStates, form: str) -> None:
     certificate = _ca()
     data, key, password = _pem(certificate), _key(), None
     if form == "encrypted":
@@ -148,7 +148,7 @@ def test_an_imported_ca_issues(world: World, form: str) -> None:
     assert world.store.snapshot().chain_of(issued) == (record,)
 
 
-def test_an_imported_ca_is_not_two_when_it_comes_again(world: World) -> None:
+def test_an_imported_ca_is_not_two_when_it_comes_again(world: ThreeStates) -> None:
     first = import_authority(world.store, world.a, _pem(_ca()), _key())
     keys = len(world.store.snapshot().keys)
     assert import_authority(world.store, world.a, exported(world.store.snapshot(), first), _key()) == first
@@ -159,7 +159,7 @@ def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
     other = key_of(KeyType.P_384)
     stranger = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     past = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
-    expired = make_root(key_of(KeyType.P_256), CA_NAME, Validity(past - timedelta(days=9), past))
+    expired = issue_root(key_of(KeyType.P_256), CA_NAME, Validity(past - timedelta(days=9), past))
     end = make_self_signed(key_of(KeyType.P_256), CA_NAME, (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
     pkcs12 = write_pkcs12(key_of(KeyType.P_256), _ca(), (), "ca", PASSWORD)
     return [
@@ -180,7 +180,7 @@ def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
     ("data", "key", "password", "why"), [pytest.param(*one[1:], id=one[0]) for one in _bad_imports()]
 )
 def test_an_import_that_cannot_be_changes_nothing(
-    world: World, data: bytes, key: bytes, password: Secret | None, why: str
+    world: ThreeStates, data: bytes, key: bytes, password: Secret | None, why: str
 ) -> None:
     before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
     with pytest.raises(UserError, match=why):
@@ -188,7 +188,7 @@ def test_an_import_that_cannot_be_changes_nothing(
     assert world.rows() == before and set(keys_directory(world.store.directory).iterdir()) == files
 
 
-def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: World) -> None:
+def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: ThreeStates) -> None:
     asked: list[str] = []
 
     def answer(purpose: str) -> Secret:
@@ -206,7 +206,7 @@ def test_the_passphrase_of_a_new_key_is_the_operator_s_if_wished(world: World) -
     received_csrs.approve(world.store, world.asks(world.b, world.a), authority=root, prompt=answer)
 
 
-def test_a_passphrase_typed_in_two_ways_makes_no_key(world: World) -> None:
+def test_a_passphrase_typed_in_two_ways_makes_no_key(world: ThreeStates) -> None:
     before, files = world.rows(), set(keys_directory(world.store.directory).iterdir())
     typed = iter(["one", "two"])
     with pytest.raises(UserError, match="typed in two ways"):
@@ -216,7 +216,7 @@ def test_a_passphrase_typed_in_two_ways_makes_no_key(world: World) -> None:
     assert world.rows() == before and set(keys_directory(world.store.directory).iterdir()) == files
 
 
-def test_a_passphrase_file_is_read_when_the_key_is_used(world: World, tmp_path: Path) -> None:
+def test_a_passphrase_file_is_read_when_the_key_is_used(world: ThreeStates, tmp_path: Path) -> None:
     file = tmp_path / "passphrase"
     file.write_text("in-a-file\n")
     file.chmod(0o600)
@@ -227,7 +227,7 @@ def test_a_passphrase_file_is_read_when_the_key_is_used(world: World, tmp_path: 
         received_csrs.approve(world.store, world.asks(world.b, world.a), authority=root)
 
 
-def test_a_ca_with_a_weak_key_is_not_taken_in(world: World) -> None:
+def test_a_ca_with_a_weak_key_is_not_imported(world: ThreeStates) -> None:
     weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)
     certificate = x509.CertificateBuilder(CA_NAME, CA_NAME, weak.public_key(), 1).add_extension(
         x509.BasicConstraints(ca=True, path_length=None), critical=True

@@ -13,18 +13,18 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import import_authority
-from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import publish_crl, take_in_crl
+from labconsole_certificates.revocation.crls import import_crl, publish_crl
 from tests.helpers.mutations import mutations
 from tests.helpers.x509_keys import key_of
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 COUNT = 150
 
 
-def _doors(world: World) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
+def _doors(world: ThreeStates) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     """What comes in, and the operation that takes it."""
     store = world.store
     asked = own_csrs.make_request(store, world.a, world.b, NewKey(), CertificateProfile.TLS_CLIENT, names=["a.example"])
@@ -34,17 +34,17 @@ def _doors(world: World) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     return {
         "csr": (
             asked.csr.public_bytes(Encoding.DER),
-            partial(received_csrs.take_in_request, store, world.c, world.b),
+            partial(received_csrs.import_request, store, world.c, world.b),
         ),
-        "certificate": (root, partial(take_in_certificates, store)),
-        "answer": (root, partial(own_csrs.take_in_certificate, store)),
-        "crl": (crl, partial(take_in_crl, store)),
+        "certificate": (root, partial(import_certificates, store)),
+        "answer": (root, partial(own_csrs.import_certificate, store)),
+        "crl": (crl, partial(import_crl, store)),
         "authority": (root, lambda data: import_authority(store, world.a, data, key)),
     }
 
 
 @pytest.mark.parametrize("door", ["csr", "certificate", "answer", "crl", "authority"])
-def test_what_is_damaged_is_refused_in_words(world: World, door: str) -> None:
+def test_what_is_damaged_is_refused_in_words(world: ThreeStates, door: str) -> None:
     data, take_in = _doors(world)[door]
     refused = 0
     for mutated in mutations(data, COUNT, seed=7):
@@ -57,9 +57,9 @@ def test_what_is_damaged_is_refused_in_words(world: World, door: str) -> None:
     assert refused > COUNT * 0.8
 
 
-def test_a_certificate_stays_that_of_its_state(world: World) -> None:
+def test_a_certificate_stays_that_of_its_state(world: ThreeStates) -> None:
     data, before = world.root_b.certificate.public_bytes(Encoding.PEM), world.rows()
     with pytest.raises(UserError, match="State B Root CA is known as a certificate of State B, not of State C"):
-        take_in_certificates(world.store, data, world.c)
+        import_certificates(world.store, data, world.c)
     assert world.rows() == before
-    assert take_in_certificates(world.store, data, world.b) == (world.root_b,)
+    assert import_certificates(world.store, data, world.b) == (world.root_b,)

@@ -8,19 +8,19 @@ import pytest
 
 from labconsole.errors import UserError
 from labconsole.security.pki.records import Item
-from labconsole_certificates.operations.export import Form, exported, handed_over, note_export, write_export
+from labconsole_certificates.operations.export import Form, exported, note_export, note_handover, write_export
 from labconsole_certificates.revocation.crls import publish_crl
-from tests.helpers.openssl_command import openssl_says
-from tests.labconsole_certificates.three_states import World
+from tests.helpers.openssl_command import run_openssl
+from tests.labconsole_certificates.three_states import ThreeStates
 
 
-def test_openssl_reads_every_form(world: World) -> None:
+def test_openssl_reads_every_form(world: ThreeStates) -> None:
     request = world.asks(world.a, world.b, "a.example")
     crl = publish_crl(world.store, world.root_b)
     snapshot = world.store.snapshot()
     for thing, command in ((world.root_a, "x509"), (request, "req"), (crl, "crl")):
         for form in (Form.PEM, Form.DER):
-            openssl_says(command, "-inform", form, "-noout", data=exported(snapshot, thing, form))
+            run_openssl(command, "-inform", form, "-noout", data=exported(snapshot, thing, form))
     assert exported(snapshot, request, Form.CHAIN) == exported(snapshot, request)
 
 
@@ -37,11 +37,11 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert file.read_bytes() == b"one"
 
 
-def test_what_is_handed_over_is_noted(world: World) -> None:
+def test_what_is_handed_over_is_noted(world: ThreeStates) -> None:
     request = world.asks(world.a, world.b)
     crl = publish_crl(world.store, world.root_b)
     for thing in (world.root_b, request, crl):
-        handed_over(world.store, thing, world.b, world.a)
+        note_handover(world.store, thing, world.b, world.a)
     note_export(world.store, crl)
     assert world.store.snapshot().audit[0].what == "exported CRL 1"
     noted = [one.item for one in world.store.snapshot().handovers[-3:]]

@@ -24,7 +24,7 @@ from labconsole_certificates.operations.states import claim_domain
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.trust.roots_and_pins import trust_root
 from tests.helpers.operations import Operations
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 PLUGINS = Plugins((plugin,))
 
@@ -69,7 +69,7 @@ def test_every_action_says_what_it_is_and_has_a_form() -> None:
         assert all(field.title for field in action.parameters.model_fields.values()), name
 
 
-def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: World, actions: Operations) -> None:
+def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: ThreeStates, actions: Operations) -> None:
     assert _asked("certificates.create-root", state="State A") == []
     keys = _asked("certificates.create-root", state="State A", protection="asked")
     assert keys == ["new-passphrase", "new-passphrase-again"]
@@ -88,7 +88,7 @@ def test_a_passphrase_of_one_s_own_opens_the_ca_when_it_is_asked_for(world: Worl
 
 
 def test_a_certificate_leaves_with_its_key_under_a_password_typed_twice(
-    world: World, actions: Operations, tmp_path: Path
+    world: ThreeStates, actions: Operations, tmp_path: Path
 ) -> None:
     record, file = world.certified(world.a, world.b), tmp_path / "a.p12"
     parameters: dict[str, Any] = {"certificate": record.sha256, "file": str(file)}
@@ -103,7 +103,7 @@ def test_a_certificate_leaves_with_its_key_under_a_password_typed_twice(
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_cannot_be_is_said_before_anything_is_asked(world: World, tmp_path: Path) -> None:
+def test_what_cannot_be_is_said_before_anything_is_asked(world: ThreeStates, tmp_path: Path) -> None:
     record, there = world.certified(world.a, world.b), tmp_path / "there.p12"
     there.touch()
     for name, parameters, why in (
@@ -120,7 +120,7 @@ def test_what_cannot_be_is_said_before_anything_is_asked(world: World, tmp_path:
             _asked(f"certificates.{name}", **parameters)
 
 
-def test_two_states_are_proven_by_an_action(world: World, actions: Operations) -> None:
+def test_two_states_are_proven_by_an_action(world: ThreeStates, actions: Operations) -> None:
     for one, other, root in ((world.a, world.b, world.root_b), (world.b, world.a, world.root_a)):
         trust_root(world.store, one, root, root.sha256)
         world.certified(one, other)
@@ -137,7 +137,7 @@ def test_two_states_are_proven_by_an_action(world: World, actions: Operations) -
     assert "[State A] -> tls-connect -> [State B] failed." in refused.sentence
 
 
-def test_the_ocsp_responder_answers_until_it_is_cancelled(world: World, actions: Operations) -> None:
+def test_the_ocsp_responder_answers_until_it_is_cancelled(world: ThreeStates, actions: Operations) -> None:
     record = world.certified(world.a, world.b)
     process = actions.start("certificates.serve-ocsp", authority=world.root_b.sha256)
     actions.pump_until(process, lambda: "http://" in process.said)

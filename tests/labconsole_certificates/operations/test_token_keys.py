@@ -22,8 +22,8 @@ from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.export import Form, exported, pkcs12_bytes
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.revocation.crls import publish_crl, revoke
-from tests.helpers.openssl_command import openssl_says
-from tests.labconsole_certificates.three_states import World
+from tests.helpers.openssl_command import run_openssl
+from tests.labconsole_certificates.three_states import ThreeStates
 
 pytestmark = pytest.mark.skipif(library() is None, reason="SoftHSM2 is needed")
 
@@ -41,7 +41,7 @@ def office(tmp_path: Path) -> SecretSource:
     return SecretSource(passphrase_file=file)
 
 
-def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: SecretSource, tmp_path: Path) -> None:
+def test_a_ca_in_a_token_signs_certificates_and_crls(world: ThreeStates, office: SecretSource, tmp_path: Path) -> None:
     files = set(keys_directory(pki_dir()).iterdir())
     root = create_root(world.store, world.b, NewKey(KeyType.P_256, "office", office))
     snapshot = world.store.snapshot()
@@ -58,8 +58,8 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: Secre
     (tmp_path / "root.pem").write_bytes(exported(snapshot, root))
     (tmp_path / "a.pem").write_bytes(exported(snapshot, issued))
     (tmp_path / "b.crl").write_bytes(exported(snapshot, crl, Form.DER))
-    assert openssl_says("verify", "-CAfile", tmp_path / "root.pem", tmp_path / "a.pem").endswith("OK\n")
-    assert "verify OK" in openssl_says(
+    assert run_openssl("verify", "-CAfile", tmp_path / "root.pem", tmp_path / "a.pem").endswith("OK\n")
+    assert "verify OK" in run_openssl(
         "crl", "-in", tmp_path / "b.crl", "-inform", "DER", "-noout", "-CAfile", tmp_path / "root.pem"
     )
     with pytest.raises(UserError, match="There is no passphrase for token partition-1"):
@@ -68,7 +68,7 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: World, office: Secre
         pkcs12_bytes(world.store, root, Secret("any"))
 
 
-def test_what_a_token_cannot_do_changes_nothing(world: World) -> None:
+def test_what_a_token_cannot_do_changes_nothing(world: ThreeStates) -> None:
     before = world.rows()
     with pytest.raises(UserError, match="Keys of the type Ed25519 are made in no token"):
         create_root(world.store, world.a, NewKey(KeyType.ED25519, token="lab"))

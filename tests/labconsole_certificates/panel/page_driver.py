@@ -28,7 +28,7 @@ from labconsole_certificates.trust import roots_and_pins
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
 
-PATIENCE_MS = 120_000
+TIMEOUT_MS = 120_000
 T = TypeVar("T", bound=Tab)
 D = TypeVar("D", bound=QDialog)
 
@@ -58,7 +58,7 @@ class Lab:
 
     def until(self, condition: object) -> None:
         """Wait until it is so."""
-        self.qtbot.waitUntil(condition, timeout=PATIENCE_MS)
+        self.qtbot.waitUntil(condition, timeout=TIMEOUT_MS)
 
     def dialog(self, kind: type[D]) -> D:
         """The dialog of this kind, once it is there."""
@@ -113,9 +113,9 @@ def certified(store: PkiStore, requester: State, issuer: State, profile: Certifi
     """A certificate by the CSR method, handed back."""
     names = [f"swim.{requester.domain}"] if profile is CertificateProfile.TLS_SERVER else []
     made = own_csrs.make_request(store, requester, issuer, NewKey(), profile, subject="", names=names)
-    taken = received_csrs.take_in_request(store, requester, issuer, made.der, profile)
+    taken = received_csrs.import_request(store, requester, issuer, made.der, profile)
     record = received_csrs.approve(store, taken)
-    own_csrs.take_in_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
+    own_csrs.import_certificate(store, exported(store.snapshot(), record, Form.CHAIN), issuer)
     return record
 
 

@@ -20,11 +20,11 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
-from labconsole_certificates.panel.certificates.selection_details import Shown
+from labconsole_certificates.panel.certificates.selection_details import SelectionDetails
 from labconsole_certificates.panel.certificates.tree_nodes import Node, nodes_of
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
-from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.panel.tab import DatabaseReading
 from labconsole_certificates.rotation import steps
 from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
@@ -56,7 +56,7 @@ def click(lab: Lab, view: CertificatesView, key: str, *, also: bool = False) -> 
     lab.qtbot.mouseClick(view.tree.viewport(), Qt.MouseButton.LeftButton, modifier, place)
 
 
-def detail_of(lab: Lab, view: CertificatesView, key: str, *, also: bool = False) -> Shown:
+def detail_of(lab: Lab, view: CertificatesView, key: str, *, also: bool = False) -> SelectionDetails:
     """Click the line, and wait for its detail."""
     click(lab, view, key, also=also)
     lab.until(lambda: view.detail.shown is not None and key in view.detail.shown.keys)
@@ -115,12 +115,12 @@ def unfiltered(lab: Lab, view: CertificatesView) -> None:
     lab.until(lambda: view.browser.count.text().endswith("certificates"))
 
 
-def test_what_a_rotated_root_issues_stands_below_the_root(pair: Pair) -> None:
+def test_certificates_of_a_rotated_root_are_listed_below_the_root(pair: Pair) -> None:
     """Its link certificates have the same name and key, and are newer."""
     rotation = steps.prepare(pair.store, steps.begin(pair.store, pair.root_a), NewKey())
     steps.switch(pair.store, rotation)
     record = certified(pair.store, pair.a, pair.a, CertificateProfile.TLS_CLIENT)
-    state, *_ = nodes_of(Sight(pair.store.snapshot(), {}, datetime.now(UTC)))
+    state, *_ = nodes_of(DatabaseReading(pair.store.snapshot(), {}, datetime.now(UTC)))
     [root] = [node for node in state.children if f"certificate:{record.id}" in [child.key for child in node.children]]
     assert root.record is not None and root.record.self_signed
 
@@ -176,7 +176,7 @@ def test_two_are_compared_and_only_their_differences_when_wanted(pair: Pair, lab
     assert f"{same.section}: {same.label}" not in view.detail.view.toPlainText()
 
 
-def test_one_is_kept_and_the_next_one_shown_beside_it(pair: Pair, lab: Lab) -> None:
+def test_a_kept_certificate_is_shown_next_to_the_next_one(pair: Pair, lab: Lab) -> None:
     view = view_of(lab, 4)
     detail_of(lab, view, f"certificate:{pair.root_a.id}")
     lab.click(view.detail.compare_button)
@@ -209,13 +209,13 @@ def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab:
     view = view_of(lab, 5)
     key = f"certificate:{leaf.id}"
     detail_of(lab, view, key)
-    lab.click(view.detail.hand_out.copy_button)
+    lab.click(view.detail.export_bar.copy_button)
     [copied] = read_certificates(QGuiApplication.clipboard().text().encode())
     assert copied == leaf.certificate
     lab.until(lambda: pair.store.snapshot().audit[0].what == "exported certificate")
     assert pair.store.snapshot().audit[0].fingerprint == leaf.sha256
     for name, count in (("one.pem", 1), ("one.der", 1), ("one.chain.pem", 2)):
-        view.detail.hand_out.save(tmp_path / name)
+        view.detail.export_bar.save(tmp_path / name)
         found = read_certificates((tmp_path / name).read_bytes())
         assert (found[0], len(found)) == (leaf.certificate, count)
     indexes = [view.tree.tree.index_of(one) for one in (key, f"certificate:{pair.root_b.id}")]
@@ -227,7 +227,7 @@ def test_certificates_go_out_as_text_file_chain_and_by_dragging(pair: Pair, lab:
 
 
 @pytest.mark.parametrize("dropped", [True, False])
-def test_what_is_dragged_out_stands_in_the_audit_list_once_it_was_dropped(
+def test_a_dragged_certificate_is_in_the_audit_list_once_it_was_dropped(
     pair: Pair, lab: Lab, monkeypatch: pytest.MonkeyPatch, dropped: bool
 ) -> None:
     view = view_of(lab, 4)
@@ -237,11 +237,11 @@ def test_what_is_dragged_out_stands_in_the_audit_list_once_it_was_dropped(
     view.tree.startDrag(Qt.DropAction.CopyAction)
     if dropped:
         lab.until(lambda: pair.store.snapshot().audit[0].what == "exported certificate")
-    handle = view.detail.hand_out.handle
+    handle = view.detail.export_bar.handle
     far = QPointF(QApplication.startDragDistance() + 9, 3)
     left, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     moved = QMouseEvent(QEvent.Type.MouseMove, far, handle.mapToGlobal(far), left, left, keys)
-    with lab.qtbot.waitSignal(view.detail.hand_out.handed, raising=False, timeout=100) as handed:
+    with lab.qtbot.waitSignal(view.detail.export_bar.handed, raising=False, timeout=100) as handed:
         lab.qtbot.mousePress(handle, left, pos=QPoint(3, 3))
         QApplication.sendEvent(handle, moved)
     assert handed.signal_triggered is dropped
@@ -296,7 +296,7 @@ def test_several_are_named_and_go_out_together(pair: Pair, lab: Lab) -> None:
     view.tree.expandAll()
     view.tree.selectAll()
     lab.until(lambda: view.detail.shown is not None and view.detail.shown.title == "3 certificates")
-    lab.click(view.detail.hand_out.copy_button)
+    lab.click(view.detail.export_bar.copy_button)
     assert len(read_certificates(QGuiApplication.clipboard().text().encode())) == 3
     lab.until(lambda: sum(row.what == "exported certificate" for row in pair.store.snapshot().audit) == 3)
     view.tree.selectionModel().select(

@@ -49,8 +49,8 @@ def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pai
     assert "State A asks State B to certify" in view.sentence.text()
     lab.click(view.details_button)  # all that is in it
     requests = lab.page.tabs.currentWidget().findChild(RequestsView)
-    lab.until(lambda: requests.sight.look is not None and "to the CA of State B" in requests.sight.title.text())
-    lab.click(requests.sight.approve_button)
+    lab.until(lambda: requests.pane.details is not None and "to the CA of State B" in requests.pane.title.text())
+    lab.click(requests.pane.approve_button)
     lab.do_action()
 
     view = lab.tab("exchange", ExchangeView)

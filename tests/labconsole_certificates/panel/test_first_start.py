@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.paths import pki_dir
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_certificates.operations.export import pkcs12_bytes
 from labconsole_certificates.operations.export_formats import as_pem
@@ -96,7 +96,7 @@ def test_a_state_whose_name_is_taken_is_refused_and_can_be_renamed(pair: Pair, l
     lab.until(lambda: view.tree.tree.shown == 3)
 
 
-def test_dropped_certificate_is_looked_into_and_taken_in_only_when_wanted(
+def test_dropped_certificate_is_inspected_and_imported_only_on_request(
     qtbot: QtBot, window: MainWindow, tmp_path: Path
 ) -> None:
     file = tmp_path / "root.pem"
@@ -132,7 +132,7 @@ def test_dropped_pkcs12_asks_for_its_password_and_a_wrong_one_is_said_so(pair: P
         dialog = lab.dialog(SecretDialog)
         [edit] = dialog.edits.values()
         lab.qtbot.keyClicks(edit, typed)
-        lab.click(dialog.go_on_button)
+        lab.click(dialog.continue_button)
         if typed == "wrong":
             lab.until(lambda: any("client.p12" in entry.message.sentence for entry in lab.window.messages.entries()))
             assert not view.file_pane.open
@@ -147,7 +147,7 @@ def dialog_left(lab: Lab) -> bool:
     return bool([each for each in lab.window.findChildren(SecretDialog) if each.isVisible()])
 
 
-def test_dropped_csr_is_seen_before_it_goes_to_the_requests_and_rubbish_is_refused_with_a_sentence(
+def test_dropped_csr_is_shown_before_import_and_an_unknown_file_is_refused(
     pair: Pair, lab: Lab, tmp_path: Path
 ) -> None:
     rubbish = tmp_path / "rubbish.pem"
@@ -156,7 +156,7 @@ def test_dropped_csr_is_seen_before_it_goes_to_the_requests_and_rubbish_is_refus
     lab.until(lambda: any("rubbish.pem" in entry.message.sentence for entry in lab.window.messages.entries()))
     assert lab.page.tabs.currentWidget().objectName() == "certificates"
     request = tmp_path / "request.csr"
-    csr = make_csr(generate(KeyType.P_256), named("CN=elsewhere"), [], CertificateProfile.TLS_CLIENT)
+    csr = create_csr(generate(KeyType.P_256), named("CN=elsewhere"), [], CertificateProfile.TLS_CLIENT)
     request.write_bytes(as_pem(csr))
     lab.drop(lab.window, request)
     view = lab.tab("certificates", CertificatesView)
@@ -169,7 +169,7 @@ def test_dropped_csr_is_seen_before_it_goes_to_the_requests_and_rubbish_is_refus
     assert not lab.snapshot().requests
 
 
-def test_pasted_text_is_looked_into(pair: Pair, lab: Lab) -> None:
+def test_pasted_text_is_inspected(pair: Pair, lab: Lab) -> None:
     view = lab.tab("certificates", CertificatesView)
     lab.until(lambda: view.tree.tree.shown == 2)
     QGuiApplication.clipboard().setText(as_pem(pair.root_a.certificate).decode())
@@ -179,9 +179,7 @@ def test_pasted_text_is_looked_into(pair: Pair, lab: Lab) -> None:
     assert "The pasted text" in view.detail.hint.text()
 
 
-def test_files_dropped_together_are_shown_one_after_the_other_and_a_crl_is_taken_in(
-    pair: Pair, lab: Lab, tmp_path: Path
-) -> None:
+def test_files_dropped_together_are_shown_in_turn_and_a_crl_is_imported(pair: Pair, lab: Lab, tmp_path: Path) -> None:
     leaf = certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
     revoke(pair.store, leaf, x509.ReasonFlags.key_compromise)
     crl = publish_crl(pair.store, pair.root_a)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from labconsole.security.pki.records import Item, RequestStatus
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.fingerprints import fingerprint, groups
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
@@ -25,7 +25,7 @@ from labconsole_certificates.panel.requests.requests_view import RefusalDialog, 
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.widgets.message_bar import MessageBar
 from labconsole_ui.widgets.secret_dialog import SecretDialog
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab
 
@@ -35,7 +35,7 @@ SUBJECT = r"CN=บวท.,O=\<b\>AEROTHAI\</b\>,C=TH"
 def csr_from_elsewhere() -> x509.CertificateSigningRequest:
     """A CSR that another console made, with names in other scripts and what looks like markup."""
     names = [general_name_from_text("bücher.example")]
-    return make_csr(generate(KeyType.P_256), name_from_text(SUBJECT), names, CertificateProfile.TLS_CLIENT)
+    return create_csr(generate(KeyType.P_256), name_from_text(SUBJECT), names, CertificateProfile.TLS_CLIENT)
 
 
 def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair, lab: Lab, tmp_path: Path) -> None:
@@ -54,16 +54,16 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
     dialog.issuer_box.setCurrentText("State A")
     lab.click(dialog.take_button)
 
-    lab.until(lambda: view.sight.look is not None)
-    seen = view.sight.description.toPlainText()
+    lab.until(lambda: view.pane.details is not None)
+    seen = view.pane.description.toPlainText()
     for text in ("บวท.", "<b>AEROTHAI</b>", "bücher.example", "ECDSA", groups(fingerprint(csr))[:19]):
         assert text in seen
-    lab.click(view.sight.approve_button)
+    lab.click(view.pane.approve_button)
     form = lab.dialog(OperationDialog).form
     form.set_values({**form.values(), "valid_days": 30})
     lab.do_action()
-    lab.until(lambda: view.sight.hand_out.copy_button.isVisible())
-    lab.click(view.sight.hand_out.copy_button)
+    lab.until(lambda: view.pane.export_bar.copy_button.isVisible())
+    lab.click(view.pane.export_bar.copy_button)
 
     pem = QGuiApplication.clipboard().text().encode()
     issued, root = x509.load_pem_x509_certificates(pem)
@@ -72,9 +72,9 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
     assert root == pair.root_a.certificate
     (tmp_path / "root.pem").write_bytes(root.public_bytes(Encoding.PEM))
     (tmp_path / "issued.pem").write_bytes(issued.public_bytes(Encoding.PEM))
-    assert "OK" in openssl_says("verify", "-CAfile", tmp_path / "root.pem", tmp_path / "issued.pem")
+    assert "OK" in run_openssl("verify", "-CAfile", tmp_path / "root.pem", tmp_path / "issued.pem")
     lab.until(lambda: Item.CERTIFICATE in [handover.item for handover in lab.snapshot().handovers])
-    dragged = view.sight.hand_out.mime_data()
+    dragged = view.pane.export_bar.mime_data()
     assert Path(dragged.urls()[0].toLocalFile()).read_bytes() == pem
 
 
@@ -83,20 +83,20 @@ def test_a_request_is_refused_with_its_reason_and_not_without(pair: Pair, lab: L
         pair.store, pair.a, pair.b, NewKey(), CertificateProfile.TLS_CLIENT, subject="CN=host.of.others"
     )
     view = lab.tab("requests", RequestsView)
-    lab.until(lambda: view.sight.receive_button.text() == "&Give to State B")
-    lab.click(view.sight.receive_button)
-    lab.click(view.sight.refuse_button)
+    lab.until(lambda: view.pane.receive_button.text() == "&Give to State B")
+    lab.click(view.pane.receive_button)
+    lab.click(view.pane.refuse_button)
     dialog = lab.dialog(RefusalDialog)
     assert not dialog.refuse_button.isEnabled()
     lab.qtbot.keyClicks(dialog.reason, "not your host")
     lab.click(dialog.refuse_button)
-    lab.until(lambda: view.sight.verdict.text() == "Refused: not your host")
+    lab.until(lambda: view.pane.verdict.text() == "Refused: not your host")
     (request,) = lab.snapshot().requests
     assert (request.sha256, request.status, request.reason) == (made.sha256, RequestStatus.REFUSED, "not your host")
-    assert not view.sight.approve_button.isVisible()
+    assert not view.pane.approve_button.isVisible()
 
 
-def test_a_csr_whose_signature_is_bad_can_be_seen_but_not_taken_in(pair: Pair, lab: Lab) -> None:
+def test_a_csr_with_a_bad_signature_is_shown_but_not_imported(pair: Pair, lab: Lab) -> None:
     view = lab.tab("requests", RequestsView)
     der = bytearray(csr_from_elsewhere().public_bytes(Encoding.DER))
     der[-1] ^= 1
@@ -109,7 +109,7 @@ def test_a_csr_whose_signature_is_bad_can_be_seen_but_not_taken_in(pair: Pair, l
     assert not lab.snapshot().requests
 
 
-def test_what_is_pasted_and_is_nothing_is_refused_in_one_sentence(pair: Pair, lab: Lab) -> None:
+def test_pasted_text_without_a_certificate_is_refused(pair: Pair, lab: Lab) -> None:
     view = lab.tab("requests", RequestsView)
     QGuiApplication.clipboard().setText("good morning")
     lab.click(view.drop_box.paste_button)
@@ -143,7 +143,7 @@ def test_without_a_csr_one_password_protected_file_goes_to_the_client(pair: Pair
     asked = lab.dialog(SecretDialog)
     for edit in asked.edits.values():
         lab.qtbot.keyClicks(edit, "correct horse battery staple")
-    lab.click(asked.go_on_button)
+    lab.click(asked.continue_button)
     lab.until(lambda: bool(ends))
     dialog.close()
     held = read_pkcs12(file.read_bytes(), Secret("correct horse battery staple"))

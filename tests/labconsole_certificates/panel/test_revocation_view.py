@@ -22,7 +22,7 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_a_revoked_certificate_is_on_the_crl_and_told_by_ocsp(pair: Pair, lab: Lab) -> None:
+def test_a_revoked_certificate_is_on_the_crl_and_answered_by_ocsp(pair: Pair, lab: Lab) -> None:
     record = certified(pair.store, pair.a, pair.b, CertificateProfile.TLS_CLIENT)
     view = lab.tab("revocation", RevocationView)
     lab.until(lambda: view.issued.rowCount() == 1 and view.responder.authority_box.count() == 2)
@@ -51,15 +51,15 @@ def test_a_revoked_certificate_is_on_the_crl_and_told_by_ocsp(pair: Pair, lab: L
     view.crl_table.selectRow(names.index("State B"))
     lab.click(view.publish_button)
     lab.do_action()
-    lab.until(lambda: view.hand_out.copy_button.isVisible())
-    lab.click(view.hand_out.copy_button)
+    lab.until(lambda: view.export_bar.copy_button.isVisible())
+    lab.click(view.export_bar.copy_button)
     crl = x509.load_pem_x509_crl(QGuiApplication.clipboard().text().encode())
     (entry,) = crl
     assert entry.serial_number == record.certificate.serial_number
     assert entry.extensions.get_extension_for_class(x509.CRLReason).value.reason is x509.ReasonFlags.key_compromise
 
 
-def test_a_crl_of_a_stranger_is_refused_and_one_of_a_known_ca_taken_in(pair: Pair, lab: Lab) -> None:
+def test_a_crl_of_an_unknown_issuer_is_refused_and_one_of_a_known_ca_imported(pair: Pair, lab: Lab) -> None:
     crl = publish_crl(pair.store, pair.root_a)
     pem = exported(pair.store.snapshot(), crl)
     view = lab.tab("revocation", RevocationView)

@@ -13,7 +13,7 @@ from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab, trust
 
 
-def test_what_runs_out_soon_is_filtered_by_days(pair: Pair, lab: Lab) -> None:
+def test_expiring_certificates_are_filtered_by_days(pair: Pair, lab: Lab) -> None:
     for days in (5, 20, 200):
         made = own_csrs.make_request(
             pair.store, pair.a, pair.a, NewKey(), CertificateProfile.TLS_CLIENT, subject=f"CN=runs out in {days}"

@@ -22,12 +22,12 @@ from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
-from labconsole_certificates.panel.trust.matrix_painting import GridLook
+from labconsole_certificates.panel.trust.matrix_painting import GridPainter
 from labconsole_certificates.panel.trust.trust_dialog import TrustDialog, can_be_trusted
 from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.bundle_creation import make_bundle
-from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.many_states import STATES, trust_a_third
 from tests.labconsole_certificates.panel.conftest import Pair
@@ -55,7 +55,7 @@ def bundle_of_c(tmp_path: Path) -> tuple[Path, str]:
     return file, root.sha256
 
 
-def test_link_certificates_are_nothing_that_one_trusts(pair: Pair) -> None:
+def test_link_certificates_cannot_be_trusted_directly(pair: Pair) -> None:
     steps.prepare(pair.store, steps.begin(pair.store, pair.root_a), NewKey())
     snapshot = pair.store.snapshot()
     roots = [record for record in reversed(snapshot.certificates) if record.profile is CertificateProfile.ROOT]
@@ -63,7 +63,7 @@ def test_link_certificates_are_nothing_that_one_trusts(pair: Pair) -> None:
     assert can_be_trusted(snapshot) == tuple(roots)
 
 
-def test_a_cell_tells_its_cause_and_leads_to_the_exchange(pair: Pair, lab: Lab) -> None:
+def test_a_cell_shows_its_cause_and_opens_the_exchange(pair: Pair, lab: Lab) -> None:
     trust(pair.store, pair.a, pair.root_b)
     view = lab.tab("trust", TrustView)
     until_shown(lab, view)
@@ -81,14 +81,14 @@ def test_a_cell_tells_its_cause_and_leads_to_the_exchange(pair: Pair, lab: Lab) 
     assert (exchange.a_box.currentText(), exchange.b_box.currentText()) == ("State B", "State A")
 
 
-def test_a_bundle_is_taken_in_only_when_its_whole_fingerprint_was_typed(
+def test_a_bundle_is_imported_only_with_its_whole_fingerprint_typed(
     pair: Pair, lab: Lab, bundle_of_c: tuple[Path, str]
 ) -> None:
     file, fingerprint = bundle_of_c
     view = lab.tab("trust", TrustView)
     lab.drop(view.drop_box, file)
     dialog = lab.dialog(BundleDialog)
-    assert not dialog.question.read_out.isVisible()  # what came with the file must not confirm the file
+    assert not dialog.question.show_fingerprints.isVisible()  # what came with the file must not confirm the file
     edits = dialog.question.typing.edits
     wrong = "0" if fingerprint[0] != "0" else "1"
     lab.qtbot.keyClicks(edits[0], wrong + fingerprint[1:4])
@@ -129,14 +129,14 @@ def forty(home: object) -> None:
     trust_a_third(pki_dir())
 
 
-def test_forty_states_are_drawn_and_walked_through_without_holding_up_the_window(
+def test_forty_states_are_drawn_and_navigated_without_blocking_the_window(
     qtbot: QtBot, forty: None, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pieces of work: one drawing for each step, one picture for each mark."""
     drawn: list[str] = []
-    paint, mark = TrustGrid.paintEvent, GridLook._mark
+    paint, mark = TrustGrid.paintEvent, GridPainter._mark
     monkeypatch.setattr(TrustGrid, "paintEvent", lambda *given: (drawn.append("paintEvent"), paint(*given))[1])
-    monkeypatch.setattr(GridLook, "_mark", lambda *given: (drawn.append("_mark"), mark(*given))[1])
+    monkeypatch.setattr(GridPainter, "_mark", lambda *given: (drawn.append("_mark"), mark(*given))[1])
     page = window.plugin_pages.open("page:certificates:certificates")
     assert isinstance(page, CertificatesPage)
     page.building.finish()
@@ -166,7 +166,7 @@ def test_bundle_with_another_domain_is_imported_only_once_that_is_confirmed(
 ) -> None:
     with PkiStore.open(tmp_path / "elsewhere") as store:
         state, root = local_state(store, "State C", "c.example")
-        take_in(pair.store, pair.a.name, make_bundle(store, state.name), root.sha256)
+        import_bundle(pair.store, pair.a.name, make_bundle(store, state.name), root.sha256)
         claim_domain(store, state, "b.example")
         file = tmp_path / "c.bundle"
         file.write_bytes(make_bundle(store, state.name))

@@ -12,11 +12,11 @@ from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.x509.issuing import Issuer, certify, subject_key_id
 from labconsole.security.x509.key_types import KeyType, generate, signing_hash
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.operations.issuing import opened_issuer
 from labconsole_certificates.revocation import crls
-from tests.labconsole_certificates.three_states import World
+from tests.labconsole_certificates.three_states import ThreeStates
 
 
 def _crl(
@@ -39,7 +39,7 @@ def _key_id(certificate: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(subject_key_id(certificate))
 
 
-def _namesake(certificate: x509.Certificate) -> Issuer:
+def _ca_of_same_name(certificate: x509.Certificate) -> Issuer:
     """A root with the name and the key identifier of `certificate`, and another key."""
     key = generate(KeyType.P_256)
     extensions = [(one.value, one.critical) for one in certificate.extensions]
@@ -47,20 +47,20 @@ def _namesake(certificate: x509.Certificate) -> Issuer:
     return Issuer(made, key)
 
 
-def test_a_namesake_nobody_trusts_speaks_for_no_ca(world: World) -> None:
+def test_an_untrusted_ca_of_the_same_name_cannot_supply_a_crl(world: ThreeStates) -> None:
     leaf = world.certified(world.a, world.b)
-    namesake = _namesake(world.root_b.certificate)
-    take_in_certificates(world.store, as_pem(namesake.certificate))
+    namesake = _ca_of_same_name(world.root_b.certificate)
+    import_certificates(world.store, as_pem(namesake.certificate))
     for crl in (
         _crl(namesake, _key_id(namesake.certificate), x509.CRLNumber(9)),
         _crl(namesake, x509.CRLNumber(10), revoked=(leaf.certificate.serial_number,)),
     ):
-        crls.take_in_crl(world.store, as_pem(crl))
+        crls.import_crl(world.store, as_pem(crl))
         status = status_of(leaf, world.store.snapshot(), datetime.now(UTC))
         assert status.kind is StatusKind.VALID, status.cause
 
 
-def test_a_namesake_hides_no_revocation(world: World) -> None:
+def test_a_ca_of_the_same_name_cannot_hide_a_revocation(world: ThreeStates) -> None:
     leaf = world.certified(world.a, world.b)
     with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as issuer:
         true = _crl(
@@ -70,21 +70,21 @@ def test_a_namesake_hides_no_revocation(world: World) -> None:
             revoked=(leaf.certificate.serial_number,),
             days_ago=1,
         )
-    crls.take_in_crl(world.store, as_pem(true))
-    namesake = _namesake(world.root_b.certificate)
-    take_in_certificates(world.store, as_pem(namesake.certificate))
-    crls.take_in_crl(world.store, as_pem(_crl(namesake, _key_id(namesake.certificate), x509.CRLNumber(9))))
+    crls.import_crl(world.store, as_pem(true))
+    namesake = _ca_of_same_name(world.root_b.certificate)
+    import_certificates(world.store, as_pem(namesake.certificate))
+    crls.import_crl(world.store, as_pem(_crl(namesake, _key_id(namesake.certificate), x509.CRLNumber(9))))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED
 
 
-def test_an_old_crl_without_number_does_not_come_back(world: World) -> None:
+def test_an_old_crl_without_number_does_not_come_back(world: ThreeStates) -> None:
     leaf = world.certified(world.a, world.b)
     with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as issuer:
         old = _crl(issuer, days_ago=2)
         new = _crl(issuer, revoked=(leaf.certificate.serial_number,))
-    crls.take_in_crl(world.store, as_pem(new))
+    crls.import_crl(world.store, as_pem(new))
     with pytest.raises(UserError, match="ask for the newest"):
-        crls.take_in_crl(world.store, as_pem(old))
+        crls.import_crl(world.store, as_pem(old))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED
 
 
@@ -101,7 +101,7 @@ def _only(*, end: bool = False, authorities: bool = False) -> x509.IssuingDistri
 
 
 @pytest.mark.parametrize("part", [_only(authorities=True), x509.DeltaCRLIndicator(1)])
-def test_a_crl_of_a_part_does_not_take_the_place_of_the_other(part: x509.ExtensionType, world: World) -> None:
+def test_a_crl_of_a_part_does_not_take_the_place_of_the_other(part: x509.ExtensionType, world: ThreeStates) -> None:
     leaf = world.certified(world.a, world.b)
     serials = (leaf.certificate.serial_number,)
     with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as issuer:
@@ -110,5 +110,5 @@ def test_a_crl_of_a_part_does_not_take_the_place_of_the_other(part: x509.Extensi
         first = _crl(issuer, _key_id(issuer.certificate), *extensions, revoked=serials)
         second = _crl(issuer, _key_id(issuer.certificate), part, x509.CRLNumber(2))
     for crl in (first, second):
-        crls.take_in_crl(world.store, as_pem(crl))
+        crls.import_crl(world.store, as_pem(crl))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED

@@ -21,7 +21,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.mutations import mutations
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.pkilint_errors import ocsp_errors
 from tests.helpers.x509_keys import key_of
 
@@ -61,7 +61,7 @@ class Lab:
         """The request that openssl makes for a certificate."""
         request = self.folder / "request"
         files = ("-cert", self.folder / name, "-reqout", request)
-        openssl_says("ocsp", "-issuer", self.folder / "root", *options, *files)
+        run_openssl("ocsp", "-issuer", self.folder / "root", *options, *files)
         return request.read_bytes()
 
     def answered(self, request: bytes, responder: Issuer) -> bytes:
@@ -71,7 +71,7 @@ class Lab:
         """What openssl reads in the answer, once it has verified it; `-no_nonce`: the request keeps its own."""
         (self.folder / "asked").write_bytes(request)
         (self.folder / "response").write_bytes(response)
-        return openssl_says(
+        return run_openssl(
             *("ocsp", "-no_nonce", "-CAfile", self.folder / "root", "-issuer", self.folder / "root"),
             *(
                 *options,
@@ -138,7 +138,7 @@ def request_with_nonce(lab: Lab, length: int) -> bytes:
     return builder.add_extension(x509.OCSPNonce(bytes(length)), critical=False).build().public_bytes(Encoding.DER)
 
 
-def test_what_is_no_request_gets_an_answer_that_says_so(lab: Lab) -> None:
+def test_a_malformed_request_gets_the_malformed_request_answer(lab: Lab) -> None:
     request = lab.asked("good")
     two = lab.asked("good", "-cert", str(lab.folder / "revoked"))
     number = lab.certificates["good"].serial_number

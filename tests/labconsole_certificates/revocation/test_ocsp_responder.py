@@ -33,7 +33,7 @@ from labconsole_certificates.revocation.crls import revoke
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.revocation.ocsp_responder import RunningResponder, serving
 from tests.helpers.authorities import new_authority
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.practice import wait_until
 
 
@@ -69,7 +69,7 @@ def running(lab: Lab) -> Iterator[RunningResponder]:
         yield responder
 
 
-def test_what_is_revoked_meanwhile_is_told_at_once(lab: Lab, running: RunningResponder) -> None:
+def test_a_new_revocation_is_answered_at_once(lab: Lab, running: RunningResponder) -> None:
     good = ask(running.url, lab.good.certificate, lab.root.certificate)
     bad = ask(running.url, lab.bad.certificate, lab.root.certificate)
 
@@ -90,7 +90,7 @@ def test_openssl_understands_and_believes_it(lab: Lab, running: RunningResponder
     chain = ("-issuer", tmp_path / "root", "-CAfile", tmp_path / "root")
 
     said = "".join(
-        openssl_says("ocsp", *chain, "-cert", tmp_path / name, "-url", running.url) for name in ("good", "bad")
+        run_openssl("ocsp", *chain, "-cert", tmp_path / name, "-url", running.url) for name in ("good", "bad")
     )
 
     assert said.count("Response verify OK") == 2
@@ -142,20 +142,20 @@ def test_it_answers_get_too(lab: Lab, running: RunningResponder) -> None:
         ("PUT", "/", b"x", {}, 501),
     ],
 )
-def test_what_is_no_question_gets_an_error_of_http(
+def test_a_request_that_is_not_ocsp_gets_an_http_error(
     running: RunningResponder, method: str, path: str, body: bytes, headers: dict[str, str], status: int
 ) -> None:
     assert _talk(running.url, method, path, body, **headers)[0] == status
 
 
-def test_rubbish_is_a_malformed_request(running: RunningResponder) -> None:
+def test_random_bytes_are_a_malformed_request(running: RunningResponder) -> None:
     status, data = _talk(running.url, "POST", "/", b"rubbish", Content_Type="application/ocsp-request")
 
     assert status == 200
     assert ocsp.load_der_ocsp_response(data).response_status is ocsp.OCSPResponseStatus.MALFORMED_REQUEST
 
 
-def test_somebody_who_hangs_up_or_is_silent_disturbs_nobody(
+def test_a_closed_or_silent_connection_does_not_block_others(
     lab: Lab, running: RunningResponder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     parts = urlsplit(running.url)
@@ -170,7 +170,7 @@ def test_somebody_who_hangs_up_or_is_silent_disturbs_nobody(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_client_that_never_ends_holds_nothing_up(
+def test_an_endless_request_does_not_block_others(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It sends a byte now and then, so that it is never silent."""
@@ -233,7 +233,7 @@ def test_it_ends_with_its_context_and_leaves_no_thread(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("url", ["ldap://127.0.0.1/", "", "file:///etc/passwd", "http://127.0.0.1:1/"])
-def test_an_address_that_is_none_gets_a_sentence(lab: Lab, url: str) -> None:
+def test_an_invalid_address_is_refused(lab: Lab, url: str) -> None:
     with pytest.raises(UserError):
         ask(url, lab.good.certificate, lab.root.certificate)
 

@@ -32,7 +32,7 @@ def test_what_is_replaced_or_revoked_is_not_due(lab: Lab) -> None:
     assert _due(lab, 5) == []
 
 
-def test_the_soonest_stands_first_and_other_states_care_for_their_own(lab: Lab) -> None:
+def test_due_list_is_sorted_and_leaves_out_other_states(lab: Lab) -> None:
     at = lab.broker.certificate.not_valid_after_utc - timedelta(days=1)
     found = due(lab.store.snapshot(), at)
 

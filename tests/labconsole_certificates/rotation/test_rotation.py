@@ -24,7 +24,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.validation.validator import validate
-from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
+from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.received_csrs import approve
@@ -106,22 +106,22 @@ def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:
     assert lab.plan(rotation).next_step is None
 
 
-def test_while_both_hold_either_passes_a_handshake(lab: Lab) -> None:
+def test_during_overlap_old_and_new_certificate_pass_a_handshake(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
     snapshot = lab.store.snapshot()
     root = (lab.root_b.certificate,)
 
-    def end(record: CertificateRecord) -> TlsEnd:
+    def end(record: CertificateRecord) -> TlsCredentials:
         assert record.key is not None
         with opened_key(lab.store.directory, snapshot.key_by_id[record.key], None) as key:
-            return TlsEnd(record.certificate, (), key, root)
+            return TlsCredentials(record.certificate, (), key, root)
 
     for server in (lab.broker, _successor(lab, rotation.id)):
-        done = shake_hands(end(lab.client), end(server), "broker.b.example")
+        done = perform_handshake(end(lab.client), end(server), "broker.b.example")
         assert done.ok, done
 
 
-def test_a_root_gets_link_certificates_and_what_either_issued_holds_for_who_trusts_the_other(lab: Lab) -> None:
+def test_root_rotation_creates_link_certificates_that_validate_both_ways(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     new_root = _successor(lab, rotation.id)
     plan = lab.plan(rotation)
@@ -141,7 +141,7 @@ def test_a_root_gets_link_certificates_and_what_either_issued_holds_for_who_trus
     assert not validate(lab.client.certificate, (), [new_root.certificate], at=now).accepted
 
 
-def test_an_old_root_that_is_given_up_is_trusted_no_more_and_what_it_issued_holds_by_the_link(lab: Lab) -> None:
+def test_a_retired_root_is_distrusted_and_its_certificates_validate_by_the_link(lab: Lab) -> None:
     trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     new_root = _successor(lab, rotation.id)
@@ -158,7 +158,7 @@ def test_an_old_root_that_is_given_up_is_trusted_no_more_and_what_it_issued_hold
     assert statuses[lab.client.id].kind is StatusKind.VALID
 
 
-def test_who_trusts_the_old_root_must_trust_the_new_one_before_the_switch(lab: Lab) -> None:
+def test_peers_must_trust_the_new_root_before_the_switch(lab: Lab) -> None:
     trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
     rotation = steps.begin(lab.store, lab.root_b)
     assert [peer.state.name for peer in lab.plan(rotation).peers] == ["State A"]
@@ -179,12 +179,12 @@ def test_who_trusts_the_old_root_must_trust_the_new_one_before_the_switch(lab: L
 def test_a_remote_peer_confirms_by_its_bundle_or_by_word(lab: Lab) -> None:
     with lab.store.change() as change:
         remote = change.add_state("State C", "c.example", local=False)
-        _told(change, lab, remote.id, 1, (lab.root_b.sha256,))
+        _plan_lines(change, lab, remote.id, 1, (lab.root_b.sha256,))
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     assert [peer.confirmed for peer in lab.plan(rotation).peers] == [False]
 
     with lab.store.change() as change:
-        _told(change, lab, remote.id, 2, (lab.root_b.sha256, _successor(lab, rotation.id).sha256))
+        _plan_lines(change, lab, remote.id, 2, (lab.root_b.sha256, _successor(lab, rotation.id).sha256))
     assert lab.plan(rotation).peers[0].how == "its newest trust bundle says so"
 
     rotation = steps.confirm(lab.store, rotation, remote)
@@ -209,7 +209,7 @@ def test_a_state_of_this_console_that_confirms_trusts_the_successor(lab: Lab, ki
     assert old not in trusted and _successor(lab, rotation.id) in trusted
 
 
-def _told(change: Change, lab: Lab, remote: int, sequence: int, trusted: tuple[str, ...]) -> None:
+def _plan_lines(change: Change, lab: Lab, remote: int, sequence: int, trusted: tuple[str, ...]) -> None:
     now = datetime.now(UTC)
     change.add_bundle(
         importer=lab.b.id,
@@ -223,7 +223,7 @@ def _told(change: Change, lab: Lab, remote: int, sequence: int, trusted: tuple[s
     )
 
 
-def test_a_pinned_certificate_is_pinned_anew(lab: Lab) -> None:
+def test_the_successor_of_a_pinned_certificate_is_pinned(lab: Lab) -> None:
     pinned = make_self_signed(lab.store, lab.b, NewKey(), CertificateProfile.TLS_SERVER, names=("broker.b.example",))
     pin(lab.store, lab.a, pinned, groups(pinned.sha256))
     rotation = steps.begin(lab.store, pinned)
@@ -266,7 +266,7 @@ def test_what_another_console_issued_goes_there_as_a_csr(lab: Lab) -> None:
     assert _successor(lab, rotation.id).certificate.public_key() == request.csr.public_key()
 
 
-def test_an_intermediate_is_issued_anew_by_the_root(lab: Lab) -> None:
+def test_the_root_issues_the_successor_of_an_intermediate(lab: Lab) -> None:
     intermediate = create_intermediate(lab.store, lab.root_b, lab.b, NewKey())
 
     rotation = steps.prepare(lab.store, steps.begin(lab.store, intermediate), NewKey())
@@ -277,7 +277,7 @@ def test_an_intermediate_is_issued_anew_by_the_root(lab: Lab) -> None:
     assert constraints == _extension(intermediate.certificate, x509.BasicConstraints)
 
 
-def test_a_rotation_can_be_given_up_until_the_switch(lab: Lab) -> None:
+def test_a_rotation_can_be_cancelled_until_the_switch(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
     with pytest.raises(UserError, match="is being rotated"):
         steps.begin(lab.store, lab.broker)
@@ -315,7 +315,7 @@ def test_only_what_has_its_key_here_is_rotated(lab: Lab) -> None:
         steps.begin(lab.store, lab.client)
 
 
-def test_the_plan_tells_its_steps_in_order(lab: Lab) -> None:
+def test_the_plan_lists_its_steps_in_order(lab: Lab) -> None:
     trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
     plan = lab.plan(steps.begin(lab.store, lab.root_b))
 

@@ -18,7 +18,7 @@ from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.trust.bundle_creation import make_bundle
-from labconsole_certificates.trust.bundle_import import TakenIn, take_in
+from labconsole_certificates.trust.bundle_import import ImportedBundle, import_bundle
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Console:
         """Its next bundle."""
         return make_bundle(self.store, self.state.name, days=days)
 
-    def take_in(self, data: bytes, confirmed: str = "") -> TakenIn:
+    def import_bundle(self, data: bytes, confirmed: str = "") -> ImportedBundle:
         """Take a bundle in."""
-        return take_in(self.store, self.state.name, data, confirmed)
+        return import_bundle(self.store, self.state.name, data, confirmed)
 
-    def meets(self, other: Console) -> TakenIn:
+    def meets(self, other: Console) -> ImportedBundle:
         """Take the other's bundle in, with its fingerprint as read over the telephone."""
-        return self.take_in(other.bundle(), groups(other.root.sha256))
+        return self.import_bundle(other.bundle(), groups(other.root.sha256))
 
     def trusts(self) -> set[str]:
         """SHA-256 (hex) of the roots of others that it trusts."""

@@ -8,7 +8,7 @@ from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin, TokenKey
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint, groups
-from labconsole.security.x509.issuing import Issuer, cross_certificate, make_root
+from labconsole.security.x509.issuing import Issuer, cross_certificate, issue_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
@@ -17,23 +17,23 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.revocation.crls import publish_crl
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.bundle_format import BundleContent
-from labconsole_certificates.trust.bundle_inspection import BundleLook, look_into
+from labconsole_certificates.trust.bundle_inspection import BundleInspection, inspect_bundle
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-def _look(console: Console) -> BundleLook:
-    return look_into(console.bundle())
+def _inspection(console: Console) -> BundleInspection:
+    return inspect_bundle(console.bundle())
 
 
 def _content(console: Console) -> BundleContent:
-    return _look(console).content
+    return _inspection(console).content
 
 
 def _further_root(console: Console, validity: Validity) -> CertificateRecord:
     key = generate(KeyType.P_256)
-    root = make_root(key, name_from_text("CN=Further Root"), validity)
+    root = issue_root(key, name_from_text("CN=Further Root"), validity)
     with console.store.change() as change:
         change.add_key(console.state.id, "further", key.public_key(), TokenKey("office", "further"))
         return change.add_certificate(
@@ -43,28 +43,28 @@ def _further_root(console: Console, validity: Validity) -> CertificateRecord:
 
 def test_numbers_go_up_and_say_until_when(console: NewConsole) -> None:
     alpha = console("Alpha")
-    first, second = _content(alpha), look_into(alpha.bundle(days=3)).content
+    first, second = _content(alpha), inspect_bundle(alpha.bundle(days=3)).content
     assert (first.sequence, second.sequence) == (1, 2)
     assert second.next_update - second.made == timedelta(days=3)
     assert (first.state, first.domain, first.trusted) == ("Alpha", "alpha.example", (alpha.root.sha256,))
 
 
-def test_only_roots_that_have_not_run_out_are_in_it(console: NewConsole) -> None:
+def test_a_bundle_holds_only_unexpired_roots(console: NewConsole) -> None:
     alpha = console("Alpha")
     _further_root(alpha, Validity(_NOW - timedelta(days=9), _NOW - timedelta(days=1)))
     holds = _further_root(alpha, Validity.for_days(9))
     assert set(_content(alpha).roots) == {alpha.root.certificate, holds.certificate}
 
 
-def test_the_oldest_root_signs_while_it_is_handed_out(console: NewConsole) -> None:
+def test_the_oldest_published_root_signs_the_bundle(console: NewConsole) -> None:
     alpha = console("Alpha")
     rotation = steps.prepare(alpha.store, steps.begin(alpha.store, alpha.root), NewKey())
-    look = _look(alpha)
+    look = _inspection(alpha)
     assert look.fingerprint == alpha.root.sha256
     assert len(look.content.roots) == 2
     assert len(look.content.links) == 2
     steps.finish(alpha.store, steps.switch(alpha.store, rotation), wait_for_overlap=False)
-    look = _look(alpha)
+    look = _inspection(alpha)
     assert look.content.roots == (look.signer,)
     assert look.fingerprint != alpha.root.sha256
 
@@ -84,7 +84,7 @@ def test_own_intermediates_are_in_it_and_those_for_others_are_not(console: NewCo
     assert _content(alpha).intermediates == (own.certificate,)
 
 
-def test_the_newest_crl_of_each_ca_is_in_it_and_a_peer_takes_all(console: NewConsole) -> None:
+def test_a_bundle_holds_the_newest_crl_of_each_ca(console: NewConsole) -> None:
     alpha, beta = console("Alpha"), console("Beta")
     intermediate = create_intermediate(alpha.store, alpha.root, alpha.state, NewKey())
     newest = []
@@ -92,5 +92,5 @@ def test_the_newest_crl_of_each_ca_is_in_it_and_a_peer_takes_all(console: NewCon
         publish_crl(alpha.store, authority)
         newest.append(publish_crl(alpha.store, authority))
     assert {fingerprint(each) for each in _content(alpha).crls} == {each.sha256 for each in newest}
-    beta.take_in(alpha.bundle(), groups(alpha.root.sha256))
+    beta.import_bundle(alpha.bundle(), groups(alpha.root.sha256))
     assert sorted(each.sha256 for each in beta.store.snapshot().crls) == sorted(each.sha256 for each in newest)

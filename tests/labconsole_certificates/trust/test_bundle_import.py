@@ -17,18 +17,18 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.crls import Revoked, issue_crl
 from labconsole.security.x509.fingerprints import fingerprint, groups
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export_formats import as_pem
-from labconsole_certificates.revocation.crls import take_in_crl
+from labconsole_certificates.revocation.crls import import_crl
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.bundle_import import take_in
-from labconsole_certificates.trust.bundle_inspection import look_into, must_be_confirmed
+from labconsole_certificates.trust.bundle_import import import_bundle
+from labconsole_certificates.trust.bundle_inspection import inspect_bundle, must_be_confirmed
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
@@ -37,7 +37,7 @@ _NOW = datetime.now(UTC).replace(microsecond=0)
 def _root(name: str = "Beta", validity: Validity | None = None) -> Issuer:
     key = generate(KeyType.P_256)
     subject = name_from_text(f"CN={name} Root,O={name}")
-    return Issuer(make_root(key, subject, validity or Validity.for_days(1000)), key)
+    return Issuer(issue_root(key, subject, validity or Validity.for_days(1000)), key)
 
 
 def _content(root: Issuer, **changed: object) -> BundleContent:
@@ -68,7 +68,7 @@ def _refused(alpha: Console, data: bytes, says: str, typed: str = "") -> None:
     """The bundle is refused with that sentence, and nothing at all has changed."""
     before = alpha.store.snapshot()
     with pytest.raises(UserError, match=says):
-        alpha.take_in(data, typed)
+        alpha.import_bundle(data, typed)
     after = alpha.store.snapshot()
     assert _rows(after) == _rows(before)
 
@@ -86,22 +86,22 @@ def alpha(console: NewConsole) -> Console:
 def beta(alpha: Console) -> Issuer:
     """The root of Beta, whose first bundle Alpha has taken in."""
     root = _root()
-    alpha.take_in(_signed(_content(root), root), _typed(root))
+    alpha.import_bundle(_signed(_content(root), root), _typed(root))
     return root
 
 
 def test_the_first_bundle_needs_its_fingerprint_typed(alpha: Console) -> None:
     root = _root()
     bundle = _signed(_content(root), root)
-    assert must_be_confirmed(alpha.store.snapshot(), "Alpha", look_into(bundle))
+    assert must_be_confirmed(alpha.store.snapshot(), "Alpha", inspect_bundle(bundle))
     _refused(alpha, bundle, "have its fingerprint read to you")
     _refused(alpha, bundle, "not that of the root", _typed(_root()))
     _refused(alpha, bundle, "not that of the root", _typed(root)[:39])
-    taken = alpha.take_in(bundle, _typed(root).lower().replace(" ", ":"))
+    taken = alpha.import_bundle(bundle, _typed(root).lower().replace(" ", ":"))
     assert taken.first
     assert alpha.trusts() == {fingerprint(root.certificate)}
     assert "1 root" in taken.sentence() or "one root" in taken.sentence()
-    assert not must_be_confirmed(alpha.store.snapshot(), "Alpha", look_into(bundle))
+    assert not must_be_confirmed(alpha.store.snapshot(), "Alpha", inspect_bundle(bundle))
 
 
 def test_a_bundle_goes_from_console_to_console(console: NewConsole) -> None:
@@ -110,7 +110,7 @@ def test_a_bundle_goes_from_console_to_console(console: NewConsole) -> None:
     assert alpha.meets(beta).state == "Bêta République"
     assert alpha.trusts() == {beta.root.sha256}
     beta.meets(alpha)
-    taken = alpha.take_in(beta.bundle())  # the key is trusted by now
+    taken = alpha.import_bundle(beta.bundle())  # the key is trusted by now
     assert not taken.first
     [newest] = [each for each in alpha.store.snapshot().bundles if each.sequence == 2]
     assert set(newest.trusted) == {beta.root.sha256, alpha.root.sha256, gamma.root.sha256}
@@ -118,22 +118,22 @@ def test_a_bundle_goes_from_console_to_console(console: NewConsole) -> None:
     assert remote.domain == "bêta-république.example"
 
 
-def test_a_bundle_that_was_taken_in_is_not_taken_in_again(alpha: Console, beta: Issuer) -> None:
+def test_an_imported_bundle_is_not_imported_again(alpha: Console, beta: Issuer) -> None:
     bundle = _signed(_content(beta, sequence=2), beta)
-    alpha.take_in(bundle)
+    alpha.import_bundle(bundle)
     _refused(alpha, bundle, "imported already: there is nothing to do")
     again = _signed(_content(beta, sequence=2), beta)  # same content, other signature
     assert again != bundle
     _refused(alpha, again, "imported already: there is nothing to do")
 
 
-def test_of_two_that_take_the_same_bundle_in_at_once_one_does(alpha: Console, beta: Issuer) -> None:
+def test_of_two_concurrent_imports_of_one_bundle_one_succeeds(alpha: Console, beta: Issuer) -> None:
     bundle = _signed(_content(beta, sequence=2), beta)
 
     def other_console(_: int) -> str:
         with PkiStore.open(alpha.store.directory) as store:
             try:
-                return take_in(store, "Alpha", bundle).sentence()
+                return import_bundle(store, "Alpha", bundle).sentence()
             except BadInput as error:
                 return str(error)
 
@@ -143,19 +143,19 @@ def test_of_two_that_take_the_same_bundle_in_at_once_one_does(alpha: Console, be
     assert all("imported already" in each for each in sentences[1:])
 
 
-def test_bundles_do_not_go_back(alpha: Console, beta: Issuer) -> None:
+def test_an_older_bundle_is_refused(alpha: Console, beta: Issuer) -> None:
     second = _signed(_content(beta, sequence=2, made=_NOW - timedelta(days=2)), beta)
-    alpha.take_in(_signed(_content(beta, sequence=3, made=_NOW - timedelta(days=1)), beta))
+    alpha.import_bundle(_signed(_content(beta, sequence=3, made=_NOW - timedelta(days=1)), beta))
     _refused(alpha, second, "This is trust bundle 2 of Beta, and 3 was imported already")
 
 
 def test_two_bundles_with_one_number_are_refused(alpha: Console, beta: Issuer) -> None:
-    alpha.take_in(_signed(_content(beta, sequence=2), beta))
+    alpha.import_bundle(_signed(_content(beta, sequence=2), beta))
     other = _signed(_content(beta, sequence=2, domain="elsewhere.example"), beta)
     _refused(alpha, other, "Another trust bundle 2 of Beta")
 
 
-def test_a_stranger_signs_for_nobody(alpha: Console, beta: Issuer) -> None:
+def test_a_bundle_of_an_unknown_signer_is_refused(alpha: Console, beta: Issuer) -> None:
     stranger = _root()
     _refused(alpha, _signed(_content(stranger, sequence=2), stranger), "an unknown issuer", _typed(stranger))
     both = _content(stranger, sequence=2, roots=(stranger.certificate, beta.certificate))
@@ -163,10 +163,10 @@ def test_a_stranger_signs_for_nobody(alpha: Console, beta: Issuer) -> None:
     _refused(alpha, _signed(_content(beta, sequence=2), stranger), "not signed with one of the roots")
     forged = cms.sign(encode(_content(beta, sequence=2)), beta.certificate, beta.key)
     with pytest.raises(BadInput):
-        look_into(forged.replace(b"beta.example", b"evil.example"))
+        inspect_bundle(forged.replace(b"beta.example", b"evil.example"))
 
 
-def test_a_name_in_other_letters_is_no_other_state(alpha: Console, beta: Issuer) -> None:
+def test_a_name_in_other_case_is_the_same_state(alpha: Console, beta: Issuer) -> None:
     stranger = _root()
     _refused(alpha, _signed(_content(stranger, state="BETA"), stranger), "an unknown issuer", _typed(stranger))
 
@@ -179,7 +179,7 @@ def test_a_new_root_is_reached_by_a_link_certificate(alpha: Console, beta: Issue
     _refused(
         alpha, _signed(replace(alone, links=links[:1]), successor), "an unknown issuer"
     )  # old with new leads nowhere
-    taken = alpha.take_in(_signed(replace(alone, links=links), successor))
+    taken = alpha.import_bundle(_signed(replace(alone, links=links), successor))
     assert taken.trusted == (fingerprint(successor.certificate),)
     assert taken.withdrawn == (fingerprint(beta.certificate),)
     assert alpha.trusts() == {fingerprint(successor.certificate)}
@@ -193,7 +193,7 @@ def test_links_lead_over_several_roots(alpha: Console, beta: Issuer) -> None:
     links = (*link_certificates(second, third), *link_certificates(beta, second))
     missing = _content(third, sequence=2, roots=(third.certificate, second.certificate), links=links[:2])
     _refused(alpha, _signed(missing, third), "an unknown issuer")
-    alpha.take_in(_signed(replace(missing, links=links), third))
+    alpha.import_bundle(_signed(replace(missing, links=links), third))
     assert alpha.trusts() == {fingerprint(each.certificate) for each in (second, third)}
 
 
@@ -201,32 +201,32 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
     successor = _root()
     links = link_certificates(beta, successor)
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
-    crl = make_crl(beta, [gone], 1, Validity.for_days(10))
+    crl = issue_crl(beta, [gone], 1, Validity.for_days(10))
     roots = (successor.certificate, beta.certificate)
     told = _content(successor, sequence=2, roots=roots, links=links, crls=(crl,))
     _refused(alpha, _signed(told, successor), "an unknown issuer")
-    alpha.take_in(_signed(_content(beta, sequence=2, crls=(crl,)), beta))
+    alpha.import_bundle(_signed(_content(beta, sequence=2, crls=(crl,)), beta))
     untold = _content(successor, sequence=3, links=links)
     _refused(alpha, _signed(untold, successor), "an unknown issuer")  # Alpha knows, also where the bundle is silent
 
 
-def test_nobody_else_revokes_a_link(alpha: Console, beta: Issuer) -> None:
+def test_a_link_is_revoked_only_by_its_issuer(alpha: Console, beta: Issuer) -> None:
     successor = _root()
     links = link_certificates(beta, successor)
     namesake = _root()  # has the name of Beta's root, and another key; somebody has sent it
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
-    crl = make_crl(namesake, [gone], 1, Validity.for_days(10))
-    take_in_certificates(alpha.store, as_pem(namesake.certificate))
-    take_in_crl(alpha.store, as_pem(crl))
-    assert alpha.take_in(_signed(_content(successor, sequence=2, links=links), successor)).trusted
+    crl = issue_crl(namesake, [gone], 1, Validity.for_days(10))
+    import_certificates(alpha.store, as_pem(namesake.certificate))
+    import_crl(alpha.store, as_pem(crl))
+    assert alpha.import_bundle(_signed(_content(successor, sequence=2, links=links), successor)).trusted
 
 
 def test_a_renewed_root_with_the_same_key_is_known(alpha: Console, beta: Issuer) -> None:
-    renewed = Issuer(make_root(beta.key, name_from_text("CN=Beta Root,O=Beta"), Validity.for_days(2000)), beta.key)
-    assert alpha.take_in(_signed(_content(renewed, sequence=2), renewed)).trusted
+    renewed = Issuer(issue_root(beta.key, name_from_text("CN=Beta Root,O=Beta"), Validity.for_days(2000)), beta.key)
+    assert alpha.import_bundle(_signed(_content(renewed, sequence=2), renewed)).trusted
 
 
-def test_a_trusted_root_that_ran_out_vouches_for_nothing(alpha: Console) -> None:
+def test_an_expired_root_signs_no_bundle(alpha: Console) -> None:
     old = _root(validity=Validity(_NOW - timedelta(days=9), _NOW - timedelta(days=1)))
     with alpha.store.change() as change:
         state = change.add_state("Beta", local=False)
@@ -234,29 +234,29 @@ def test_a_trusted_root_that_ran_out_vouches_for_nothing(alpha: Console) -> None
             old.certificate, state=state.id, profile=CertificateProfile.ROOT, origin=Origin.IMPORTED
         )
         change.trust(alpha.state.id, record.id, TrustKind.ROOT, "fingerprint typed")
-    renewed = Issuer(make_root(old.key, name_from_text("CN=Beta Root,O=Beta"), Validity.for_days(99)), old.key)
+    renewed = Issuer(issue_root(old.key, name_from_text("CN=Beta Root,O=Beta"), Validity.for_days(99)), old.key)
     bundle = _signed(_content(renewed), renewed)
-    assert must_be_confirmed(alpha.store.snapshot(), "Alpha", look_into(bundle))
+    assert must_be_confirmed(alpha.store.snapshot(), "Alpha", inspect_bundle(bundle))
     _refused(alpha, bundle, "have its fingerprint read to you")
-    assert alpha.take_in(bundle, _typed(renewed)).first
+    assert alpha.import_bundle(bundle, _typed(renewed)).first
 
 
-def test_trust_that_was_withdrawn_begins_anew_by_its_fingerprint(alpha: Console) -> None:
+def test_withdrawn_trust_needs_the_fingerprint_again(alpha: Console) -> None:
     root = _root()
     bundle = _signed(_content(root), root)
-    alpha.take_in(bundle, _typed(root))
+    alpha.import_bundle(bundle, _typed(root))
     with alpha.store.change() as change:
         [row] = change.snapshot().trust
         change.withdraw_trust(row.id)
     _refused(alpha, bundle, "have its fingerprint read to you")
-    assert alpha.take_in(bundle, _typed(root)).first
+    assert alpha.import_bundle(bundle, _typed(root)).first
     assert alpha.trusts() == {fingerprint(root.certificate)}
 
 
-def test_a_stale_bundle_is_told_of(alpha: Console) -> None:
+def test_a_stale_bundle_is_reported(alpha: Console) -> None:
     root = _root()
     old = _content(root, made=_NOW - timedelta(days=40), next_update=_NOW - timedelta(days=10))
-    taken = alpha.take_in(_signed(old, root), _typed(root))
+    taken = alpha.import_bundle(_signed(old, root), _typed(root))
     assert "should have been followed by a newer one" in taken.sentence()
 
 
@@ -266,7 +266,7 @@ def test_a_bundle_from_the_future_is_refused(alpha: Console) -> None:
     _refused(alpha, _signed(ahead, root), "check the clock of this computer", _typed(root))
 
 
-def test_a_root_that_does_not_hold_yet_or_any_more_signs_nothing(alpha: Console) -> None:
+def test_a_root_outside_its_validity_signs_nothing(alpha: Console) -> None:
     ahead = _root(validity=Validity(_NOW + timedelta(days=1), _NOW + timedelta(days=9)))
     _refused(alpha, _signed(_content(ahead), ahead), "not valid before .* check the clock", _typed(ahead))
     over = _root(validity=Validity(_NOW - timedelta(days=9), _NOW - timedelta(days=1)))
@@ -275,7 +275,7 @@ def test_a_root_that_does_not_hold_yet_or_any_more_signs_nothing(alpha: Console)
 
 def test_two_certificates_with_one_serial_number_are_refused(alpha: Console, beta: Issuer) -> None:
     first = _intermediate(beta, "One")
-    alpha.take_in(_signed(_content(beta, sequence=2, intermediates=(first,)), beta))
+    alpha.import_bundle(_signed(_content(beta, sequence=2, intermediates=(first,)), beta))
     twin = _with_serial(beta, first.serial_number)
     inside = _content(beta, sequence=3, intermediates=(first, twin))
     _refused(alpha, _signed(inside, beta), "have the serial number")
@@ -297,7 +297,7 @@ def _with_serial(root: Issuer, serial: int) -> x509.Certificate:
 
 
 def _foreign_crl(root: Issuer) -> BundleContent:
-    return _content(root, crls=(make_crl(_root(), [], 1, Validity.for_days(9)),))
+    return _content(root, crls=(issue_crl(_root(), [], 1, Validity.for_days(9)),))
 
 
 def _foreign_intermediate(root: Issuer) -> BundleContent:
@@ -334,12 +334,12 @@ def _end_certificate_as_root(root: Issuer) -> BundleContent:
         (lambda root: _content(root, trusted=("ab",)), "not one of SHA-256"),
     ],
 )
-def test_what_cannot_be_is_refused(make: Callable[[Issuer], BundleContent], says: str, alpha: Console) -> None:
+def test_inconsistent_bundles_are_refused(make: Callable[[Issuer], BundleContent], says: str, alpha: Console) -> None:
     root = _root()
     _refused(alpha, _signed(make(root), root), says, _typed(root))
 
 
-def test_nobody_takes_over_the_root_of_another_state(alpha: Console, beta: Issuer) -> None:
+def test_the_root_of_another_state_cannot_be_claimed(alpha: Console, beta: Issuer) -> None:
     mallory = _root("Mallory")
     content = _content(mallory, state="Mallory", roots=(mallory.certificate, beta.certificate))
     _refused(alpha, _signed(content, mallory), "is known as that of Beta", _typed(mallory))
@@ -348,11 +348,11 @@ def test_nobody_takes_over_the_root_of_another_state(alpha: Console, beta: Issue
 def test_crls_and_intermediates_come_along_and_crls_do_not_go_back(alpha: Console) -> None:
     root = _root()
     intermediate = _intermediate(root, "Beta Intermediate")
-    newer = make_crl(root, [], 2, Validity(_NOW - timedelta(days=1), _NOW + timedelta(days=9)))
-    older = make_crl(root, [], 1, Validity(_NOW - timedelta(days=2), _NOW + timedelta(days=9)))
+    newer = issue_crl(root, [], 2, Validity(_NOW - timedelta(days=1), _NOW + timedelta(days=9)))
+    older = issue_crl(root, [], 1, Validity(_NOW - timedelta(days=2), _NOW + timedelta(days=9)))
     content = _content(root, intermediates=(intermediate,), crls=(newer,))
-    alpha.take_in(_signed(content, root), _typed(root))
-    alpha.take_in(_signed(replace(content, sequence=2, crls=(older,)), root))
+    alpha.import_bundle(_signed(content, root), _typed(root))
+    alpha.import_bundle(_signed(replace(content, sequence=2, crls=(older,)), root))
     snapshot = alpha.store.snapshot()
     assert [each.number for each in snapshot.crls] == [2]
     record = snapshot.certificate_by_sha256[fingerprint(intermediate)]
@@ -360,19 +360,19 @@ def test_crls_and_intermediates_come_along_and_crls_do_not_go_back(alpha: Consol
     assert record not in snapshot.trusted_by(alpha.state.id, TrustKind.ROOT)
 
 
-def test_ones_own_bundle_and_one_for_a_stranger_are_refused(alpha: Console) -> None:
+def test_own_bundle_and_bundle_for_an_unknown_state_are_refused(alpha: Console) -> None:
     bundle = alpha.bundle()
-    assert not must_be_confirmed(alpha.store.snapshot(), "Alpha", look_into(bundle))
+    assert not must_be_confirmed(alpha.store.snapshot(), "Alpha", inspect_bundle(bundle))
     with pytest.raises(BadInput, match="of Alpha itself"):
-        alpha.take_in(bundle)
+        alpha.import_bundle(bundle)
     with alpha.store.change() as change:
         change.add_state("Beta", local=False)
     for importer, said in (("Nobody", "No State is called"), ("Beta", "of another console")):
         with pytest.raises(UserError, match=said):
-            must_be_confirmed(alpha.store.snapshot(), importer, look_into(bundle))
+            must_be_confirmed(alpha.store.snapshot(), importer, inspect_bundle(bundle))
 
 
-def test_what_is_no_bundle_is_called_by_its_name(alpha: Console) -> None:
+def test_another_kind_of_file_is_named_in_the_refusal(alpha: Console) -> None:
     bundle, root = alpha.bundle(), _root()
     key = root.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     _refused(alpha, key, "holds a private key and not a signed file .* keep this one secret")
@@ -381,7 +381,7 @@ def test_what_is_no_bundle_is_called_by_its_name(alpha: Console) -> None:
     _refused(alpha, b"hello", "not CMS SignedData")
 
 
-def test_another_signed_file_is_no_bundle(alpha: Console) -> None:
+def test_another_signed_file_is_not_a_bundle(alpha: Console) -> None:
     root = _root()
     for content in (b"", b"hello", b"\x30\x00", encode(_content(root)) + b"\x00"):
         _refused(alpha, cms.sign(content, root.certificate, root.key), "is not a trust bundle", _typed(root))
@@ -402,20 +402,20 @@ def test_bundle_that_changes_its_domain_is_imported_once_that_is_confirmed(alpha
     moved = _signed(_content(beta, domain="alpha-two.example", sequence=2), beta)
     _refused(alpha, moved, "Beta claims alpha-two.example, and had beta.example before")
     with pytest.raises(BadInput):
-        take_in(alpha.store, "Alpha", moved, "", "beta.example")
-    take_in(alpha.store, "Alpha", moved, "", "alpha-two.example")
+        import_bundle(alpha.store, "Alpha", moved, "", "beta.example")
+    import_bundle(alpha.store, "Alpha", moved, "", "alpha-two.example")
     assert alpha.store.state("Beta").domain == "alpha-two.example"
     assert any(entry.what == "claimed domain" for entry in alpha.store.audit())
     dropped = _signed(_content(beta, domain="", sequence=3), beta)
     _refused(alpha, dropped, "no domain, so that any name would be accepted")
-    assert "may have any name" in take_in(alpha.store, "Alpha", dropped, "", "").sentence()
+    assert "may have any name" in import_bundle(alpha.store, "Alpha", dropped, "", "").sentence()
 
 
 def test_first_bundle_that_claims_the_domain_of_another_state_is_a_question(alpha: Console) -> None:
     root = _root()
     bundle = _signed(_content(root, domain="swim.alpha.example"), root)
     _refused(alpha, bundle, "Alpha has claimed alpha.example", _typed(root))
-    assert take_in(alpha.store, "Alpha", bundle, _typed(root), "swim.alpha.example").first
+    assert import_bundle(alpha.store, "Alpha", bundle, _typed(root), "swim.alpha.example").first
 
 
 def test_bundle_with_a_ca_named_outside_the_domain_is_refused(alpha: Console, beta: Issuer) -> None:

@@ -10,18 +10,18 @@ from asn1crypto import core
 
 from labconsole.errors import BadInput
 from labconsole.security.x509 import cms
-from labconsole.security.x509.crls import make_crl
+from labconsole.security.x509.crls import issue_crl
 from labconsole.security.x509.issuing import Issuer, link_certificates
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.trust.bundle_format import BundleContent, decode, encode
-from labconsole_certificates.trust.bundle_inspection import look_into
+from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 from tests.helpers.authorities import new_authority
 from tests.helpers.mutations import mutations
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 _FILES = 500
 _CONTENTS = 1000
-_TAKEN_IN = 100
+_IMPORTED = 100
 _MADE = datetime.now(UTC).replace(microsecond=0)
 
 
@@ -42,7 +42,7 @@ def content(root: Issuer) -> BundleContent:
         roots=(root.certificate, successor.certificate),
         intermediates=(),
         links=link_certificates(root, successor),
-        crls=(make_crl(root, [], 1, Validity.for_days(9)),),
+        crls=(issue_crl(root, [], 1, Validity.for_days(9)),),
         trusted=("ab" * 32, "cd" * 32),
     )
 
@@ -56,7 +56,7 @@ def test_a_damaged_file_is_refused_or_says_the_same(content: BundleContent, root
     refused = 0
     for damaged in mutations(signed, _FILES, seed=1):
         try:
-            look = look_into(damaged)
+            look = inspect_bundle(damaged)
         except BadInput:
             refused += 1
         else:
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_refused_or_says_the_same(content: BundleContent, root
 def test_a_truncated_file_is_refused(share: float, content: BundleContent, root: Issuer) -> None:
     signed = cms.sign(encode(content), root.certificate, root.key)
     with pytest.raises(BadInput):
-        look_into(signed[: int(len(signed) * share)])
+        inspect_bundle(signed[: int(len(signed) * share)])
 
 
 def test_damage_that_was_signed_is_refused_or_encodes_to_itself(content: BundleContent) -> None:
@@ -92,13 +92,13 @@ def test_signed_damage_changes_nothing_when_it_is_refused(
     alpha: Console = console("Alpha")
     encoded, before = encode(content), alpha.store.snapshot()
     refused = 0
-    for damaged in mutations(encoded, _TAKEN_IN, seed=3):
+    for damaged in mutations(encoded, _IMPORTED, seed=3):
         signed = cms.sign(damaged, root.certificate, root.key)
         try:
-            alpha.take_in(signed)  # the fingerprint is not typed: none may pass
+            alpha.import_bundle(signed)  # the fingerprint is not typed: none may pass
         except BadInput:
             refused += 1
-    assert refused == _TAKEN_IN
+    assert refused == _IMPORTED
     assert alpha.store.snapshot() == before
 
 

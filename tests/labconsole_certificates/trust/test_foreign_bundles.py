@@ -12,7 +12,7 @@ from labconsole.security.pki.records import TrustKind
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint, groups
-from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, link_certificates, make_root
+from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.validity import Validity
@@ -31,7 +31,7 @@ _VALID = Validity.for_days(300)
 
 def _root(name: str) -> Issuer:
     key = generate(KeyType.P_256)
-    return Issuer(make_root(key, name_from_text(f"CN={name} Root,O={name}"), Validity.for_days(1000)), key)
+    return Issuer(issue_root(key, name_from_text(f"CN={name} Root,O={name}"), Validity.for_days(1000)), key)
 
 
 def _content(state: str, root: Issuer) -> BundleContent:
@@ -68,7 +68,7 @@ def alpha(console: NewConsole) -> Console:
 def beta(alpha: Console) -> Issuer:
     """The root of Beta, which Alpha trusts."""
     root = _root("Beta")
-    alpha.take_in(_bundle("Beta", root), _typed(root))
+    alpha.import_bundle(_bundle("Beta", root), _typed(root))
     return root
 
 
@@ -78,9 +78,9 @@ def test_a_ca_below_a_root_does_not_become_a_root(alpha: Console, beta: Issuer) 
     name = name_from_text("CN=Office of Beta")
     limits = [general_name_from_text("office.beta.example")]
     below = issue(beta, key.public_key(), name, (), CertificateProfile.INTERMEDIATE, _VALID, name_constraints=limits)
-    alone = Issuer(make_root(key, name, Validity.for_days(1000)), key)
+    alone = Issuer(issue_root(key, name, Validity.for_days(1000)), key)
     with pytest.raises(BadInput, match="not a link certificate"):
-        alpha.take_in(_bundle("Beta", alone, sequence=2, links=(below,)))
+        alpha.import_bundle(_bundle("Beta", alone, sequence=2, links=(below,)))
     assert alpha.trusts() == {fingerprint(beta.certificate)}
 
 
@@ -88,7 +88,7 @@ def test_a_ca_that_a_state_has_cross_certified_does_not_speak_for_it(alpha: Cons
     gamma = _root("Gamma")
     cross = cross_certificate(beta, gamma.certificate, _VALID)
     with pytest.raises(BadInput, match="not a link certificate"):
-        alpha.take_in(_bundle("Beta", gamma, sequence=2, links=(cross,)))
+        alpha.import_bundle(_bundle("Beta", gamma, sequence=2, links=(cross,)))
     assert alpha.trusts() == {fingerprint(beta.certificate)}
 
 
@@ -97,7 +97,7 @@ def test_no_bundle_brings_a_state_of_this_console_a_root(alpha: Console) -> None
     own = create_root(alpha.store, state, NewKey())
     forged = _root("Delta")
     with pytest.raises(BadInput, match="has no such key"):
-        alpha.take_in(_bundle("Delta", forged), _typed(forged))
+        alpha.import_bundle(_bundle("Delta", forged), _typed(forged))
     assert alpha.store.snapshot().trusted_by(state.id, TrustKind.ROOT) == (own,)
 
 
@@ -106,52 +106,52 @@ def test_a_root_with_the_name_of_another_state_s_ca_is_refused(alpha: Console, b
     gamma, namesake = _root("Gamma"), _root("Beta")
     roots = (gamma.certificate, namesake.certificate)
     with pytest.raises(BadInput, match="has the name of a CA of Beta"):
-        alpha.take_in(_bundle("Gamma", gamma, roots=roots), _typed(gamma))
+        alpha.import_bundle(_bundle("Gamma", gamma, roots=roots), _typed(gamma))
     assert alpha.trusts() == {fingerprint(beta.certificate)}
-    alpha.take_in(_bundle("Gamma", gamma), _typed(gamma))
+    alpha.import_bundle(_bundle("Gamma", gamma), _typed(gamma))
 
 
-def test_who_certifies_our_ca_takes_no_place_in_our_chains(alpha: Console, beta: Issuer) -> None:
+def test_a_foreign_cross_certificate_is_not_used_in_own_chains(alpha: Console, beta: Issuer) -> None:
     below = create_intermediate(alpha.store, alpha.root, alpha.state, NewKey())
     request = make_request(alpha.store, alpha.state, alpha.state, NewKey(), CertificateProfile.TLS_CLIENT)
     leaf = approve(alpha.store, request, authority=below)
     cross = cross_certificate(beta, below.certificate, _VALID)
-    alpha.take_in(_bundle("Beta", beta, sequence=2, intermediates=(cross,)))
+    alpha.import_bundle(_bundle("Beta", beta, sequence=2, intermediates=(cross,)))
     assert len(alpha.store.snapshot().issuers_of(leaf)) == 2
     assert alpha.store.snapshot().chain_of(leaf) == (below, alpha.root)
 
 
-def test_a_root_that_was_given_up_does_not_speak_again_over_a_link(alpha: Console, beta: Issuer) -> None:
+def test_a_retired_root_is_not_restored_by_a_link(alpha: Console, beta: Issuer) -> None:
     """The newer root has certified the older one's key until that would have run out; by then it may be stolen."""
     newer = _root("Beta")
     links = link_certificates(beta, newer)
-    alpha.take_in(_bundle("Beta", newer, sequence=2, links=links))
+    alpha.import_bundle(_bundle("Beta", newer, sequence=2, links=links))
     assert alpha.trusts() == {fingerprint(newer.certificate)}
     with pytest.raises(BadInput, match="an unknown issuer"):
-        alpha.take_in(_bundle("Beta", beta, sequence=3, links=links))
+        alpha.import_bundle(_bundle("Beta", beta, sequence=3, links=links))
     assert alpha.trusts() == {fingerprint(newer.certificate)}
 
 
-def test_no_bundle_alone_gives_trust_back_that_was_withdrawn(alpha: Console, beta: Issuer) -> None:
+def test_no_bundle_alone_restores_withdrawn_trust(alpha: Console, beta: Issuer) -> None:
     other = _root("Beta")
     both = (beta.certificate, other.certificate)
-    alpha.take_in(_bundle("Beta", beta, sequence=2, roots=both))
+    alpha.import_bundle(_bundle("Beta", beta, sequence=2, roots=both))
     snapshot = alpha.store.snapshot()
     [row] = [each for each in snapshot.trust if snapshot.certificate_by_id[each.certificate].certificate == both[1]]
     withdraw(alpha.store, row)
-    taken = alpha.take_in(_bundle("Beta", beta, sequence=3, roots=both))
+    taken = alpha.import_bundle(_bundle("Beta", beta, sequence=3, roots=both))
     assert alpha.trusts() == {fingerprint(beta.certificate)}
     assert "Its trust in one root stays withdrawn" in taken.sentence()
     record = alpha.store.snapshot().certificate_by_sha256[fingerprint(other.certificate)]
     trust_root(alpha.store, alpha.state, record, _typed(other))
-    assert "stays withdrawn" not in alpha.take_in(_bundle("Beta", other, sequence=4, roots=both)).sentence()
+    assert "stays withdrawn" not in alpha.import_bundle(_bundle("Beta", other, sequence=4, roots=both)).sentence()
 
 
 def test_blanks_make_no_other_state(alpha: Console, beta: Issuer) -> None:
     forged = _root("Other")
     for name in ("Beta ", " beta", "Ｂｅｔａ"):
         with pytest.raises(BadInput, match="an unknown issuer"):
-            alpha.take_in(_bundle(name, forged, sequence=2), _typed(forged))
+            alpha.import_bundle(_bundle(name, forged, sequence=2), _typed(forged))
 
 
 @pytest.mark.parametrize("made", ["00000101000000Z", "00010101000000Z", "20261321000000Z", "2026112100000.Z"])
@@ -162,4 +162,4 @@ def test_times_that_no_clock_shows_are_refused(alpha: Console, made: str) -> Non
     time = f"{content.made:%Y%m%d%H%M%S}Z".encode()
     data = cms.sign(encoded.replace(time, made.encode()), root.certificate, root.key)
     with pytest.raises(BadInput, match=r"none that a clock shows|is not a trust bundle"):
-        alpha.take_in(data, _typed(root))
+        alpha.import_bundle(data, _typed(root))

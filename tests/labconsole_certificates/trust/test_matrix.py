@@ -10,7 +10,7 @@ from cryptography import x509
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
-from labconsole.security.x509.issuing import make_root, make_self_signed
+from labconsole.security.x509.issuing import issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
@@ -42,9 +42,9 @@ def test_a_state_trusts_itself(alpha: Console) -> None:
     assert cell.until == alpha.root.certificate.not_valid_after_utc
 
 
-def test_trust_holds_until_the_root_runs_out(alpha: Console, beta: Console) -> None:
+def test_trust_is_valid_until_the_root_expires(alpha: Console, beta: Console) -> None:
     publish_crl(beta.store, beta.root, days=3650)
-    alpha.take_in(beta.bundle(days=9000), groups(beta.root.sha256))
+    alpha.import_bundle(beta.bundle(days=9000), groups(beta.root.sha256))
     cell = _cell(alpha, "Alpha", "Beta")
     assert cell.status is CellStatus.TRUSTED
     assert cell.until == beta.root.certificate.not_valid_after_utc
@@ -61,7 +61,7 @@ def test_trust_holds_until_the_root_runs_out(alpha: Console, beta: Console) -> N
 
 def test_a_bundle_or_crl_that_was_not_followed_makes_it_stale(alpha: Console, beta: Console) -> None:
     publish_crl(beta.store, beta.root, days=7)
-    alpha.take_in(beta.bundle(days=30), groups(beta.root.sha256))
+    alpha.import_bundle(beta.bundle(days=30), groups(beta.root.sha256))
     assert _cell(alpha, "Alpha", "Beta", days=6).status is CellStatus.TRUSTED
     crl = _cell(alpha, "Alpha", "Beta", days=8)
     assert (crl.status, "The CRL of" in crl.cause) == (CellStatus.STALE, True)
@@ -75,14 +75,14 @@ def test_what_a_state_elsewhere_trusts_is_known_from_its_bundle(alpha: Console, 
     assert unknown.status is CellStatus.UNTRUSTED
     assert unknown.cause == "Bundle 1 of Beta lists no root of Alpha among those that it trusts."
     beta.meets(alpha)
-    alpha.take_in(beta.bundle())
+    alpha.import_bundle(beta.bundle())
     assert _cell(alpha, "Beta", "Alpha").status is CellStatus.TRUSTED
     beta_id = next(state.id for state in alpha.store.snapshot().states if state.name == "Beta")
     assert trusted_by(alpha.store.snapshot(), beta_id) == {alpha.root.sha256, beta.root.sha256}
     assert _cell(beta, "Beta", "Alpha").status is CellStatus.TRUSTED
 
 
-def test_nobody_knows_whom_a_state_without_a_bundle_trusts(alpha: Console) -> None:
+def test_trust_of_a_state_without_a_bundle_is_unknown(alpha: Console) -> None:
     with alpha.store.change() as change:
         change.add_state("Gamma", local=False)
     assert _cell(alpha, "Gamma", "Alpha").status is CellStatus.UNKNOWN
@@ -101,9 +101,9 @@ def test_withdrawn_trust_says_so(alpha: Console, beta: Console) -> None:
     assert "withdrew its trust" in cell.cause
 
 
-def test_of_two_trusted_roots_the_one_that_holds_longer_counts(alpha: Console, beta: Console) -> None:
+def test_of_two_trusted_roots_the_longer_valid_one_counts(alpha: Console, beta: Console) -> None:
     key = generate(KeyType.P_256)
-    short = make_root(key, name_from_text("CN=Beta Old"), Validity.for_days(20))
+    short = issue_root(key, name_from_text("CN=Beta Old"), Validity.for_days(20))
     with beta.store.change() as change:
         change.add_key(beta.state.id, "old", key.public_key(), TokenKey("office", "old"))
         change.add_certificate(short, state=beta.state.id, profile=CertificateProfile.ROOT, origin=Origin.SELF_SIGNED)

@@ -13,10 +13,10 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.issuing import link_certificates
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import publish_crl, take_in_crl
+from labconsole_certificates.revocation.crls import import_crl, publish_crl
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import plan_of
-from labconsole_certificates.trust.bundle_inspection import look_into
+from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 from tests.helpers.authorities import new_authority
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
@@ -32,28 +32,28 @@ def test_a_root_is_rotated_by_bundles_alone(console: NewConsole) -> None:
     for one, other in ((alpha, beta), (beta, alpha), (sleeper, beta), (beta, sleeper)):
         one.meets(other)
     for other in (alpha, sleeper):
-        beta.take_in(other.bundle())  # in which they say that they trust Beta
+        beta.import_bundle(other.bundle())  # in which they say that they trust Beta
     rotation = steps.prepare(beta.store, steps.begin(beta.store, beta.root), NewKey())
     assert rotation.successor is not None
     successor = beta.store.snapshot().certificate_by_id[rotation.successor]
     assert _confirmed(beta, rotation) == {"Alpha": False, "Sleeper": False}
 
-    taken = alpha.take_in(beta.bundle())  # no fingerprint: the old root signed it
+    taken = alpha.import_bundle(beta.bundle())  # no fingerprint: the old root signed it
     assert taken.trusted == (successor.sha256,)
     assert alpha.trusts() == {beta.root.sha256, successor.sha256}
-    beta.take_in(alpha.bundle())
+    beta.import_bundle(alpha.bundle())
     assert _confirmed(beta, rotation) == {"Alpha": True, "Sleeper": False}
 
     switched = steps.switch(beta.store, rotation, wait_for_peers=False)
     steps.finish(beta.store, switched, wait_for_overlap=False)
     last = beta.bundle()
-    look = look_into(last)
+    look = inspect_bundle(last)
     assert look.fingerprint == successor.sha256
     assert look.content.roots == (successor.certificate,)
-    assert alpha.take_in(last).withdrawn == (beta.root.sha256,)
+    assert alpha.import_bundle(last).withdrawn == (beta.root.sha256,)
     assert alpha.trusts() == {successor.sha256}
 
-    woken = sleeper.take_in(last)  # it has never seen the bundle between, and a link certificate leads it there
+    woken = sleeper.import_bundle(last)  # it has never seen the bundle between, and a link certificate leads it there
     assert not woken.first
     assert sleeper.trusts() == {successor.sha256}
 
@@ -63,13 +63,13 @@ def test_a_crl_is_of_the_root_and_not_of_a_link(console: NewConsole) -> None:
     alpha, beta = console("Alpha"), console("Beta")
     alpha.meets(beta)
     steps.prepare(beta.store, steps.begin(beta.store, beta.root), NewKey())
-    alpha.take_in(beta.bundle())
+    alpha.import_bundle(beta.bundle())
     for root in beta.store.snapshot().roots_of(beta.root.state or 0):
-        taken = take_in_crl(alpha.store, publish_crl(beta.store, root).der)
+        taken = import_crl(alpha.store, publish_crl(beta.store, root).der)
         assert alpha.store.certificate(taken.issuer).sha256 == root.sha256
 
 
-def test_who_slept_through_two_rotations_catches_up(console: NewConsole) -> None:
+def test_a_peer_that_missed_two_rotations_catches_up(console: NewConsole) -> None:
     alpha, beta = console("Alpha"), console("Beta")
     alpha.meets(beta)
     root = beta.root
@@ -78,14 +78,14 @@ def test_who_slept_through_two_rotations_catches_up(console: NewConsole) -> None
         steps.finish(beta.store, steps.switch(beta.store, rotation, wait_for_peers=False), wait_for_overlap=False)
         assert rotation.successor is not None
         root = beta.store.snapshot().certificate_by_id[rotation.successor]
-    content = look_into(beta.bundle()).content
+    content = inspect_bundle(beta.bundle()).content
     assert content.roots == (root.certificate,)
     assert len(content.links) == 4
-    assert not alpha.take_in(beta.bundle()).first
+    assert not alpha.import_bundle(beta.bundle()).first
     assert alpha.trusts() == {root.sha256}
 
 
-def test_links_of_other_roots_are_not_handed_out(console: NewConsole) -> None:
+def test_links_of_other_roots_are_not_exported(console: NewConsole) -> None:
     beta = console("Beta")
     links = link_certificates(new_authority("Beta Root CA"), new_authority("Beta Root CA"))
     with beta.store.change() as change:
@@ -93,10 +93,10 @@ def test_links_of_other_roots_are_not_handed_out(console: NewConsole) -> None:
             change.add_certificate(
                 link, state=beta.state.id, profile=CertificateProfile.INTERMEDIATE, origin=Origin.LINK
             )
-    assert look_into(beta.bundle()).content.links == ()
+    assert inspect_bundle(beta.bundle()).content.links == ()
 
 
-def test_a_stranger_cannot_rotate_a_root(console: NewConsole) -> None:
+def test_an_unknown_signer_cannot_rotate_a_root(console: NewConsole) -> None:
     alpha, beta, mallory = console("Alpha"), console("Beta"), console("Mallory")
     alpha.meets(beta)
     with mallory.store.change() as change:
@@ -105,5 +105,5 @@ def test_a_stranger_cannot_rotate_a_root(console: NewConsole) -> None:
     assert rotation.successor is not None
     forged = replace(mallory, state=replace(mallory.state, name="Beta")).bundle()
     with pytest.raises(BadInput, match="an unknown issuer"):
-        alpha.take_in(forged, groups(mallory.root.sha256))
+        alpha.import_bundle(forged, groups(mallory.root.sha256))
     assert alpha.trusts() == {beta.root.sha256}

@@ -18,7 +18,7 @@ from labconsole.errors import UserError
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.cryptoki.private_keys import TokenECPrivateKey
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.messages.certificate_fields import CertificateFields, plain_fields
 from tests.labconsole_keypool.signing_lab import PIN, new_token
 
@@ -41,7 +41,7 @@ def csr_of(key: ec.EllipticCurvePrivateKey) -> x509.CertificateSigningRequest:
 
 
 def test_a_certificate_says_what_was_asked_and_what_the_ca_adds(tmp_path: Path) -> None:
-    authority = Authority.of_lab(tmp_path)
+    authority = SigningCA.of_lab(tmp_path)
     key = ec.generate_private_key(ec.SECP256R1())
     names = x509.SubjectAlternativeName([x509.RFC822Name("signer@lab.test")])
     fields = CertificateFields(plain_fields(1).subject, ((names, False),))
@@ -57,8 +57,8 @@ def test_a_certificate_says_what_was_asked_and_what_the_ca_adds(tmp_path: Path) 
     root.verify_directly_issued_by(root)
 
 
-def test_openssl_takes_the_chain(tmp_path: Path) -> None:
-    authority = Authority.of_lab(tmp_path)
+def test_openssl_accepts_the_chain(tmp_path: Path) -> None:
+    authority = SigningCA.of_lab(tmp_path)
     issued = authority.issue(csr_of(ec.generate_private_key(ec.SECP256R1())), plain_fields(1))
     for name, certificate in (("ca.pem", authority.chain[0]), ("end.pem", issued)):
         (tmp_path / name).write_bytes(certificate.public_bytes(Encoding.PEM))
@@ -72,11 +72,11 @@ def test_a_csr_whose_signature_is_not_its_key_s_is_refused(tmp_path: Path) -> No
     der = csr.public_bytes(Encoding.DER)
     changed = der[:-1] + bytes([der[-1] ^ 1])
     with pytest.raises(InvalidSignature):
-        Authority.of_lab(tmp_path).issue(x509.load_der_x509_csr(changed), plain_fields(1))
+        SigningCA.of_lab(tmp_path).issue(x509.load_der_x509_csr(changed), plain_fields(1))
 
 
 def test_the_lab_s_ca_is_made_once_and_its_key_is_the_owner_s_alone(tmp_path: Path) -> None:
-    first, second = Authority.of_lab(tmp_path), Authority.of_lab(tmp_path)
+    first, second = SigningCA.of_lab(tmp_path), SigningCA.of_lab(tmp_path)
     assert first.chain == second.chain
     directory = tmp_path / "signing-ca"
     assert b"ENCRYPTED" in (directory / "ca.key.pem").read_bytes()
@@ -85,18 +85,18 @@ def test_the_lab_s_ca_is_made_once_and_its_key_is_the_owner_s_alone(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["ca.pem", "ca.key.pem", "secret-source.json"])
-def test_a_damaged_ca_is_told_and_not_replaced(tmp_path: Path, name: str) -> None:
-    Authority.of_lab(tmp_path)
+def test_damaged_ca_is_reported_and_not_replaced(tmp_path: Path, name: str) -> None:
+    SigningCA.of_lab(tmp_path)
     (tmp_path / "signing-ca" / name).write_bytes(b"no")
     for _ in range(2):
         with pytest.raises(
             UserError, match=r"^The signing CA does not serve \(.*\): move .*signing-ca away; then a new"
         ):
-            Authority.of_lab(tmp_path)
+            SigningCA.of_lab(tmp_path)
 
 
 def test_a_ca_whose_key_stays_in_the_token(token: Token, tmp_path: Path) -> None:
-    first, second = (Authority.in_token(token, tmp_path) for _ in range(2))
+    first, second = (SigningCA.in_token(token, tmp_path) for _ in range(2))
     assert isinstance(first._key, TokenECPrivateKey)
     assert first.chain[0].public_key() == second.chain[0].public_key()
     for authority in (first, second):

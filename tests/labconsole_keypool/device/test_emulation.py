@@ -98,7 +98,7 @@ def together(device: Device, operation: Operation, threads: int, times: int = 1)
     return now_ns() - began_ns
 
 
-def test_signing_goes_on_beside_unwrapping() -> None:
+def test_signing_continues_during_unwrapping() -> None:
     device = Device(Timing(LUNA.model_copy(update={"warm_up": None}), SignTime.MALMO, speed=0.5))
     unwrapping = threading.Thread(target=taken_ns, args=(device, Operation.UNWRAP))
     unwrapping.start()

@@ -19,7 +19,7 @@ from labconsole_keypool.device import generator
 from labconsole_keypool.device.emulation import Device
 from labconsole_keypool.device.generator import Generator, KeyTimes
 from labconsole_keypool.store.key_store import KeyStore
-from tests.labconsole_keypool.signing_lab import KIND, PIN, Told, digest, new_token, rows, signing_engine
+from tests.labconsole_keypool.signing_lab import KIND, PIN, RecordedReports, digest, new_token, rows, signing_engine
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_it_stops_before_the_next_key(token: Token, store: KeyStore) -> None:
     assert store.counts().new == 3
 
 
-def test_the_next_one_goes_on_under_the_same_wrapper_key(token: Token, tmp_path: Path) -> None:
+def test_next_generator_continues_under_the_same_wrapper_key(token: Token, tmp_path: Path) -> None:
     for _ in range(2):
         with KeyStore.open(tmp_path / "keys.db") as store:
             maker = quick(token, store, 100)
@@ -139,7 +139,7 @@ def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_pa
     with KeyStore.open(tmp_path / "keys.db", run="run") as store:
         quick(token, store, 2).make(3, never, nothing)
         spent, goes_on = store.wrappers()
-        with signing_engine(token, store, Told(), low_water=1) as engine:
+        with signing_engine(token, store, RecordedReports(), low_water=1) as engine:
             engine.fill(2)
             for number in range(2):
                 engine.process(0, digest(number))
@@ -169,7 +169,7 @@ def test_two_generators_of_a_token_may_destroy_the_same_wrapper_key(
 
 def test_rsa_keys_sign_after_they_were_stored(token: Token, store: KeyStore) -> None:
     Generator(token, store, Device(), KeyKind.RSA_2048, 100).make(1, never, nothing)
-    with signing_engine(token, store, Told(), kind=KeyKind.RSA_2048) as engine:
+    with signing_engine(token, store, RecordedReports(), kind=KeyKind.RSA_2048) as engine:
         assert engine.fill(1) == 1
         done = engine.process(0, digest(1, KeyKind.RSA_2048))
     assert done.key and rows(store.path, "SELECT length(signature) FROM signature") == [(256,)]

@@ -94,7 +94,7 @@ def test_the_terminal_has_commands_of_the_same_definitions(capfd: pytest.Capture
     assert counts_of("lab") == Counts(3, 0, 0, 0)
 
 
-def test_a_cancelled_filling_keeps_what_was_made_and_a_token_is_made_anew_after_its_label(actions: Operations) -> None:
+def test_cancelled_fill_keeps_its_keys_and_token_is_reinitialised_by_label(actions: Operations) -> None:
     process = actions.start(FILL, keys=100_000, key_kind="p-256")
     actions.pump_until(process, lambda: process.progress is not None and process.progress.done > 0)
     assert process.progress is not None and process.progress.total == 100_000

@@ -18,7 +18,7 @@ from labconsole_keypool.choices import Refill
 from labconsole_keypool.device.emulation import Device, Timing
 from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_store import KeyStore
-from tests.labconsole_keypool.signing_lab import PIN, Told, digest, fill, new_token, signing_engine
+from tests.labconsole_keypool.signing_lab import PIN, RecordedReports, digest, fill, new_token, signing_engine
 
 UNWRAP_MS = 30.0
 C, D = KeyOrigin.POOL, KeyOrigin.GENERATED
@@ -42,8 +42,8 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def reports() -> RecordedReports:
+    return RecordedReports()
 
 
 def slow_to_unwrap() -> Device:
@@ -63,61 +63,63 @@ def until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize(("refill", "first_after"), [(Refill.PARALLEL, 1), (Refill.WHEN_EMPTY, 5)])
 def test_a_batch_is_usable_key_by_key_or_as_a_whole(
-    token: Token, store: KeyStore, told: Told, refill: Refill, first_after: int
+    token: Token, store: KeyStore, reports: RecordedReports, refill: Refill, first_after: int
 ) -> None:
     fill(token, store, 5)
-    with signing_engine(token, store, told, batch=5, low_water=1, refill=refill, device=slow_to_unwrap()) as engine:
+    with signing_engine(token, store, reports, batch=5, low_water=1, refill=refill, device=slow_to_unwrap()) as engine:
         engine.start_refill()
         done = engine.process(0, digest(1))
         assert done.source is C
         assert first_after <= (done.got_key_ns - done.started_ns) / 1e6 / UNWRAP_MS < first_after + 3
-        until(lambda: bool(told.refills))
-    [(started_ns, finished_ns, keys)] = told.refills
+        until(lambda: bool(reports.refills))
+    [(started_ns, finished_ns, keys)] = reports.refills
     assert keys == 5 and 5 * UNWRAP_MS <= (finished_ns - started_ns) / 1e6 < 8 * UNWRAP_MS
 
 
-def test_a_refill_begins_below_the_low_water_mark_and_loads_a_batch(token: Token, store: KeyStore, told: Told) -> None:
+def test_a_refill_begins_below_the_low_water_mark_and_loads_a_batch(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
     fill(token, store, 30)
-    with signing_engine(token, store, told, batch=6, low_water=4) as engine:
+    with signing_engine(token, store, reports, batch=6, low_water=4) as engine:
         engine.fill(5)
         engine.process(0, digest(1))
         engine.start_refill()
         time.sleep(0.05)
-        assert told.counts["keys_loaded"] == 5, "four are left, which are not fewer than four"
+        assert reports.counts["keys_loaded"] == 5, "four are left, which are not fewer than four"
         engine.process(0, digest(2))
-        until(lambda: told.counts["keys_loaded"] == 11)
-    assert [keys for _, _, keys in told.refills] == [5, 6]
+        until(lambda: reports.counts["keys_loaded"] == 11)
+    assert [keys for _, _, keys in reports.refills] == [5, 6]
 
 
-def test_a_pause_holds_while_there_are_keys(token: Token, store: KeyStore, told: Told) -> None:
+def test_a_pause_holds_while_there_are_keys(token: Token, store: KeyStore, reports: RecordedReports) -> None:
     fill(token, store, 10)
-    with signing_engine(token, store, told, batch=3, low_water=3) as engine:
+    with signing_engine(token, store, reports, batch=3, low_water=3) as engine:
         engine.fill(2)
         engine.pause_refill(True)
         engine.start_refill()
         engine.process(0, digest(1))
         time.sleep(0.05)
-        assert told.counts["keys_loaded"] == 2, "one is left, fewer than three, and it waits all the same"
+        assert reports.counts["keys_loaded"] == 2, "one is left, fewer than three, and it waits all the same"
         engine.process(0, digest(2))
         assert engine.process(0, digest(3)).source is C, "without any key it loads though it pauses"
         engine.pause_refill(False)
-        until(lambda: told.counts["keys_loaded"] >= 8)
+        until(lambda: reports.counts["keys_loaded"] >= 8)
 
 
-def test_keys_that_are_added_while_it_runs_are_found(token: Token, store: KeyStore, told: Told) -> None:
-    with signing_engine(token, store, told, low_water=2) as engine:
+def test_keys_that_are_added_while_it_runs_are_found(token: Token, store: KeyStore, reports: RecordedReports) -> None:
+    with signing_engine(token, store, reports, low_water=2) as engine:
         engine.start_refill()
         assert engine.process(0, digest(1)).source is D
         fill(token, store, 3)
-        until(lambda: told.counts["keys_loaded"] == 3)
+        until(lambda: reports.counts["keys_loaded"] == 3)
         assert [engine.process(0, digest(number)).source for number in range(2, 6)] == [C, C, C, D]
 
 
-def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeyStore, told: Told) -> None:
+def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeyStore, reports: RecordedReports) -> None:
     fill(token, store, 8)
     sources: list[KeyOrigin] = []
     with signing_engine(
-        token, store, told, lanes=4, batch=8, low_water=1, refill=Refill.WHEN_EMPTY, device=slow_to_unwrap()
+        token, store, reports, lanes=4, batch=8, low_water=1, refill=Refill.WHEN_EMPTY, device=slow_to_unwrap()
     ) as engine:
         engine.start_refill()
         threads = [
@@ -140,21 +142,21 @@ class FullerThanItSays(Device):
 
 
 def test_a_token_that_turns_out_to_be_full_keeps_its_claimed_keys_for_later(
-    token: Token, store: KeyStore, told: Told
+    token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
     fill(token, store, 9)
-    with signing_engine(token, store, told, batch=9, low_water=5, device=FullerThanItSays(ram=4)) as engine:
+    with signing_engine(token, store, reports, batch=9, low_water=5, device=FullerThanItSays(ram=4)) as engine:
         engine.start_refill()
         done = [engine.process(0, digest(number)) for number in range(9)]
     assert [one.source for one in done] == [C] * 9
     assert store.counts().used == 9 and store.counts().invalid == 0
 
 
-def test_a_refill_that_ends_in_a_fault_is_told_to_whoever_waits(
-    token: Token, store: KeyStore, told: Told, monkeypatch: pytest.MonkeyPatch
+def test_fault_of_a_refill_is_raised_to_waiting_threads(
+    token: Token, store: KeyStore, reports: RecordedReports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(token, store, 2)
-    with signing_engine(token, store, told) as engine:
+    with signing_engine(token, store, reports) as engine:
 
         def locked(*arguments: object) -> None:
             raise StoreError("The key store is locked: try again.")

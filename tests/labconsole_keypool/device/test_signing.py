@@ -20,7 +20,7 @@ from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.errors import TokenError, TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeySource, SignTime
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, Timing
 from labconsole_keypool.messages import sign_request
 from labconsole_keypool.messages.sign_request import SignTask
@@ -30,7 +30,16 @@ from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import Counts, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
 from tests.labconsole_keypool.sign_request_lab import read
-from tests.labconsole_keypool.signing_lab import PIN, Told, change, digest, fill, new_token, rows, signing_engine
+from tests.labconsole_keypool.signing_lab import (
+    PIN,
+    RecordedReports,
+    change,
+    digest,
+    fill,
+    new_token,
+    rows,
+    signing_engine,
+)
 
 A, B, C, D = KeyOrigin.TOKEN_RAM, KeyOrigin.TOKEN_STORE, KeyOrigin.POOL, KeyOrigin.GENERATED
 
@@ -53,18 +62,20 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def reports() -> RecordedReports:
+    return RecordedReports()
 
 
-def test_each_request_gets_a_certificate_for_a_key_of_its_own(token: Token, store: KeyStore, told: Told) -> None:
+def test_each_request_gets_a_certificate_for_a_key_of_its_own(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
     fill(token, store, 12)
     jobs = [digest(number) for number in range(1, 11)]
-    with signing_engine(token, store, told, lanes=2) as engine:
+    with signing_engine(token, store, reports, lanes=2) as engine:
         assert engine.fill(4) == 4
         engine.start_refill()
         answers = [engine.process(number % 2, job) for number, job in enumerate(jobs)]
-    issuer = Authority.of_lab().chain[0]
+    issuer = SigningCA.of_lab().chain[0]
     found = rows(store.path, "SELECT request, key, to_be_signed, signature, certificate, status FROM signature")
     public = dict(rows(store.path, "SELECT id, public FROM key"))
     assert [done.status for done in answers] == [JobStatus.SIGNED] * 10
@@ -83,15 +94,15 @@ def test_each_request_gets_a_certificate_for_a_key_of_its_own(token: Token, stor
         numbers = (int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big"))
         signer.verify(encode_dss_signature(*numbers), job.body, ec.ECDSA(hashes.SHA256()))
         assert done.started_ns <= done.got_key_ns <= done.signed_ns <= done.finished_ns
-    assert told.counts["keys_used"] == 10
+    assert reports.counts["keys_used"] == 10
 
 
 def test_what_was_claimed_and_not_used_becomes_invalid_and_what_was_used_is_erased(
-    token: Token, tmp_path: Path, told: Told
+    token: Token, tmp_path: Path, reports: RecordedReports
 ) -> None:
     with KeyStore.open(tmp_path / "keys.db", run="run") as store:
         fill(token, store, 20)
-        with signing_engine(token, store, told, low_water=1) as engine:
+        with signing_engine(token, store, reports, low_water=1) as engine:
             engine.fill(5)
             for number in range(2):
                 engine.process(0, digest(number))
@@ -101,10 +112,10 @@ def test_what_was_claimed_and_not_used_becomes_invalid_and_what_was_used_is_eras
 
 
 def test_keys_are_taken_from_ram_then_the_token_s_store_then_the_pool_and_then_made(
-    token: Token, store: KeyStore, told: Told
+    token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
     fill(token, store, 5)
-    with signing_engine(token, store, told, batch=2, low_water=1) as engine:
+    with signing_engine(token, store, reports, batch=2, low_water=1) as engine:
         assert engine.fill(2, 1) == 3
         engine.start_refill()
         done = [engine.process(0, digest(number)) for number in range(7)]
@@ -112,66 +123,68 @@ def test_keys_are_taken_from_ram_then_the_token_s_store_then_the_pool_and_then_m
     assert [one.key == 0 for one in done] == [False] * 5 + [True] * 2
     assert rows(store.path, "SELECT count(*) FROM signature WHERE pre_generated") == [(5,)]
     assert store.counts() == Counts(new=0, in_use=0, used=5, invalid=0)
-    assert told.counts == {"keys_claimed": 5, "keys_loaded": 5, "keys_used": 5}
-    assert [keys for _, _, keys in told.refills] == [2, 1, 2]
+    assert reports.counts == {"keys_claimed": 5, "keys_loaded": 5, "keys_used": 5}
+    assert [keys for _, _, keys in reports.refills] == [2, 1, 2]
 
 
-def test_without_a_pool_no_key_is_claimed(token: Token, store: KeyStore, told: Told) -> None:
+def test_without_a_pool_no_key_is_claimed(token: Token, store: KeyStore, reports: RecordedReports) -> None:
     fill(token, store, 2)
-    with signing_engine(token, store, told, keys=KeySource.GENERATED) as engine:
+    with signing_engine(token, store, reports, keys=KeySource.GENERATED) as engine:
         engine.start_refill()
         assert engine.process(0, digest(1)).source is D
     assert store.counts() == Counts(new=2, in_use=0, used=0, invalid=0)
 
 
-def test_exchanged_keys_are_found_out_by_their_signatures(token: Token, store: KeyStore, told: Told) -> None:
+def test_exchanged_keys_are_found_out_by_their_signatures(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
     """Each of the two unwraps perfectly: only a signature shows that it belongs to another public key."""
     fill(token, store, 4)
     (first, one), (second, other) = rows(store.path, "SELECT id, private FROM key ORDER BY id LIMIT 2")
     change(store.path, "UPDATE key SET private = ? WHERE id = ?", other, first)
     change(store.path, "UPDATE key SET private = ? WHERE id = ?", one, second)
-    with signing_engine(token, store, told) as engine:
+    with signing_engine(token, store, reports) as engine:
         engine.fill(4)
         done = [engine.process(0, digest(number)) for number in range(3)]
     assert [one.status for one in done] == [JobStatus.SIGNED] * 3
     assert not {first, second} & {one.key for one in done}
     assert [one.source for one in done] == [A, A, D]
     assert store.counts() == Counts(new=0, in_use=0, used=2, invalid=2)
-    assert [name for name, _ in told.events] == ["key refused"] * 2
-    assert f"Key {first} became invalid: its private key does not belong to its public key" in told.events[0][1]
+    assert [name for name, _ in reports.events] == ["key refused"] * 2
+    assert f"Key {first} became invalid: its private key does not belong to its public key" in reports.events[0][1]
 
 
 @pytest.mark.parametrize("what", ["private", "public"])
 def test_a_changed_key_becomes_invalid_and_the_request_takes_the_next(
-    token: Token, store: KeyStore, told: Told, what: str
+    token: Token, store: KeyStore, reports: RecordedReports, what: str
 ) -> None:
     fill(token, store, 2)
     [(first, blob)] = rows(store.path, f"SELECT id, {what} FROM key ORDER BY id LIMIT 1")
     change(store.path, f"UPDATE key SET {what} = ? WHERE id = ?", blob[:20] + bytes([blob[20] ^ 1]) + blob[21:], first)
-    with signing_engine(token, store, told, low_water=1) as engine:
+    with signing_engine(token, store, reports, low_water=1) as engine:
         engine.start_refill()
         done = engine.process(0, digest(1))
     assert (done.status, done.source) == (JobStatus.SIGNED, C)
     assert done.key != first
     assert store.counts() == Counts(new=0, in_use=0, used=1, invalid=1)
-    [(name, sentence)] = told.events
+    [(name, sentence)] = reports.events
     assert name == "key refused" and f"Key {first} became invalid" in sentence and "was changed" in sentence
 
 
 def test_keys_of_a_wrapper_key_that_is_not_in_this_token_stay_in_the_store(
-    configuration: TokenConfiguration, store: KeyStore, told: Told, tmp_path: Path
+    configuration: TokenConfiguration, store: KeyStore, reports: RecordedReports, tmp_path: Path
 ) -> None:
     with open_token("other", new_token(tmp_path / "other"), PIN) as other:
         fill(other, store, 3)
     [wrapper] = store.wrappers()
     with open_token("test", configuration, PIN) as token:
         fill(token, store, 2)
-        with signing_engine(token, store, told, low_water=1) as engine:
+        with signing_engine(token, store, reports, low_water=1) as engine:
             engine.start_refill()
             done = [engine.process(0, digest(number)) for number in range(3)]
     assert [one.source for one in done] == [C, C, D]
     assert store.counts() == Counts(new=3, in_use=0, used=2, invalid=0)
-    [(name, sentence)] = told.events
+    [(name, sentence)] = reports.events
     assert name == "wrapper missing"
     assert f"has no wrapper key {wrapper.serial}: load it from its shares" in sentence
 
@@ -181,18 +194,18 @@ def xml(number: int, body: bytes, kind: KeyKind = KeyKind.P_256) -> Job:
 
 
 def test_a_sign_request_is_answered_with_its_signatures_and_the_chain(
-    token: Token, store: KeyStore, told: Told
+    token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
     fill(token, store, 2)
     body = sign_request.sample(7, algorithm=ECDSA_SHA256, tasks=3)
     tasks: tuple[SignTask, ...] = sign_request.parse(body).tasks
-    with signing_engine(token, store, told) as engine:
+    with signing_engine(token, store, reports) as engine:
         engine.fill(2)
         done = engine.process(0, xml(1, body))
         second = engine.process(0, xml(2, sign_request.sample(8, algorithm=RSA_SHA256)))
     assert (done.source, second.source) == (A, D), "a request for RSA gets an RSA key, which this pool does not have"
     answer = read(done.answer)
-    assert answer.chain[1] == Authority.of_lab().chain[0]
+    assert answer.chain[1] == SigningCA.of_lab().chain[0]
     answer.chain[0].verify_directly_issued_by(answer.chain[1])
     signer = answer.chain[0].public_key()
     assert isinstance(signer, ec.EllipticCurvePublicKey)
@@ -201,9 +214,11 @@ def test_a_sign_request_is_answered_with_its_signatures_and_the_chain(
         ECDSA_SHA256.verify(signer, signature, task.to_be_signed)
 
 
-def test_a_sign_request_that_cannot_be_served_costs_no_key(token: Token, store: KeyStore, told: Told) -> None:
+def test_a_sign_request_that_cannot_be_served_costs_no_key(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
     fill(token, store, 1)
-    with signing_engine(token, store, told) as engine:
+    with signing_engine(token, store, reports) as engine:
         engine.fill(1)
         done = engine.process(0, xml(1, b"<!DOCTYPE a []><a/>"))
         assert (done.status, done.source, done.key) == (JobStatus.FAILED, KeyOrigin.NONE, 0)
@@ -216,10 +231,10 @@ def test_a_sign_request_that_cannot_be_served_costs_no_key(token: Token, store: 
 
 
 def test_more_keys_than_the_device_holds_are_refused_before_any_is_claimed(
-    token: Token, store: KeyStore, told: Told
+    token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
     fill(token, store, 5)
-    with signing_engine(token, store, told, device=Device(ram=3, store=1)) as engine:
+    with signing_engine(token, store, reports, device=Device(ram=3, store=1)) as engine:
         with pytest.raises(TokenFullError, match=r"^The token's RAM holds 3 key pairs: ask for fewer than 4\.$"):
             engine.fill(4)
         with pytest.raises(TokenFullError, match=r"^The token's store holds 1 key pairs"):
@@ -227,12 +242,12 @@ def test_more_keys_than_the_device_holds_are_refused_before_any_is_claimed(
     assert store.counts() == Counts(new=5, in_use=0, used=0, invalid=0)
 
 
-def test_a_token_that_is_gone_is_told_in_one_sentence(token: Token, store: KeyStore, told: Told) -> None:
+def test_removed_token_is_reported_in_one_sentence(token: Token, store: KeyStore, reports: RecordedReports) -> None:
     fill(token, store, 3)
     gone = r"^The token test cannot {}: it is gone: put it back and start again\.$"
     with (
         pytest.raises(TokenError, match=gone.format("destroy a private key")),
-        signing_engine(token, store, told) as engine,
+        signing_engine(token, store, reports) as engine,
     ):
         engine.fill(3)
         engine.process(0, digest(1))
@@ -243,12 +258,12 @@ def test_a_token_that_is_gone_is_told_in_one_sentence(token: Token, store: KeySt
 
 
 def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
-    token: Token, store: KeyStore, told: Told
+    token: Token, store: KeyStore, reports: RecordedReports
 ) -> None:
     """Ten requests that wait take ten times the device's time, though this process sleeps a bit longer each time."""
     fill(token, store, 10)
     luna = load_timing("luna-sa-1700").model_copy(update={"warm_up": None})
-    with signing_engine(token, store, told, device=Device(Timing(luna, SignTime.MALMO))) as engine:
+    with signing_engine(token, store, reports, device=Device(Timing(luna, SignTime.MALMO))) as engine:
         engine.fill(10)
         jobs = [digest(number) for number in range(10)]
         for job in jobs:
@@ -258,10 +273,12 @@ def test_an_emulated_device_keeps_its_rate_whatever_is_between_two_requests(
     assert 200 <= taken_ms < 200 + 75
 
 
-def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(token: Token, store: KeyStore, told: Told) -> None:
+def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(
+    token: Token, store: KeyStore, reports: RecordedReports
+) -> None:
     fill(token, store, 120)
     done: list[Done] = []
-    with signing_engine(token, store, told, lanes=4, batch=20, low_water=10) as engine:
+    with signing_engine(token, store, reports, lanes=4, batch=20, low_water=10) as engine:
 
         def sign(lane: int) -> None:
             done.extend(engine.process(lane, digest(lane * 100 + number)) for number in range(30))

@@ -71,9 +71,7 @@ def test_a_figure_is_what_was_recorded(configuration: TokenConfiguration, tmp_pa
     assert [(line.title, len(line.values)) for line in lines] == [("1024 bit", chosen.sum())]
 
 
-def test_an_operation_that_the_token_lacks_is_told_and_left_out(
-    configuration: TokenConfiguration, tmp_path: Path
-) -> None:
+def test_unsupported_operation_is_reported_and_skipped(configuration: TokenConfiguration, tmp_path: Path) -> None:
     run = done(without_hashing(configuration, tmp_path), tmp_path)
     (event,) = run.events
     assert event.level is Level.WARNING
@@ -83,7 +81,7 @@ def test_an_operation_that_the_token_lacks_is_told_and_left_out(
     assert run.live["measured"].count == 6, "the progress comes to its end all the same"
 
 
-def test_a_size_that_the_token_cannot_do_is_told_and_its_rows_are_empty(
+def test_unsupported_key_size_is_reported_and_its_rows_are_empty(
     configuration: TokenConfiguration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SoftHSM2 does all sizes of Appendix C: one that it refuses stands for them."""
@@ -99,7 +97,7 @@ def test_a_cancelled_benchmark_ends_soon(configuration: TokenConfiguration, tmp_
     assert done(configuration, tmp_path, stopped=True).metrics == ()
 
 
-def test_more_threads_are_set_against_fewer() -> None:
+def test_contrast_compares_more_threads_with_fewer() -> None:
     four, one = DeviceBenchmarkParameters(), DeviceBenchmarkParameters(threads=1)
     assert TRIAL.contrast(one, four) == "Threads: 4 against 1"
     assert TRIAL.contrast(four, one) == ""

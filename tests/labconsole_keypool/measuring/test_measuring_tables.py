@@ -84,7 +84,7 @@ def test_the_profile_of_steps_fills_a_column_of_every_table(plugins: Plugins) ->
     assert all(cell.value is not None and cell.published is not None for row in by_threads.cells for cell in row)
 
 
-def test_one_run_of_the_device_stands_beside_every_column_of_appendix_c(plugins: Plugins) -> None:
+def test_one_device_run_is_shown_next_to_every_column_of_appendix_c(plugins: Plugins) -> None:
     shape = SHAPES[DEVICE][0]
     table = fill(shape, group_repeats([run(1, DEVICE, {}, plugins, shape)]), plugins)
     first = [(cell.value, cell.published.printed if cell.published else None) for cell in table.cells[0]]
@@ -92,14 +92,14 @@ def test_one_run_of_the_device_stands_beside_every_column_of_appendix_c(plugins:
     assert len(table.cells) == 48
 
 
-def test_of_the_device_s_profile_the_run_with_all_sizes_stands_in_appendix_c(plugins: Plugins) -> None:
+def test_device_run_with_all_sizes_is_shown_in_appendix_c(plugins: Plugins) -> None:
     campaign = campaign_of(load_profile("keypool-device-benchmark", plugins))
     runs = [run(number, DEVICE, one.parameters, plugins) for number, one in enumerate(campaign.scenarios, start=1)]
     (group, *_) = fill(SHAPES[DEVICE][0], group_repeats(runs), plugins).groups
     assert group is not None and (group.parameters["threads"], group.parameters["largest"]) == (4, "4096")
 
 
-def test_live_and_simulated_runs_stand_side_by_side_in_one_table(plugins: Plugins) -> None:
+def test_live_and_simulated_runs_are_columns_of_one_table(plugins: Plugins) -> None:
     """Each under the same column of the source, told apart by how its figures came about."""
     shape = next(table for table in service_tables.TABLES if table.name == "keypool-table-4-2")
     scenario = {"arrivals": "constant", "rate": 40.0, "requests": 3000}

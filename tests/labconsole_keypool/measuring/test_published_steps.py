@@ -140,7 +140,7 @@ def _sentences(text: str) -> Figures:
 
 
 @pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
-def test_every_number_stands_in_the_source_s_text(thesis: Mapping[str, PublishedTable]) -> None:
+def test_every_number_is_in_the_text_of_the_source(thesis: Mapping[str, PublishedTable]) -> None:
     text = SOURCE.read_text(encoding="utf-8")
     entered = {
         (column.name, metric): figure.printed
@@ -172,7 +172,7 @@ def test_spot_values(thesis: Mapping[str, PublishedTable], place: str, metric: s
     assert (figure.value, figure.unit) == (pytest.approx(value), unit)
 
 
-def test_what_the_source_contradicts_stands_where_its_figures_do(thesis: Mapping[str, PublishedTable]) -> None:
+def test_contradicted_values_are_shown_with_their_figures(thesis: Mapping[str, PublishedTable]) -> None:
     """And each contradiction is one of the entered figures."""
 
     def figure(place: str, metric: str) -> float:

@@ -124,7 +124,7 @@ def test_curves_and_distributions_show_the_recorded_operations(
     assert shown.values.mean() == pytest.approx(run.figures["latency_mean"])
 
 
-def test_only_what_does_the_same_is_set_against_each_other() -> None:
+def test_contrast_compares_equal_steps_only() -> None:
     def words(one: dict[str, Any], other: dict[str, Any]) -> str:
         return TRIAL.contrast(StepTimesParameters(**one), StepTimesParameters(**other))
 

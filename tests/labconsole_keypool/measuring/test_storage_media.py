@@ -32,7 +32,7 @@ def test_each_key_comes_back_once_and_in_order(storage: Storage, tmp_path: Path)
         assert medium.load(1) == []
 
 
-def test_what_is_saved_lies_in_the_file_at_once(tmp_path: Path) -> None:
+def test_saved_keys_are_in_the_file_at_once(tmp_path: Path) -> None:
     with closing(open_medium(Storage.FILE, tmp_path, "serial", KIND, MECHANISM)) as medium:
         (key,) = keys(medium, 7)
         medium.save([key])
@@ -49,6 +49,6 @@ def test_what_a_killed_run_left_behind_is_removed_and_no_other(own_home: Path) -
     assert not list(own_home.glob("step-times-*"))
 
 
-def test_a_place_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_directory_is_reported_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"keys\.bin cannot be made: No such file or directory\.$"):
         open_medium(Storage.FILE, tmp_path / "gone", "serial", KIND, MECHANISM)

@@ -170,7 +170,7 @@ def test_what_no_certificate_holds_is_refused(attribute: SignerAttribute, senten
     assert sentence in str(refusal.value)
 
 
-def test_a_request_that_names_nobody_is_refused() -> None:
+def test_request_without_a_signer_name_is_refused() -> None:
     with pytest.raises(SignRequestError, match="names no signer"):
         fields_of(replace(parse(sample()), attributes=()))
 

@@ -43,7 +43,7 @@ def test_a_request_says_who_signs_what_how_and_with_what_certificate(form: Form)
     )
 
 
-def test_the_authentication_context_is_kept_as_it_came_and_stands_alone() -> None:
+def test_authentication_context_is_kept_verbatim_with_its_namespaces() -> None:
     context = parse(sample()).context
 
     assert context is not None
@@ -53,7 +53,7 @@ def test_the_authentication_context_is_kept_as_it_came_and_stands_alone() -> Non
     assert parse(sample(form=Form.CSIG)).context is None
 
 
-def test_samples_are_told_apart_by_their_number_and_are_always_the_same() -> None:
+def test_samples_differ_by_number_and_are_reproducible() -> None:
     assert sample(1) == sample(1)
     ids = {parse(sample(number)).request_id for number in range(50)}
     signers = {parse(sample(number)).attributes[0].value for number in range(50)}
@@ -61,12 +61,12 @@ def test_samples_are_told_apart_by_their_number_and_are_always_the_same() -> Non
 
 
 @pytest.mark.parametrize("uri", ALGORITHMS)
-def test_the_asked_algorithm_is_taken(uri: str) -> None:
+def test_requested_algorithm_is_used(uri: str) -> None:
     assert parse(sample(algorithm=signature_algorithms.of(uri))).algorithm.uri == uri
 
 
 @pytest.mark.parametrize("wanted", CertificateType)
-def test_the_asked_certificate_type_is_taken(wanted: CertificateType) -> None:
+def test_requested_certificate_type_is_used(wanted: CertificateType) -> None:
     assert parse(sample(certificate_type=wanted)).certificate_type is wanted
 
 
@@ -109,7 +109,7 @@ def test_a_doctype_in_utf_7_is_refused() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_billion_laughs_are_refused_before_they_are_laughed(encoding: str) -> None:
+def test_billion_laughs_document_is_refused_before_expansion(encoding: str) -> None:
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     bomb = f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY l0 "lol">{entities}]><l>&l9;</l>'.encode(encoding)
     with pytest.raises(SignRequestError, match="has a DOCTYPE"):
@@ -141,7 +141,7 @@ def test_a_hundred_megabytes_are_refused_at_once_and_uncopied() -> None:
     assert peak < 1_000_000
 
 
-def test_a_document_as_deep_as_a_well_is_refused() -> None:
+def test_too_deeply_nested_document_is_refused() -> None:
     with pytest.raises(SignRequestError, match="is not XML"):
         parse(b"<a>" * 5000 + b"</a>" * 5000)
 
@@ -149,7 +149,7 @@ def test_a_document_as_deep_as_a_well_is_refused() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"abc", b"{}", b"\x30\x82", sample()[:200], sample()[:1500], b"<a>&undefined;</a>", b"<a>\0</a>"]
 )
-def test_what_is_no_xml_is_refused_in_one_short_line(data: bytes) -> None:
+def test_invalid_xml_is_refused_in_one_short_line(data: bytes) -> None:
     with pytest.raises(SignRequestError, match=r"is not XML \(line \d+: ") as refusal:
         parse(data)
     assert "\n" not in str(refusal.value)
@@ -241,7 +241,7 @@ def test_an_unknown_algorithm_is_refused_with_those_there_are() -> None:
     assert all(uri in str(refusal.value) for uri in ALGORITHMS)
 
 
-def test_the_source_as_printed_is_no_request() -> None:
+def test_source_as_printed_is_not_a_valid_request() -> None:
     """Appendix A's line breaks split the namespace; its request has no end either."""
     printed = _source("http://id.elegnamnden.se/csig/1.0/dss-ext/ns", "http://id.elegnamnden.se/csig/1.0/dss-\next/ns")
     with pytest.raises(SignRequestError, match=r"has no|is not XML"):

@@ -19,7 +19,7 @@ from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.lab_token import lab_token
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.device.certification_authority import Authority
+from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.signing import work_of
 from labconsole_keypool.messages import signature_algorithms
 from labconsole_keypool.messages.certificate_fields import fields_of
@@ -142,7 +142,7 @@ def test_openssl_verifies_chain_and_signature(tmp_path: Path, rsa_key: rsa.RSAPr
 
 def test_the_service_answers_with_a_key_in_a_token_and_its_own_ca(tmp_path: Path) -> None:
     job = Job(1, 0, JobKind.SIGN_REQUEST, KeyKind.RSA_2048, sample(tasks=2))
-    work, authority = work_of(job), Authority.of_lab()
+    work, authority = work_of(job), SigningCA.of_lab()
     assert work.kind is KeyKind.P_256  # as the request asks, whatever the scenario makes
     with open_token("lab", lab_token()) as token:
         pair = generate(token.session(), work.kind, extractable=False)
@@ -161,7 +161,7 @@ def test_as_many_signatures_as_tasks() -> None:
         build(request, [b"one"], [ca.certificate])
 
 
-def test_what_a_stranger_wrote_stays_text() -> None:
+def test_untrusted_text_is_escaped() -> None:
     data = sample().replace(b'SignTaskId="SignTask1"', b'SignTaskId="&quot;&gt;&lt;evil"')
     answer = _answered(parse(data), ec.generate_private_key(ec.SECP256R1()))
     assert [name for name, *_ in answer.signatures] == ['"><evil']

@@ -57,7 +57,7 @@ def test_frames_come_out_whole_and_in_order_however_they_were_cut(piece: int) ->
         (encode(FRAMES[0])[:-1] + b"\xff", None),
     ],
 )
-def test_what_is_no_frame_is_said_in_one_sentence(data: bytes, sentence: str | None) -> None:
+def test_invalid_frame_is_refused_in_one_sentence(data: bytes, sentence: str | None) -> None:
     with pytest.raises(WireError) as caught:
         Decoder().feed(data)
     assert sentence is None or str(caught.value) == sentence

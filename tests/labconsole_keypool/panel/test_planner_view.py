@@ -45,7 +45,7 @@ def slots(monkeypatch: pytest.MonkeyPatch) -> Slots:
 
         return slot
 
-    for name in ("_show", "_have_log", "_plan_when_seen", "take_from_scenario", "forget_log"):
+    for name in ("_show", "_have_log", "_plan_when_seen", "fill_from_scenario", "clear_log"):
         monkeypatch.setattr(PlannerView, name, timed(name))
     return lasted
 
@@ -149,7 +149,7 @@ def test_the_scenario_s_rate_service_and_device_are_where_it_begins(qtbot: QtBot
     qtbot.waitUntil(lambda: cells(view, "dropped")[1] == "876.3 requests")
 
 
-def test_a_log_is_imported_forecast_from_and_forgotten(
+def test_log_is_imported_forecast_from_and_cleared(
     qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch, log: Path, slots: Slots
 ) -> None:
     choose_file(monkeypatch, log)

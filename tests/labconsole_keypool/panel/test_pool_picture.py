@@ -30,7 +30,7 @@ def picture(theme: Theme) -> Iterator[PoolPicture]:
     shiboken6.delete(made)
 
 
-def test_it_moves_while_keys_move_and_somebody_looks(qtbot: QtBot, picture: PoolPicture) -> None:
+def test_picture_moves_while_keys_move_and_it_is_visible(qtbot: QtBot, picture: PoolPicture) -> None:
     assert not picture.moving
     picture.show_state(RUNNING)
     assert picture.moving
@@ -48,7 +48,7 @@ def test_it_moves_while_keys_move_and_somebody_looks(qtbot: QtBot, picture: Pool
     assert not picture.moving
 
 
-def test_those_who_do_not_see_it_are_told(picture: PoolPicture) -> None:
+def test_pool_picture_has_an_accessible_description(picture: PoolPicture) -> None:
     picture.show_state(RUNNING)
     told = "Keys: 2 being wrapped, 1234 in the store, 180 in the token, 12033 used"
     assert picture.accessibleName() == told
@@ -87,7 +87,7 @@ def test_large_numbers_fit_their_places(picture: PoolPicture, width: int) -> Non
     assert len(strokes) == 1 and strokes.pop(), "no number covers the ring that it stands in"
 
 
-def test_rates_are_told_as_finely_as_they_are_known() -> None:
+def test_rates_are_shown_with_at_least_two_digits() -> None:
     assert [rate_text(rate) for rate in (0.5312, 7.24, 9.97, 26.31, 1234.5)] == [
         "0.53/s",
         "7.2/s",

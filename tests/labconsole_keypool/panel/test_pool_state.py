@@ -34,6 +34,6 @@ def test_counters_that_come_late_make_nothing_negative() -> None:
     assert not state.moves
 
 
-def test_while_no_run_goes_on_the_store_is_what_there_is() -> None:
+def test_without_a_run_the_counts_are_those_of_the_store() -> None:
     state = idle_state(Counts(new=12, in_use=3, used=200, invalid=1))
     assert (state.in_store, state.in_token, state.used, state.lost, state.running) == (12, 3, 200, 1, False)

@@ -71,9 +71,7 @@ def test_presets_pool_and_mistakes_by_clicks(qtbot: QtBot, panel: TrialPanel) ->
     assert not panel.run_bar.run_button.isEnabled()
 
 
-def test_arrivals_are_said_before_the_run_unless_they_go_on_too_long_or_are_too_many(
-    qtbot: QtBot, panel: TrialPanel
-) -> None:
+def test_arrivals_are_described_before_the_run_unless_too_long_or_too_many(qtbot: QtBot, panel: TrialPanel) -> None:
     panel.form.set_values({"arrivals": "constant", "rate": 0.00001})
     qtbot.waitUntil(lambda: facts(panel).get("Arrivals") == "–")
     panel.form.set_values({"arrivals": "business-day", "requests": 1_665_000})

@@ -63,7 +63,7 @@ def test_what_is_wrong_is_said_in_one_sentence(file: Path, text: str, said: str)
     assert "log.csv" in str(caught.value)
 
 
-def test_a_file_that_is_no_text_or_not_there(file: Path) -> None:
+def test_binary_or_missing_file_is_refused(file: Path) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file"):
         read_log(file)
     file.write_bytes(b"2026-03-02T08:00,1\n\xff\xfe\x00")

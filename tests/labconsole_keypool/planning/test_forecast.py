@@ -164,7 +164,7 @@ def test_windows_make_what_the_week_takes_and_never_more_than_their_idle_time_do
             assert level > -2 * len(windows)
 
 
-def test_a_device_that_is_too_slow_is_told_how_many_would_do() -> None:
+def test_plan_for_a_too_slow_device_states_how_many_are_needed() -> None:
     busy = week_of([3600.0] * 24)
     plan = plan_generation(busy, base=4.0, pooled_ms=2000.0)
     assert not plan.keeps_up

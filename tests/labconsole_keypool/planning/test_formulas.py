@@ -38,7 +38,7 @@ def test_without_keys_threads_do_not_generate_faster_than_the_device() -> None:
     assert formulas.rate_without_keys(SI, KG, threads=4, at_a_time=4).value == pytest.approx(4 / 0.608)
 
 
-def test_where_nobody_waits_there_is_no_queue_no_drop_and_one_service_time() -> None:
+def test_below_the_base_rate_no_queue_no_drop_and_one_service_time() -> None:
     assert formulas.queue_length(50, 50, 60).value == 0
     assert formulas.latency(0, SI, 0).value == SI
     assert formulas.time_to_first_drop(50, 50, 10).value == math.inf

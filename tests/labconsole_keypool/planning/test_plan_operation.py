@@ -41,7 +41,7 @@ def test_the_source_s_case_is_what_is_planned_without_arguments(
     assert any("no run with a pool near 360,000 requests at 50/s" in line for line in lines)
 
 
-def test_a_forecast_shows_its_error_beside_the_benchmark_s_and_all_goes_into_a_csv(
+def test_forecast_shows_its_error_next_to_the_benchmark_and_is_written_to_csv(
     own_home: Path, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = own_home / "plan.csv"

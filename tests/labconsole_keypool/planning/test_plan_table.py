@@ -112,7 +112,7 @@ def test_the_longest_key_generation_of_a_profile_may_be_planned_with() -> None:
     assert PlannerParameters(key_generation="longest").service().generation_ms == 673
 
 
-def test_a_key_lies_in_the_pool_only_when_it_is_wrapped_and_saved_too() -> None:
+def test_key_counts_as_pooled_once_wrapped_and_saved() -> None:
     """Table 2-5: 121 to 141 ms a key, beside its generation."""
     shortest, longest = (PlannerParameters(key_generation=end).service() for end in ("shortest", "longest"))
     assert (shortest.each_pooled_ms, longest.each_pooled_ms) == (588 + 121, 673 + 141)
@@ -175,7 +175,7 @@ def test_the_measurement_is_the_nearest_run_s_with_its_origin() -> None:
         {"queue_limit": 0},
     ],
 )
-def test_another_service_or_another_peak_is_no_measurement_of_this_one(changes: Mapping[str, object]) -> None:
+def test_other_service_or_peak_is_not_a_measurement_of_this_one(changes: Mapping[str, object]) -> None:
     cell = table(service(), run(1, **changes))["queue"].measurement  # type: ignore[arg-type]
     assert cell.value is None
     assert cell.note == (

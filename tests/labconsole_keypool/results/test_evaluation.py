@@ -145,7 +145,7 @@ def test_requests_that_were_all_dropped_have_no_latency() -> None:
     assert (found["dropped"], found["processed"], found["share_within_3000"]) == (2, 0, 0)
 
 
-def test_normal_hours_and_peak_are_told_apart_by_the_time_of_the_last_second_s_worth() -> None:
+def test_normal_hours_and_peak_are_separated_by_the_arrivals_of_the_last_second() -> None:
     """Ten distances at the base rate take a second: ten in 950 ms are faster; two seconds later it is normal again."""
     rows = [(n, n * 100, n * 100, n * 100, n * 100 + 301) for n in range(10)]
     burst = [(10, 950, 950, 950, 3950), (11, 3000, 3000, 3000, 3300)]

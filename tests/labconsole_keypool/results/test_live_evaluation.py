@@ -171,7 +171,7 @@ def test_the_verdicts_say_what_they_saw() -> None:
         ),
     ],
 )
-def test_what_is_wrong_or_not_known_is_no_pass(
+def test_wrong_or_unknown_evidence_is_not_a_pass(
     samples: Tables, data: dict[str, Any], name: str, verdict: tuple[str, str]
 ) -> None:
     told = events(**{key.replace(" ", "_"): value for key, value in data.items()})

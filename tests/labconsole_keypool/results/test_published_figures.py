@@ -88,7 +88,7 @@ def _sentences(text: str) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
-def test_every_number_stands_in_the_source_s_text(thesis: Mapping[str, PublishedTable]) -> None:
+def test_every_number_is_in_the_text_of_the_source(thesis: Mapping[str, PublishedTable]) -> None:
     text = SOURCE.read_text(encoding="utf-8")
     entered = {
         (column.name, metric): figure.printed
@@ -169,7 +169,7 @@ def test_a_run_is_of_the_same_scenario_by_arrivals_keys_and_queue(plugins: Plugi
     assert not same_scenario(rate.parameters, stored(**constant, requests=4000))
 
 
-def test_the_source_s_contradictions_stand_where_its_figures_do(thesis: Mapping[str, PublishedTable]) -> None:
+def test_contradictions_of_the_source_are_shown_with_its_figures(thesis: Mapping[str, PublishedTable]) -> None:
     calculated, figures = (" ".join(thesis[name].notes) for name in ("keypool-table-4-2-calculated", FIGURES))
     assert "38 ms * 2217 = 84018 ms, which is 84,246" in calculated
     assert 38 * 2217 == 84_246 and 38 * 2211 == 84_018

@@ -93,7 +93,7 @@ def test_one_campaign_of_the_profile_fills_every_table(plugins: Plugins) -> None
         assert not any("scenarios fit" in note or "in the source" in note for note in table.notes), table.notes
 
 
-def test_runs_with_several_timings_stand_beside_the_one_printed_figure(plugins: Plugins) -> None:
+def test_runs_with_several_timings_are_shown_next_to_the_printed_figure(plugins: Plugins) -> None:
     runs = [
         run(1, {**FIG_4_1, "timing": "luna-sa-1700", "key_generation": "longest"}),
         run(2, {**FIG_4_1, "timing": "luna-sa-1700", "key_generation": "shortest"}),
@@ -112,12 +112,12 @@ def test_a_run_with_more_requests_afterwards_is_not_figure_4_1(plugins: Plugins)
     assert not filled(plugins, [tail], FIGURES).filled
 
 
-def test_what_differs_from_the_source_is_told(plugins: Plugins) -> None:
+def test_differences_from_the_source_are_reported(plugins: Plugins) -> None:
     several = run(1, {**FIG_4_1, "timing": "luna-sa-1700-fig4-1", "threads": 4})
     assert any("4 here, 1 in the source" in note for note in filled(plugins, [several], FIGURES).notes)
 
 
-def test_missing_figures_and_the_source_s_contradictions_are_told(plugins: Plugins) -> None:
+def test_missing_figures_and_contradictions_are_reported(plugins: Plugins) -> None:
     notes = filled(plugins, [run(1, {**FIG_4_1, "timing": "luna-sa-1700-fig4-1"})], FIGURES).notes
     absent = "Figure 4-1 with 588 ms, Figure 4-1 with 673 ms, Figure 4-3, Figure 4-4, Figure 4-5"
     assert f"No run of {absent} is among those chosen." in notes

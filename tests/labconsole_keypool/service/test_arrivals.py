@@ -10,7 +10,7 @@ import pytest
 from labconsole.errors import UserError
 from labconsole_keypool.choices import ArrivalPattern
 from labconsole_keypool.service.arrivals import TABLE_4_1_DELAYS_MS
-from tests.helpers.arrivals import arriving
+from tests.helpers.arrivals import make_arrivals
 
 MS = 1_000_000
 HOUR_NS = 3_600_000 * MS
@@ -28,20 +28,22 @@ class TestTable41:
         [(1, 100, 1000), (101, 200, 800), (901, 1000, 90), (1401, 1500, 10), (1501, 1600, 20), (2901, 3000, 1000)],
     )
     def test_each_request_is_followed_by_the_delay_of_its_step(self, first: int, last: int, delay_ms: int) -> None:
-        delays_ms = np.diff(arriving(ArrivalPattern.TABLE_4_1, tail_requests=1)) / MS
+        delays_ms = np.diff(make_arrivals(ArrivalPattern.TABLE_4_1, tail_requests=1)) / MS
         assert (delays_ms[first - 1 : last] == delay_ms).all()
 
     def test_has_its_own_requests_whatever_was_asked_for(self) -> None:
-        times = arriving(ArrivalPattern.TABLE_4_1, requests=7, rate=3.0)
+        times = make_arrivals(ArrivalPattern.TABLE_4_1, requests=7, rate=3.0)
         assert times.dtype == np.int64
         assert (len(times), times[0], times[-1]) == (3000, 0, 1_072_000 * MS)
 
     def test_is_ten_times_shorter_at_time_scale_ten(self) -> None:
-        usual, fast = (arriving(ArrivalPattern.TABLE_4_1, tail_requests=9, time_scale=scale) for scale in (1.0, 10.0))
+        usual, fast = (
+            make_arrivals(ArrivalPattern.TABLE_4_1, tail_requests=9, time_scale=scale) for scale in (1.0, 10.0)
+        )
         assert (usual == fast * 10).all()
 
     def test_is_followed_by_the_tail_of_fig_4_2(self) -> None:
-        times = arriving(ArrivalPattern.TABLE_4_1, tail_requests=2000, tail_rate=4.0)
+        times = make_arrivals(ArrivalPattern.TABLE_4_1, tail_requests=2000, tail_rate=4.0)
         assert len(times) == 5000
         assert times[3000] - times[2999] == 1000 * MS
         assert (np.diff(times[3000:]) == 250 * MS).all()
@@ -49,33 +51,33 @@ class TestTable41:
 
 class TestRates:
     def test_constant(self) -> None:
-        times = arriving(ArrivalPattern.CONSTANT, rate=26.3, requests=1000)
+        times = make_arrivals(ArrivalPattern.CONSTANT, rate=26.3, requests=1000)
         assert times[-1] == round(999 / 26.3 * 1e9)
         assert np.ptp(np.diff(times)) <= 1
 
     def test_poisson_has_its_rate_and_exponential_gaps_and_follows_its_seed(self) -> None:
-        times = arriving(ArrivalPattern.POISSON, rate=40.0, requests=50_000)
+        times = make_arrivals(ArrivalPattern.POISSON, rate=40.0, requests=50_000)
         gaps_s = np.diff(times) / 1e9
         assert gaps_s.mean() == pytest.approx(1 / 40, rel=0.02)
         assert gaps_s.std() == pytest.approx(1 / 40, rel=0.02)
-        assert (times == arriving(ArrivalPattern.POISSON, rate=40.0, requests=50_000)).all()
-        assert (times != arriving(ArrivalPattern.POISSON, rate=40.0, requests=50_000, seed=2))[1:].all()
+        assert (times == make_arrivals(ArrivalPattern.POISSON, rate=40.0, requests=50_000)).all()
+        assert (times != make_arrivals(ArrivalPattern.POISSON, rate=40.0, requests=50_000, seed=2))[1:].all()
 
     def test_a_year_at_most(self) -> None:
         with pytest.raises(UserError, match=r"3,000 requests would arrive after 34,7\d\d days; take a higher rate"):
-            arriving(ArrivalPattern.CONSTANT, rate=1e-6)
+            make_arrivals(ArrivalPattern.CONSTANT, rate=1e-6)
 
 
 class TestBusinessDay:
     def test_has_the_peak_for_two_hours_half_of_it_in_business_hours_and_a_quarter_otherwise(self) -> None:
-        times = arriving(ArrivalPattern.BUSINESS_DAY, requests=1_665_000, rate=50.0)
+        times = make_arrivals(ArrivalPattern.BUSINESS_DAY, requests=1_665_000, rate=50.0)
         per_hour = np.histogram(times / HOUR_NS, np.arange(25))[0]
         assert per_hour == pytest.approx(3600 * np.repeat([12.5, 25, 50, 12.5], [8, 7, 2, 7]), abs=2)
         # The week that it is repeated for "would be sufficient for signing over 6 million Tax declarations".
         assert 7 * len(times) > 6_000_000
 
     def test_with_fewer_requests_is_shorter_at_the_same_rates(self) -> None:
-        times = arriving(ArrivalPattern.BUSINESS_DAY, requests=3330, rate=50.0)
+        times = make_arrivals(ArrivalPattern.BUSINESS_DAY, requests=3330, rate=50.0)
         assert times[-1] / HOUR_NS == pytest.approx(24 * 3330 / 1_665_000, rel=0.001)
         assert np.diff(times).min() == pytest.approx(20 * MS, abs=1)
         assert np.diff(times).max() == pytest.approx(80 * MS, abs=1)
@@ -83,14 +85,14 @@ class TestBusinessDay:
 
 class TestFile:
     @pytest.mark.parametrize("header", ["", "count,delay_ms\n", "\ufeffCount, Delay_ms\r\n"])
-    def test_rows_stand_for_requests_each_followed_by_its_delay(self, written: Path, header: str) -> None:
+    def test_rows_are_requests_each_followed_by_its_delay(self, written: Path, header: str) -> None:
         written.write_text(header + "2,100\n\n3,0.5\n1,0\n", encoding="utf-8")
-        times = arriving(ArrivalPattern.CSV, csv=written, tail_requests=1)
+        times = make_arrivals(ArrivalPattern.CSV, csv=written, tail_requests=1)
         assert (times / MS).tolist() == [0, 100, 200, 200.5, 201, 201.5, 201.5]
 
     def test_table_4_1_as_a_file_is_table_4_1(self, written: Path) -> None:
         written.write_text("".join(f"100,{delay}\n" for delay in TABLE_4_1_DELAYS_MS), encoding="utf-8")
-        assert (arriving(ArrivalPattern.CSV, csv=written) == arriving(ArrivalPattern.TABLE_4_1)).all()
+        assert (make_arrivals(ArrivalPattern.CSV, csv=written) == make_arrivals(ArrivalPattern.TABLE_4_1)).all()
 
     @pytest.mark.parametrize(
         ("text", "line", "said"),
@@ -122,7 +124,7 @@ class TestFile:
     ) -> None:
         written.write_text(text, encoding="utf-8")
         with pytest.raises(UserError) as caught:
-            arriving(ArrivalPattern.CSV, csv=written)
+            make_arrivals(ArrivalPattern.CSV, csv=written)
         sentence = str(caught.value)
         assert str(written) in sentence
         assert f"line {line}:" in sentence
@@ -132,9 +134,9 @@ class TestFile:
 
     def test_what_cannot_be_read_as_text_is_refused(self, written: Path) -> None:
         with pytest.raises(UserError, match=r"cannot be read: No such file or directory\.$"):
-            arriving(ArrivalPattern.CSV, csv=written)
+            make_arrivals(ArrivalPattern.CSV, csv=written)
         written.write_bytes(b"100,20\n\xff\xfe\x00,1\n")
         with pytest.raises(UserError, match="not CSV text"):
-            arriving(ArrivalPattern.CSV, csv=written)
+            make_arrivals(ArrivalPattern.CSV, csv=written)
         with pytest.raises(UserError, match=r"choose the file\.$"):
-            arriving(ArrivalPattern.CSV)
+            make_arrivals(ArrivalPattern.CSV)

@@ -61,9 +61,7 @@ def stored(store: Path) -> int:
         reader.close()
 
 
-def test_it_fills_the_pool_when_told_without_the_device_s_emulated_times(
-    configuration: TokenConfiguration, tmp_path: Path
-) -> None:
+def test_fill_command_fills_the_pool_without_emulated_times(configuration: TokenConfiguration, tmp_path: Path) -> None:
     with generator(configuration, tmp_path / "keys.db", timing="luna-sa-1700") as context:
         context.commands += [{"do": "fill", "keys": 60}, {"do": "fill", "keys": 3}]
         until(lambda: context.counts["keys_stored"] == 63)  # the device takes 37 s to generate them

@@ -115,7 +115,7 @@ def test_a_live_scenario_says_which_token_does_what() -> None:
         {"keys": "generated", "keys_at_start": 99_999, "batch": 99_999},
     ],
 )
-def test_what_just_fits_or_has_no_effect_is_no_mistake(settings: dict[str, Any]) -> None:
+def test_limits_and_parameters_without_effect_are_accepted(settings: dict[str, Any]) -> None:
     SimulationParameters.model_validate(settings)
 
 

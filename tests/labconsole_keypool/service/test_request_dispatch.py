@@ -31,7 +31,7 @@ def test_a_request_that_finds_the_queue_full_is_dropped_and_counted() -> None:
     assert all(endless.offer(job(number)) for number in range(10_000))
 
 
-def test_requests_go_in_the_order_of_arrival_to_whoever_was_idle_first() -> None:
+def test_requests_go_in_order_of_arrival_to_the_longest_idle_signer() -> None:
     dispatch: Dispatch[str] = Dispatch(RequestQueue(0))
     for signer in ("a", "b"):
         dispatch.join(signer)

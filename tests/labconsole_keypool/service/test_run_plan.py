@@ -68,14 +68,14 @@ def test_pins_of_foreign_tokens_are_asked_for_and_go_to_their_processes_alone() 
         ({"further_tokens": "lab-2"}, "The tokens share one computer's processors: two of them sign no faster than "),
     ],
 )
-def test_a_reader_is_told_what_the_figures_do_not_show(settings: dict[str, Any], sentence: str) -> None:
+def test_warnings_state_what_the_figures_do_not_show(settings: dict[str, Any], sentence: str) -> None:
     (told,) = ServiceTrial().warnings(ServiceParameters(**settings))
     assert told.startswith(sentence)
     assert ServiceTrial().warnings(ServiceParameters()) == ()
 
 
 @pytest.mark.parametrize(("further", "told"), [("", True), ("lab-2", False)])
-def test_several_emulated_signers_of_one_token_are_told_of(further: str, told: bool) -> None:
+def test_several_emulated_signers_of_one_token_give_a_warning(further: str, told: bool) -> None:
     parameters = ServiceParameters(timing="luna-sa-1700", signers=2, threads=2, further_tokens=further)
     warnings = ServiceTrial().warnings(parameters)
     assert any(warning.startswith("Each of the 2 signers emulates a device") for warning in warnings) is told

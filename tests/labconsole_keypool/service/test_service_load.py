@@ -31,7 +31,7 @@ def test_table_4_1_at_ten_times_its_speed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(5400)
-def test_table_4_1_as_it_stands_with_rsa_keys(tmp_path: Path) -> None:
+def test_table_4_1_unscaled_with_rsa_keys(tmp_path: Path) -> None:
     outcome = table_4_1(tmp_path / "run", 1)
     assert_sound(outcome)
     assert (outcome.figures["processed"], outcome.figures["dropped"]) == (3000, 0)

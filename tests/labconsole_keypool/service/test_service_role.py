@@ -101,7 +101,7 @@ def test_a_refused_request_is_a_failure_and_no_signature(tmp_path: Path) -> None
     assert samples.table("requests", "service")["request"].tolist() == [2]
 
 
-def test_a_stranger_is_shown_the_door(tmp_path: Path) -> None:
+def test_unknown_client_is_refused(tmp_path: Path) -> None:
     with Service(tmp_path / "run", **FAST, requests=1) as service:
         stranger = service.link(token=bytes(32))
         with pytest.raises(LinkClosedError, match="closed the connection before its end"):

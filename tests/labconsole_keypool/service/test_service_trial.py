@@ -131,7 +131,7 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
 
 
-def test_a_run_goes_on_when_one_is_killed_before_it_is_ready_and_another_one_too_late_to_be_missed(
+def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_work(
     tmp_path: Path,
 ) -> None:
     def kill_early_and_late(lab: LiveLab) -> None:
@@ -151,7 +151,7 @@ def test_a_run_goes_on_when_one_is_killed_before_it_is_ready_and_another_one_too
     assert late.message.startswith("signer-1b took another's place and was not needed any more: ")
 
 
-def test_a_service_that_is_killed_is_the_reason_whoever_loses_it_first(tmp_path: Path) -> None:
+def test_killed_service_is_reported_as_the_reason(tmp_path: Path) -> None:
     def kill(lab: LiveLab) -> None:
         while not (tmp_path / "run" / "signer-1.spool").exists():
             time.sleep(0.005)

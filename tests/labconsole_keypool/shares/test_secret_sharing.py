@@ -54,7 +54,7 @@ def test_a_share_that_is_there_twice_is_refused() -> None:
         progress([first, second, first])
 
 
-def test_a_forged_share_gives_another_key_and_is_told_by_it() -> None:
+def test_forged_share_is_detected_by_the_key_it_gives() -> None:
     first, second, _ = split(KEY, 2, 3)
     forged = replace(second, halves=(second.halves[0], secrets.token_bytes(16)))
     assert Share.from_bytes(forged.to_bytes()) == forged  # its checksum is right
@@ -98,7 +98,7 @@ def test_the_key_check_value_is_that_of_pkcs11() -> None:
     assert key_check_value(bytes(32)).hex() == "dc95c0"
 
 
-def test_progress_tells_what_is_missing() -> None:
+def test_progress_names_the_missing_shares() -> None:
     shares = split(KEY, 2, 3)
     assert progress(shares[1:2]).sentence == "1 of 2 present: share 1 or 3 is missing"
     assert not progress(shares[1:2]).complete

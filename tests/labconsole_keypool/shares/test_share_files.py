@@ -64,12 +64,12 @@ def test_a_changed_field_is_noticed(shares: tuple[Share, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["format = 1", "a = [", 'format = "labconsole share 1"', "index = 1"])
-def test_what_is_no_share_is_refused(text: str) -> None:
+def test_invalid_share_is_refused(text: str) -> None:
     with pytest.raises(ShareError):
         from_text(text)
 
 
-def test_a_binary_file_is_no_share(tmp_path: Path) -> None:
+def test_binary_file_is_refused_as_a_share(tmp_path: Path) -> None:
     path = tmp_path / "share"
     path.write_bytes(b"\xff\xfe\x00")
     path.chmod(0o600)

@@ -33,7 +33,7 @@ from labconsole_keypool.store.key_records import NewKey
 from labconsole_keypool.store.key_store import KeyStore, store_path
 
 PAD = WrapMechanism.KEY_WRAP_PAD
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 @dataclass
@@ -90,7 +90,7 @@ def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | 
     wakeup = threading.Event()
     hidden = {key: Secret(text) for key, text in (secrets or {}).items()}
     process = OperationProcess(name, dict(parameters), wakeup.set, hidden)
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     try:
         while process.end is None:
             assert time.monotonic() < deadline
@@ -203,4 +203,4 @@ def test_the_window_and_the_worker_load_no_module_for_them() -> None:
     modules = ("shares.share_operations", "shares.carrying", "messages.sign_request")
     imports = ", ".join(f"labconsole_keypool.{module}" for module in modules)
     check = f"import sys, {imports}; sys.exit('pkcs11' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", check], timeout=PATIENCE_S, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", check], timeout=TIMEOUT_S, check=False).returncode == 0

@@ -83,7 +83,7 @@ def test_a_missing_word_is_looked_for_where_the_rest_begins_not_to_fit(share: Sh
         from_words("")
 
 
-def test_words_that_fit_and_are_others_are_told_by_the_checksum(share: Share) -> None:
+def test_valid_but_wrong_words_are_detected_by_the_checksum(share: Share) -> None:
     """Of wrong words one in 16 has the right last letter."""
     letters = random.Random(1)
     told = set()

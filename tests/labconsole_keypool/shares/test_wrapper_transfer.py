@@ -22,11 +22,11 @@ from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, 
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.shares.exported_wrappers import (
-    CarriedFileError,
-    CarriedWrapper,
-    CarriedWrappers,
-    read_carried,
-    write_carried,
+    ExportedWrapper,
+    ExportedWrappers,
+    WrapperFileError,
+    read_wrapper_file,
+    write_wrapper_file,
 )
 from labconsole_keypool.shares.secret_sharing import Share, ShareError
 from labconsole_keypool.shares.transport import export_wrappers, load_wrappers
@@ -52,9 +52,9 @@ class Exported:
 
     home: Path
     stored: tuple[Stored, ...]
-    carried: CarriedWrappers
+    carried: ExportedWrappers
     shares: tuple[Share, ...]
-    other_carried: CarriedWrappers
+    other_carried: ExportedWrappers
     other_shares: tuple[Share, ...]
 
     @property
@@ -135,7 +135,7 @@ def test_a_changed_wrapper_key_is_refused_and_the_others_are_not_loaded(second: 
     assert _count(second) == 0
 
 
-def test_wrapper_keys_under_each_others_names_are_told_by_their_stored_keys(second: Token, exported: Exported) -> None:
+def test_swapped_wrapper_keys_are_detected_by_their_stored_keys(second: Token, exported: Exported) -> None:
     first, last = exported.carried.wrappers
     swapped = (replace(first, wrapped=last.wrapped), replace(last, wrapped=first.wrapped))
     with pytest.raises(TamperedKeyError, match="cannot unwrap a private key with one"):
@@ -204,7 +204,7 @@ def test_carry_goes_through_two_processes_and_shows_no_secret(
             key.destroy()
 
 
-def test_carry_passes_over_what_is_not_there_any_more(exported: Exported) -> None:
+def test_carry_skips_wrapper_keys_that_are_gone(exported: Exported) -> None:
     assert carry("lab-2", "lab", exported.stored, home=exported.home) == ()
     with pytest.raises(TokenError, match="No token is called nowhere"):
         carry("nowhere", "lab", exported.stored, home=exported.home)
@@ -212,13 +212,13 @@ def test_carry_passes_over_what_is_not_there_any_more(exported: Exported) -> Non
 
 def test_the_file_of_carried_keys(tmp_path: Path, exported: Exported) -> None:
     path = tmp_path / "wrappers.json"
-    write_carried(path, exported.carried)
-    assert read_carried(path) == exported.carried
+    write_wrapper_file(path, exported.carried)
+    assert read_wrapper_file(path) == exported.carried
     assert path.stat().st_mode & 0o077 == 0 or os.name != "posix"
-    with pytest.raises(CarriedFileError, match="is there already"):
-        write_carried(path, exported.carried)
-    with pytest.raises(CarriedFileError, match="cannot be written"):
-        write_carried(tmp_path / "nowhere" / "wrappers.json", exported.carried)
+    with pytest.raises(WrapperFileError, match="is there already"):
+        write_wrapper_file(path, exported.carried)
+    with pytest.raises(WrapperFileError, match="cannot be written"):
+        write_wrapper_file(tmp_path / "nowhere" / "wrappers.json", exported.carried)
 
 
 @pytest.mark.parametrize(
@@ -231,17 +231,17 @@ def test_the_file_of_carried_keys(tmp_path: Path, exported: Exported) -> None:
         ("[]", "is damaged"),
     ],
 )
-def test_a_damaged_file_is_told(tmp_path: Path, text: str, sentence: str) -> None:
+def test_damaged_wrapper_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "wrappers.json"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(CarriedFileError, match=sentence):
-        read_carried(path)
+    with pytest.raises(WrapperFileError, match=sentence):
+        read_wrapper_file(path)
 
 
 def test_a_wrapper_is_what_it_says() -> None:
-    data = CarriedWrappers(bytes(8), bytes(3), 2, "1", (CarriedWrapper("a", PAD, bytes(40)),)).as_data()
-    assert CarriedWrappers.from_data(data).wrappers[0].mechanism is PAD
+    data = ExportedWrappers(bytes(8), bytes(3), 2, "1", (ExportedWrapper("a", PAD, bytes(40)),)).as_data()
+    assert ExportedWrappers.from_data(data).wrappers[0].mechanism is PAD
     data["wrappers"][0]["mechanism"] = 7
-    with pytest.raises(CarriedFileError, match="is damaged"):
-        CarriedWrappers.from_data(data)
+    with pytest.raises(WrapperFileError, match="is damaged"):
+        ExportedWrappers.from_data(data)

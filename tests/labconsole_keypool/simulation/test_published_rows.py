@@ -129,7 +129,7 @@ def test_chapter_2_s_key_generation_gives_less_than_fig_4_1(profile: Profile, tm
 
 
 @pytest.mark.parametrize("scenario", MOVED)
-def test_a_moved_parameter_moves_the_figure(
+def test_changed_parameter_changes_the_figure(
     profile: Profile, runs: Mapping[str, RunDetail], tmp_path: Path, scenario: str
 ) -> None:
     changes, metric, way = MOVED[scenario]
@@ -148,7 +148,7 @@ def test_stored_samples_alone_give_the_same_figures_again(bench: Bench, runs: Ma
             assert (again.metrics, again.verdicts) == (run.metrics, run.verdicts)
 
 
-def test_the_terminal_sets_printed_figures_beside_the_runs(
+def test_terminal_shows_printed_figures_next_to_the_runs(
     bench: Bench, runs: Mapping[str, RunDetail], tmp_path: Path
 ) -> None:
     numbers = [str(runs[name].row.id) for name in ("Fig. 4-1: without pool, 769 ms a key", "Fig. 4-3: with pool")]

@@ -96,7 +96,7 @@ def test_curves_show_latency_queue_and_arrivals_and_dropped_ones_beneath_zero(tm
     assert {curve.title for curve in TRIAL.curves(run.parameters, run.samples, ())} == drawn.keys()
 
 
-def test_without_pool_no_keys_are_drawn_and_a_single_request_is_no_rate(tmp_path: Path) -> None:
+def test_without_pool_no_keys_are_drawn_and_a_single_request_has_no_rate(tmp_path: Path) -> None:
     run = simulated(tmp_path / "run", keys="generated", arrivals="constant", requests=1)
     assert curves(run).keys() == {"Latency", "Waiting"}
     assert run.figures["latency_peak"] == 608
@@ -170,7 +170,7 @@ def test_values_are_named_as_the_form_names_them() -> None:
 
 
 @pytest.mark.parametrize("change", [{"rate": 40.0}, {"requests": 2000}, {"time_scale": 2.0}, {"tail_requests": 9}])
-def test_runs_of_other_arrivals_are_no_fair_pair(change: dict[str, float]) -> None:
+def test_runs_with_other_arrivals_are_not_comparable(change: dict[str, float]) -> None:
     load = {"arrivals": "constant", "rate": 50.0}
     one, other = SimulationParameters(**load), SimulationParameters(**{**load, **change})
     assert TRIAL.contrast(one, other) == "" and not TRIAL.comparable(one, other)
@@ -178,7 +178,7 @@ def test_runs_of_other_arrivals_are_no_fair_pair(change: dict[str, float]) -> No
     assert TRIAL.contrast(SimulationParameters(**load), SimulationParameters(arrivals="poisson", rate=50.0)) == ""
 
 
-def test_a_reader_is_told_that_it_was_simulated_and_with_which_times() -> None:
+def test_warnings_state_the_simulation_and_its_timing_profile() -> None:
     (told,) = TRIAL.warnings(SimulationParameters(timing="luna-sa-1700-fig4-1"))
     assert "luna-sa-1700-fig4-1" in told and "no real time passed" in told
     empty = TRIAL.warnings(SimulationParameters(keys_at_start=0, pool_keys=0))

@@ -24,7 +24,7 @@ from labconsole_keypool.simulation.simulator import (
     Simulation,
     simulate,
 )
-from tests.helpers.arrivals import arriving
+from tests.helpers.arrivals import make_arrivals
 
 MS = 1_000_000
 LUNA, FIG_4_1 = load_timing("luna-sa-1700"), load_timing("luna-sa-1700-fig4-1")
@@ -61,16 +61,16 @@ class TestPublishedRows:
     def test_table_4_2_queue_and_latency_above_the_base_rate(
         self, rate: float, queue_length: int, latency_s: float
     ) -> None:
-        arrivals = arriving(ArrivalPattern.CONSTANT, rate=rate)
+        arrivals = make_arrivals(ArrivalPattern.CONSTANT, rate=rate)
         outcome = simulate(arrivals, pooled(LUNA.sign[SignTime.STOCKHOLM_BASE_RATE].ms), queue_limit=0)
         assert np.count_nonzero(outcome.started > arrivals[-1]) == pytest.approx(queue_length, rel=0.015)
         assert latencies_ms(outcome)[-1] == pytest.approx(latency_s * 1000, rel=0.015)
         sooner = simulate(arrivals, pooled(37), queue_limit=0)
         assert latencies_ms(outcome)[-1] - latencies_ms(sooner)[-1] == 3000
 
-    def test_section_4_5_1_the_base_rate_lies_between_26_3_and_27(self) -> None:
+    def test_section_4_5_1_base_rate_is_between_26_3_and_27(self) -> None:
         peaks = [
-            latencies_ms(simulate(arriving(ArrivalPattern.CONSTANT, rate=rate), pooled(38), queue_limit=0)).max()
+            latencies_ms(simulate(make_arrivals(ArrivalPattern.CONSTANT, rate=rate), pooled(38), queue_limit=0)).max()
             for rate in (25, 26.3, 27)
         ]
         assert peaks[0] == peaks[1] == 38
@@ -79,7 +79,9 @@ class TestPublishedRows:
     def test_fig_4_1_peak_latency_without_pool(self) -> None:
         sign_ms = LUNA.sign[SignTime.STOCKHOLM].ms
         peaks = [
-            latencies_ms(simulate(arriving(), generating(sign_ms, profile.key_generation.at(end)), queue_limit=0)).max()
+            latencies_ms(
+                simulate(make_arrivals(), generating(sign_ms, profile.key_generation.at(end)), queue_limit=0)
+            ).max()
             for profile, end in (
                 (FIG_4_1, RangeEnd.SHORTEST),
                 (LUNA, RangeEnd.SHORTEST),
@@ -92,7 +94,7 @@ class TestPublishedRows:
     @pytest.mark.parametrize("sign_time", [SignTime.MALMO, SignTime.STOCKHOLM])
     def test_fig_4_3_peak_latency_with_pool(self, sign_time: SignTime) -> None:
         model = pooled(LUNA.sign[sign_time].ms, keys_at_start=2300, pool_keys=3000, batch=175)
-        outcome = simulate(arriving(), model, queue_limit=0)
+        outcome = simulate(make_arrivals(), model, queue_limit=0)
         peak = latencies_ms(outcome).max()
         assert peak == pytest.approx(12_000, rel=0.01)
         assert latencies_ms(outcome).argmax() == 2300
@@ -101,19 +103,21 @@ class TestPublishedRows:
             (replace(model, unwrap_ms=71), 175),
             (replace(model, keys_at_start=2200), 100),
         ):
-            assert latencies_ms(simulate(arriving(), moved, queue_limit=0)).max() == peak + moved_ms
+            assert latencies_ms(simulate(make_arrivals(), moved, queue_limit=0)).max() == peak + moved_ms
 
     def test_fig_4_5_dropped_requests_with_pool(self) -> None:
-        outcome = simulate(arriving(), pooled(LUNA.sign[SignTime.WHILE_UNWRAPPING].ms), queue_limit=50)
+        outcome = simulate(make_arrivals(), pooled(LUNA.sign[SignTime.WHILE_UNWRAPPING].ms), queue_limit=50)
         assert abs(np.count_nonzero(outcome.dropped) - 17) <= 1
         assert first_dropped(outcome) == pytest.approx(1537, rel=0.04)
-        assert not simulate(arriving(), pooled(LUNA.sign[SignTime.MALMO].ms), queue_limit=50).dropped.any()
+        assert not simulate(make_arrivals(), pooled(LUNA.sign[SignTime.MALMO].ms), queue_limit=50).dropped.any()
         for site, dropped in ((SignTime.STOCKHOLM, 134), (SignTime.STOCKHOLM_BASE_RATE, 119)):
-            assert simulate(arriving(), pooled(LUNA.sign[site].ms), queue_limit=50).dropped.sum() == dropped
-        assert not simulate(arriving(), pooled(LUNA.sign[SignTime.WHILE_UNWRAPPING].ms), queue_limit=67).dropped.any()
+            assert simulate(make_arrivals(), pooled(LUNA.sign[site].ms), queue_limit=50).dropped.sum() == dropped
+        assert not simulate(
+            make_arrivals(), pooled(LUNA.sign[SignTime.WHILE_UNWRAPPING].ms), queue_limit=67
+        ).dropped.any()
 
     def test_fig_4_4_has_no_service_time_that_gives_both_of_its_numbers(self) -> None:
-        outcomes = [simulate(arriving(), generating(20, ms), queue_limit=50) for ms in range(780, 1300, 10)]
+        outcomes = [simulate(make_arrivals(), generating(20, ms), queue_limit=50) for ms in range(780, 1300, 10)]
         right_count = [abs(outcome.dropped.sum() / 2073 - 1) < 0.02 for outcome in outcomes]
         right_first = [abs(first_dropped(outcome) / 376 - 1) < 0.02 for outcome in outcomes]
         assert any(right_count)
@@ -127,7 +131,7 @@ class TestPublishedRows:
             assert outcome.finished.max() == duration_ms * MS
 
     def test_section_2_9_9_150_waiting_requests_take_3020_ms_at_most(self) -> None:
-        arrivals = arriving(ArrivalPattern.CONSTANT, rate=90)
+        arrivals = make_arrivals(ArrivalPattern.CONSTANT, rate=90)
         peaks = {
             limit: latencies_ms(simulate(arrivals, pooled(20), queue_limit=limit)).max() for limit in (149, 150, 151)
         }
@@ -135,7 +139,7 @@ class TestPublishedRows:
 
     def test_appendix_b_keys_are_taken_from_ram_then_store_then_pool_then_generated(self) -> None:
         model = pooled(20, keys_at_start=1000, store_keys=1000, pool_keys=1000, batch=300)
-        outcome = simulate(arriving(ArrivalPattern.CONSTANT, requests=3100, rate=1), model, queue_limit=0)
+        outcome = simulate(make_arrivals(ArrivalPattern.CONSTANT, requests=3100, rate=1), model, queue_limit=0)
         origins = [KeyOrigin.TOKEN_RAM, KeyOrigin.TOKEN_STORE, KeyOrigin.POOL, KeyOrigin.GENERATED]
         assert outcome.key_source.tolist() == np.repeat(origins, [1000, 1000, 1000, 100]).tolist()
         assert outcome.refills.count.tolist() == [300, 300, 300, 100]
@@ -146,25 +150,27 @@ class TestPublishedRows:
 
 class TestClosedForms:
     def test_under_constant_overload_each_request_waits_longer_by_the_same_time(self) -> None:
-        arrivals = arriving(ArrivalPattern.CONSTANT, rate=50, requests=1000)
+        arrivals = make_arrivals(ArrivalPattern.CONSTANT, rate=50, requests=1000)
         latency_ms = latencies_ms(simulate(arrivals, pooled(38), queue_limit=0))
         assert latency_ms == pytest.approx(38 + 18 * np.arange(1000))
 
     @pytest.mark.parametrize("tail_rate", [1.0, 5.0, 20.0])
     def test_recovery_takes_what_was_left_undone_over_what_the_tail_leaves_free(self, tail_rate: float) -> None:
-        arrivals = arriving(ArrivalPattern.CONSTANT, rate=50, requests=1000, tail_requests=2000, tail_rate=tail_rate)
+        arrivals = make_arrivals(
+            ArrivalPattern.CONSTANT, rate=50, requests=1000, tail_requests=2000, tail_rate=tail_rate
+        )
         outcome = simulate(arrivals, pooled(38), queue_limit=0)
         undone_s = 1000 * (0.038 - 0.020)
         waiting = (outcome.started > outcome.received)[1000:]
         assert waiting.tolist() == (np.arange(2000) < undone_s / (1 / tail_rate - 0.038)).tolist()
 
     def test_in_fig_4_2_each_later_request_waits_shorter_by_what_the_second_leaves_free(self) -> None:
-        outcome = simulate(arriving(tail_requests=2000), generating(43, 769), queue_limit=0)
+        outcome = simulate(make_arrivals(tail_requests=2000), generating(43, 769), queue_limit=0)
         assert np.diff(latencies_ms(outcome)[3000:]) == pytest.approx(769 + 43 - 1000)
         assert latencies_ms(outcome)[-1] > 900_000
 
     def test_poisson_arrivals_wait_as_long_as_pollaczek_and_khinchine_say(self) -> None:
-        arrivals = arriving(ArrivalPattern.POISSON, requests=200_000, rate=40)
+        arrivals = make_arrivals(ArrivalPattern.POISSON, requests=200_000, rate=40)
         outcome = simulate(arrivals, pooled(20, keys_at_start=200_000), queue_limit=0)
         wait_ms = (outcome.started - outcome.received).mean() / MS
         assert wait_ms == pytest.approx(0.8 * 20 / (2 * (1 - 0.8)), rel=0.04)
@@ -215,7 +221,7 @@ class TestRefill:
         outcome = simulate(np.zeros(3, np.int64), model, queue_limit=0)
         assert (outcome.got_key / MS).tolist() == [0, 70, 140]
 
-    def test_goes_on_while_the_loader_stays_behind(self) -> None:
+    def test_continues_while_the_loader_is_behind(self) -> None:
         model = pooled(10, keys_at_start=0, pool_keys=6, batch=2, low_water=3, refill=Refill.PARALLEL)
         outcome = simulate(np.zeros(7, np.int64), model, queue_limit=0)
         assert (outcome.refills.started / MS).tolist() == [0, 140, 280]
@@ -224,7 +230,7 @@ class TestRefill:
     def test_in_parallel_spares_the_peak_of_fig_4_3(self) -> None:
         at_once = pooled(20, keys_at_start=2300, pool_keys=3000, batch=175)
         beside = replace(at_once, refill=Refill.PARALLEL, low_water=175)
-        peaks = [latencies_ms(simulate(arriving(), model, queue_limit=0)).max() for model in (at_once, beside)]
+        peaks = [latencies_ms(simulate(make_arrivals(), model, queue_limit=0)).max() for model in (at_once, beside)]
         assert peaks[0] > 10 * peaks[1]
 
     @pytest.mark.parametrize("change", [{"batch": 0}, {"threads": 0}, {"generators": 0}])
@@ -356,7 +362,7 @@ class TestEveryRun:
 
 
 @pytest.mark.parametrize("module", [simulator, simulator, service_model])
-def test_no_figure_of_the_source_stands_in_the_simulator(module: ModuleType) -> None:
+def test_simulator_contains_no_figure_of_the_source(module: ModuleType) -> None:
     """Its only numbers are nothing, one, the codes of `KeyOrigin`, and ns in a ms."""
     tree = ast.parse(inspect.getsource(module))
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
@@ -378,7 +384,7 @@ def ready_ns(outcome: Outcome, model: ServiceModel) -> NDArray[np.int64]:
 def test_3000_requests_take_a_tenth_of_a_second_at_most() -> None:
     """Of the processor's time, whatever else it has to do: ten runs, as some clocks tick every 16 ms."""
     model = pooled(20, keys_at_start=2000, pool_keys=3000, batch=175, low_water=500, refill=Refill.PARALLEL, threads=4)
-    arrivals = arriving()
+    arrivals = make_arrivals()
     began = time.process_time()
     for _ in range(10):
         simulate(arrivals, model, queue_limit=50)

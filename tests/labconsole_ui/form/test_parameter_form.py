@@ -120,7 +120,7 @@ def test_typed_number_reaches_the_parameters(qtbot: QtBot, form: ParameterForm, 
     qtbot.waitUntil(lambda: form.parameters is not None and form.parameters.count == 20_000)
 
 
-def test_a_comma_that_parts_no_thousands_is_no_number(qtbot: QtBot, form: ParameterForm) -> None:
+def test_a_comma_that_does_not_separate_thousands_is_not_a_number(qtbot: QtBot, form: ParameterForm) -> None:
     form.set_values({"loop": "open"})
     retype(qtbot, line(form, "rate"), "1,5")
     qtbot.waitUntil(lambda: form.parameters is None)
@@ -135,7 +135,7 @@ def test_a_wide_form_has_two_columns_and_a_narrow_one_has_one(qtbot: QtBot, form
     qtbot.waitUntil(lambda: second.y() > first.y() and second.x() == first.x())
 
 
-def test_sentence_appears_beneath_the_field_while_typing_and_goes_again(qtbot: QtBot, form: ParameterForm) -> None:
+def test_error_appears_beneath_the_field_while_typing_and_disappears(qtbot: QtBot, form: ParameterForm) -> None:
     label = form.row("count").error_label
     retype(qtbot, line(form, "count"), "0")
     qtbot.waitUntil(lambda: form.parameters is None)
@@ -162,9 +162,7 @@ def test_dependent_field_shows_with_its_condition_and_does_not_matter_while_hidd
     qtbot.waitUntil(lambda: form.parameters == Example())
 
 
-def test_fault_of_the_whole_model_is_said_above_all_and_leads_to_the_field_it_names(
-    qtbot: QtBot, form: ParameterForm
-) -> None:
+def test_model_error_is_shown_at_the_top_and_leads_to_the_field_it_names(qtbot: QtBot, form: ParameterForm) -> None:
     form.row("level").set_value(2)
     form.judge()
     sentence = "Level 2 must not get lost: set “Durable” to true."
@@ -261,7 +259,7 @@ class Names(Parameters):
     names: Annotated[tuple[str, ...], Field(title="Names", json_schema_extra={"empty": "None"})] = ()
 
 
-def test_an_empty_field_says_what_that_means_and_a_list_is_as_high_as_its_rows(qtbot: QtBot, theme: Theme) -> None:
+def test_an_empty_field_shows_its_meaning_and_a_list_is_as_high_as_its_rows(qtbot: QtBot, theme: Theme) -> None:
     form = ParameterForm(Names, theme)
     qtbot.addWidget(form)
     line = form.row("subject").editor.focusProxy()
@@ -276,7 +274,7 @@ def test_an_empty_field_says_what_that_means_and_a_list_is_as_high_as_its_rows(q
     assert heights[0] == heights[1] < heights[2] < heights[3] < 6 * heights[0]
 
 
-def test_there_is_no_way_back_to_what_cannot_be_entered(qtbot: QtBot, theme: Theme) -> None:
+def test_reset_is_not_offered_for_a_value_that_cannot_be_entered(qtbot: QtBot, theme: Theme) -> None:
     def one_of_two(spec: FieldSpec) -> ChoiceEditor:
         return ChoiceEditor(replace(spec, choices=(("a", "A"), ("b", "B"))))
 

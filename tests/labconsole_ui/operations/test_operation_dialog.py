@@ -17,7 +17,7 @@ from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole.model.operation import Confirmation, Operation, Result
 from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.operations.operation_dialog import OperationDialog
-from labconsole_ui.operations.operation_progress import OperationWork
+from labconsole_ui.operations.operation_progress import OperationProgressView
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import MessageBar
@@ -25,7 +25,7 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 from tests.helpers.practice import PLUGIN
 
 LEFT = Qt.MouseButton.LeftButton
-PATIENCE_MS = 20_000
+TIMEOUT_MS = 20_000
 
 
 @pytest.fixture(scope="module")
@@ -58,25 +58,25 @@ def open_dialog(qtbot: QtBot, theme: Theme, tally: Operation[Any]) -> Iterator[O
 
 
 def ends(dialog: OperationDialog) -> list[OperationEnd]:
-    told: list[OperationEnd] = []
-    dialog.ended.connect(told.append)
-    return told
+    shown_sentences: list[OperationEnd] = []
+    dialog.ended.connect(shown_sentences.append)
+    return shown_sentences
 
 
 def press_start(qtbot: QtBot, dialog: OperationDialog) -> None:
-    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
     qtbot.mouseClick(dialog.start_button, LEFT)
 
 
-def test_an_action_shows_progress_eta_and_its_sentence(qtbot: QtBot, open_dialog: Open) -> None:
+def test_an_operation_shows_progress_eta_and_its_result(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(count=60, pause=0.02)
-    told = ends(dialog)
+    shown_sentences = ends(dialog)
     press_start(qtbot, dialog)
     assert dialog.form.isHidden() and not dialog.start_button.isVisible()
-    qtbot.waitUntil(lambda: "about" in dialog.work.count.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "about" in dialog.work.count.text(), timeout=TIMEOUT_MS)
     assert dialog.running and dialog.work.bar.value() > 0 and dialog.work.count.text().split(" of ")[1][:2] == "60"
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told == [OperationEnd(Outcome.DONE, "Counted to 60.")]
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    assert shown_sentences == [OperationEnd(Outcome.DONE, "Counted to 60.")]
     assert dialog.work.sentence.text() == "Counted to 60." and dialog.work.bar.isHidden()
     assert dialog.close_button.isVisible() and not dialog.again_button.isVisible()
     qtbot.mouseClick(dialog.close_button, LEFT)
@@ -85,72 +85,72 @@ def test_an_action_shows_progress_eta_and_its_sentence(qtbot: QtBot, open_dialog
 
 def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(count=10_000, pause=0.01)
-    told = ends(dialog)
+    shown_sentences = ends(dialog)
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(dialog.work.count.text()), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(dialog.work.count.text()), timeout=TIMEOUT_MS)
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert dialog.isVisible() and dialog.running
     counted = dialog.work.count.text()
-    qtbot.waitUntil(lambda: dialog.work.count.text() != counted, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: dialog.work.count.text() != counted, timeout=TIMEOUT_MS)
     assert dialog.work.reminder.isVisible() and dialog.work.reminder.text().startswith("Still running")
     qtbot.mouseClick(dialog.cancel_button, LEFT)
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told[0].outcome is Outcome.CANCELLED and told[0].sentence.startswith("Counted to ")
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    assert shown_sentences[0].outcome is Outcome.CANCELLED and shown_sentences[0].sentence.startswith("Counted to ")
     assert dialog.work.reminder.isHidden()
     qtbot.mouseClick(dialog.again_button, LEFT)
     assert dialog.form.isVisible() and dialog.form.values()["count"] == 10_000
 
 
-def test_what_is_destroyed_needs_its_label_typed_exactly(qtbot: QtBot, open_dialog: Open) -> None:
+def test_destructive_operation_needs_its_label_typed_exactly(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(destroy=True)
-    told = ends(dialog)
-    qtbot.waitUntil(dialog.confirmation.isVisible, timeout=PATIENCE_MS)
+    shown_sentences = ends(dialog)
+    qtbot.waitUntil(dialog.confirmation.isVisible, timeout=TIMEOUT_MS)
     assert dialog.confirmation.loss.text() == "All numbers in my-label will be lost."
     qtbot.keyClicks(dialog.confirmation.edit, "my-labe")
     assert not dialog.start_button.isEnabled()
     qtbot.keyClicks(dialog.confirmation.edit, "l")
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told[0].outcome is Outcome.DONE
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    assert shown_sentences[0].outcome is Outcome.DONE
     assert dialog.confirmation.typed == "", "another time it is typed again"
 
 
 def test_return_presses_the_button_that_has_the_focus_but_cancels_nothing(qtbot: QtBot, open_dialog: Open) -> None:
     left = open_dialog(count=60, pause=0.02)
-    qtbot.waitUntil(left.start_button.isEnabled, timeout=PATIENCE_MS)
+    qtbot.waitUntil(left.start_button.isEnabled, timeout=TIMEOUT_MS)
     left.cancel_button.setFocus()
     qtbot.keyClick(left.cancel_button, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not shiboken6.isValid(left))
     dialog = open_dialog(count=60, pause=0.02)
-    told = ends(dialog)
-    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+    shown_sentences = ends(dialog)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
     qtbot.keyClick(dialog.form.row("count").editor.findChild(QLineEdit), Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: dialog.running, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: dialog.running, timeout=TIMEOUT_MS)
     qtbot.keyClick(dialog.cancel_button, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told[0].outcome is Outcome.DONE
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    assert shown_sentences[0].outcome is Outcome.DONE
     qtbot.keyClick(dialog.close_button, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
 
 
 def test_a_mistake_in_the_form_cannot_be_started(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog()
-    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
     edit = dialog.form.row("count").editor.findChild(QLineEdit)
     edit.selectAll()
     qtbot.keyClicks(edit, "0")
     qtbot.waitUntil(lambda: not dialog.start_button.isEnabled() and bool(dialog.form.problems))
 
 
-def test_a_secret_is_asked_for_and_what_comes_back_is_shown_once(qtbot: QtBot, open_dialog: Open) -> None:
+def test_a_secret_is_asked_for_and_returned_secrets_are_shown_once(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(ask=True)
-    told = ends(dialog)
+    shown_sentences = ends(dialog)
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=TIMEOUT_MS)
     asking = dialog.findChildren(SecretDialog)[0]
     qtbot.keyClicks(asking.edits["word"], "hunter2")
-    qtbot.mouseClick(asking.go_on_button, LEFT)
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    qtbot.mouseClick(asking.continue_button, LEFT)
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
     [shown] = [edit for edit in dialog.findChildren(QPlainTextEdit) if edit.isVisible()]
     assert shown.toPlainText() == "What was given\n2retnuh"
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
@@ -162,7 +162,7 @@ def test_a_secret_is_asked_for_and_what_comes_back_is_shown_once(qtbot: QtBot, o
 def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(ask=True)
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=TIMEOUT_MS)
     qtbot.mouseClick(dialog.findChildren(SecretDialog)[0].cancel_button, LEFT)
     qtbot.waitUntil(dialog.form.isVisible)
     assert not dialog.running and dialog.start_button.isEnabled()
@@ -177,25 +177,27 @@ def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> 
 )
 def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Open, fault: str, sentence: str) -> None:
     dialog = open_dialog(fault=fault)
-    told = ends(dialog)
+    shown_sentences = ends(dialog)
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-    assert told == [OperationEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    assert shown_sentences == [OperationEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
     assert dialog.again_button.isVisible()
     assert fault != "exit" or "&lt;b&gt;My last words.&lt;/b&gt;" in dialog.work.sentence.toolTip()
 
 
-def test_the_window_stays_while_an_action_goes_on(qtbot: QtBot, open_dialog: Open, window: MainWindow) -> None:
+def test_the_window_is_not_closed_while_an_operation_is_in_progress(
+    qtbot: QtBot, open_dialog: Open, window: MainWindow
+) -> None:
     dialog = open_dialog(window, count=10_000, pause=0.01)
-    told = ends(dialog)
+    shown_sentences = ends(dialog)
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: dialog.running, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: dialog.running, timeout=TIMEOUT_MS)
     window.close()
     assert window.isVisible()
     [entry] = window.findChild(MessageBar).entries()
     assert "wait, or cancel it there" in entry.message.sentence
     qtbot.mouseClick(dialog.cancel_button, LEFT)
-    qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
 
 
 def test_fingerprint_to_be_typed_is_not_shown_and_may_be_typed_in_groups(qtbot: QtBot, theme: Theme) -> None:
@@ -215,7 +217,7 @@ def test_fingerprint_to_be_typed_is_not_shown_and_may_be_typed_in_groups(qtbot: 
 def test_answer_no_is_not_shown_as_success_and_warnings_are_shown(qtbot: QtBot, theme: Theme) -> None:
     dialog = QWidget()
     qtbot.addWidget(dialog)
-    work = OperationWork(theme, dialog)
+    work = OperationProgressView(theme, dialog)
     work.finish(
         OperationEnd(Outcome.DONE, "It failed.", Result(("It failed.",), warnings=("Its CRL expired.",), passed=False))
     )

@@ -30,7 +30,7 @@ def _required(operation: Operation[Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", PLUGINS.operations())
-def test_terminal_and_window_give_the_same_parameters(qtbot: QtBot, theme: Theme, name: str) -> None:
+def test_terminal_and_window_have_the_same_parameters(qtbot: QtBot, theme: Theme, name: str) -> None:
     operation = PLUGINS.operation(name)
     required = _required(operation)
     form = ParameterForm(operation.parameters, theme)

@@ -21,7 +21,7 @@ from labconsole.security.token.named_tokens import load_configurations
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.theme.theme import Theme
 
-PATIENCE_MS = 20_000
+TIMEOUT_MS = 20_000
 
 
 @pytest.fixture
@@ -43,14 +43,14 @@ def dialog(qtbot: QtBot, theme: Theme) -> Iterator[OperationDialog]:
 def test_a_token_is_refused_and_added_as_on_the_terminal(
     qtbot: QtBot, dialog: OperationDialog, made: TokenConfiguration, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told: list[OperationEnd] = []
-    dialog.ended.connect(told.append)
+    shown_sentences: list[OperationEnd] = []
+    dialog.ended.connect(shown_sentences.append)
 
     def start() -> OperationEnd:
-        qtbot.waitUntil(dialog.start_button.isEnabled, timeout=PATIENCE_MS)
+        qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
         qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE_MS)
-        return told.pop()
+        qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+        return shown_sentences.pop()
 
     (variable,) = ("=".join(one) for one in made.environment.items())
     entered = {"token": "office", "module": str(made.module), "label": "partition-1", "environment": [variable]}

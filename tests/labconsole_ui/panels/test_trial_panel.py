@@ -222,7 +222,7 @@ def test_thresholds_seed_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
     assert elsewhere.sites == (), "these hosts are not the preset's sites"
 
 
-def test_wrong_form_cannot_run_and_says_why(qtbot: QtBot, panel: TrialPanel) -> None:
+def test_invalid_form_cannot_run_and_shows_why(qtbot: QtBot, panel: TrialPanel) -> None:
     panel.form.set_values({"loop": "closed"})
     edit = panel.form.row("count").editor.findChild(QLineEdit)
     edit.selectAll()

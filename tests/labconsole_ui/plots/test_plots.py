@@ -16,7 +16,7 @@ from labconsole_ui.plots.axes import LogScale, PercentileScale, axis_unit
 from labconsole_ui.plots.bar_plot import BAR_MIDDLE, Bar, BarPlot
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.downsampling import CurveData
-from labconsole_ui.plots.plot_card import LEAST_CANVAS_HEIGHT
+from labconsole_ui.plots.plot_card import MIN_CANVAS_HEIGHT
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.theme.theme import FontRole, Theme, ThemeMode
 
@@ -37,7 +37,7 @@ def test_reduction_keeps_the_extremes_of_every_pixel() -> None:
     assert (drawn_y.max(), drawn_y.min()) == (50.0, -60.0)
 
 
-def test_reduction_goes_over_pixels_without_a_point_from_the_last_value_to_the_next() -> None:
+def test_reduction_connects_points_across_empty_pixels() -> None:
     """A queue that is full for a moment and empty for ten minutes is not drawn as one that slowly runs empty."""
     burst = np.linspace(481.0, 499.0, 5_000)
     length = np.where(np.arange(5_000) % 2, 50.0, 0.0)
@@ -114,7 +114,7 @@ def test_where_plots_do_not_fit_they_are_scrolled_rather_than_squeezed(qtbot: Qt
     for plot in grid.plots.values():
         plot.redraw()
         plot.canvas.grab()
-        assert plot.canvas.height() >= LEAST_CANVAS_HEIGHT
+        assert plot.canvas.height() >= MIN_CANVAS_HEIGHT
         _, _, texts = plot.canvas.getAxis("left").picture
         places = sorted(rectangle.center().y() for rectangle, _, _ in texts)
         digits = QFontMetricsF(theme.font(FontRole.CAPTION)).capHeight()
@@ -170,7 +170,7 @@ def test_the_crosshair_reads_values_with_units(plot: TimePlot, qtbot: QtBot) -> 
     assert plot.readings() == []
 
 
-def test_without_points_the_plot_says_so(plot: TimePlot) -> None:
+def test_plot_without_points_shows_a_text(plot: TimePlot) -> None:
     assert not plot._empty.isVisible()
     plot.set_curves([])
     assert plot._empty.isVisible()
@@ -261,7 +261,7 @@ def tick_texts(plot: CurvePlot, side: str) -> list[str]:
     return axis.tickStrings(ticks, 1.0, spacing)
 
 
-def test_small_values_beside_large_ones_are_told_apart_on_a_logarithmic_left_axis(qtbot: QtBot, theme: Theme) -> None:
+def test_small_and_large_values_are_distinguishable_on_a_logarithmic_left_axis(qtbot: QtBot, theme: Theme) -> None:
     plot = CurvePlot("Percentiles", "ms", PercentileScale(), theme, empty_text="")
     qtbot.addWidget(plot)
     plot.resize(700, 300)
@@ -327,7 +327,7 @@ def test_the_crosshair_reads_nothing_of_a_run_that_has_ended(plot: TimePlot, qtb
     assert plot.readings() == [("Short", "3 ms"), ("Long", "5 ms")]
 
 
-def test_percentiles_stand_equally_far_apart() -> None:
+def test_percentiles_are_equally_spaced() -> None:
     scale = PercentileScale()
     assert scale.positions(np.array([0.9, 0.99, 0.999])) == pytest.approx([1.0, 2.0, 3.0])
     assert scale.positions(np.array([0.9999])) == pytest.approx([3.0]), "the axis ends with p99.9"
@@ -356,7 +356,7 @@ def test_bars_have_labels_and_whiskers_and_are_hidden_by_the_legend(qtbot: QtBot
     assert "10 ms" in (tmp_path / "bars.svg").read_text(encoding="utf-8")
 
 
-def test_the_grid_lies_beneath_the_bars_in_another_unit_too(qtbot: QtBot, theme: Theme) -> None:
+def test_grid_is_drawn_beneath_the_bars_in_another_unit_too(qtbot: QtBot, theme: Theme) -> None:
     plot = BarPlot("", "", theme, empty_text="")
     qtbot.addWidget(plot)
     plot.resize(700, 300)

@@ -50,7 +50,7 @@ def test_the_crosshair_reads_the_nearest_point_and_none_of_marked_ones(qtbot: Qt
     assert plot.readings() == [("A", "20 ms")]
 
 
-def test_without_points_it_says_so(plot: ScatterPlot) -> None:
+def test_scatter_plot_without_points_shows_a_text(plot: ScatterPlot) -> None:
     assert plot._empty.isVisible() and plot._empty.text() == "Nothing yet"
     plot.set_points([PlotPoints("A", np.array([1.0]), np.array([1.0]), 0)])
     assert not plot._empty.isVisible()

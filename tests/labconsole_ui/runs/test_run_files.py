@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.store.run_store import Store
 from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.shell.main_window import MainWindow
-from tests.labconsole_ui.shown_messages import told
+from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 LIMIT_MS = 30_000
@@ -27,7 +27,7 @@ def bundle(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Path:
     with closing(StoredRuns(window.services.database)) as runs:
         runs.finished(("A", {"test": 1}), ("B", {"test": 2}), messages=50)
     window.files.export_to(ExportFormat.BUNDLE, [1, 2], tmp_path / "two")
-    qtbot.waitUntil(lambda: f"Written: {tmp_path / 'two.lcz'}." in told(window), timeout=LIMIT_MS)
+    qtbot.waitUntil(lambda: f"Written: {tmp_path / 'two.lcz'}." in shown_sentences(window), timeout=LIMIT_MS)
     return tmp_path / "two.lcz"
 
 
@@ -54,7 +54,7 @@ def test_a_dropped_bundle_is_imported_and_leads_to_its_comparison(
     forget(window)
     assert not drop(window, bundle.with_suffix(".zip"))
     assert drop(window, bundle)
-    qtbot.waitUntil(lambda: told(window)[0].startswith("Imported: runs"), timeout=LIMIT_MS)
+    qtbot.waitUntil(lambda: shown_sentences(window)[0].startswith("Imported: runs"), timeout=LIMIT_MS)
     with window.services.reader() as reader:
         run_ids = sorted(run.id for run in reader.runs())
     assert len(run_ids) == 2
@@ -62,7 +62,7 @@ def test_a_dropped_bundle_is_imported_and_leads_to_its_comparison(
     assert window.pages.current_key == f"compare:{run_ids[0]},{run_ids[1]}"
 
 
-def test_runs_that_are_there_already_are_skipped_and_what_is_no_bundle_is_refused(
+def test_existing_runs_are_skipped_and_files_that_are_not_bundles_are_refused(
     qtbot: QtBot, window: MainWindow, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -78,7 +78,7 @@ def test_runs_that_are_there_already_are_skipped_and_what_is_no_bundle_is_refuse
     assert asked == ["Import runs"], f"Ctrl+I with {QApplication.activeWindow()} in front"
 
     def nothing_new() -> None:
-        assert "Nothing new: Runs that this database had already: 2." in told(window)
+        assert "Nothing new: Runs that this database had already: 2." in shown_sentences(window)
 
     qtbot.waitUntil(nothing_new, timeout=LIMIT_MS)
     broken = tmp_path / "broken.lcz"
@@ -86,7 +86,7 @@ def test_runs_that_are_there_already_are_skipped_and_what_is_no_bundle_is_refuse
     content[len(content) // 2] ^= 1
     broken.write_bytes(content)
     window.files.import_bundles([broken])
-    qtbot.waitUntil(lambda: told(window)[0].startswith(f"{broken} was not imported"), timeout=LIMIT_MS)
+    qtbot.waitUntil(lambda: shown_sentences(window)[0].startswith(f"{broken} was not imported"), timeout=LIMIT_MS)
     with window.services.reader() as reader:
         assert len(reader.runs()) == 2
 
@@ -99,7 +99,7 @@ def test_of_several_bundles_each_is_accounted_for(
     refused[0].write_bytes(b"")
     refused[2].mkdir()
     window.files.import_bundles([*refused, bundle, bundle])
-    qtbot.waitUntil(lambda: told(window)[0].startswith("Imported: runs"), timeout=LIMIT_MS)
+    qtbot.waitUntil(lambda: shown_sentences(window)[0].startswith("Imported: runs"), timeout=LIMIT_MS)
     good, bad = (entry.message for entry in window.messages.entries())
     assert "Runs that this database had already: 2." in good.sentence
     assert bad.sentence.endswith("2 more faults are in the details.")

@@ -16,19 +16,19 @@ from labconsole.engine.queue import QueueState
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_ui.runs.run_files import ExportFormat
-from labconsole_ui.runs.run_notifications import RunGroup
+from labconsole_ui.runs.run_notifications import LaunchedRuns
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
 from labconsole_ui.widgets.message_bar import Message, Tone
 from tests.helpers.pages import opened_trial
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_ui.campaigns import KIND, campaign, endless
-from tests.labconsole_ui.shown_messages import told
+from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.slot_watch import slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 
-def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: MainWindow) -> None:
+def test_no_slot_blocks_the_window_while_a_run_is_in_progress(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     queue.submit(campaign("A", "B", count=3000))
     qtbot.waitUntil(lambda: queue.items[0].state is QueueState.RUNNING)
@@ -39,7 +39,7 @@ def test_no_slot_holds_the_window_up_while_a_run_goes_on(qtbot: QtBot, window: M
     watch.assert_short()
 
 
-def test_failed_run_is_told_with_its_reason_and_leads_to_the_run(qtbot: QtBot, window: MainWindow) -> None:
+def test_failed_run_is_reported_with_its_reason_and_a_link(qtbot: QtBot, window: MainWindow) -> None:
     bridge = window.services.bridge
     with qtbot.waitSignal(bridge.finished):
         (run_id,) = bridge.queue.submit(campaign("A", broker="external", host="127.0.0.1", port=9))
@@ -73,7 +73,7 @@ def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: 
     assert (row.scenario, row.parameters["leftover"], row.parameters["count"]) == ("Refused", "drain", 20)
 
 
-def test_store_that_refuses_is_told_once(qtbot: QtBot, window: MainWindow) -> None:
+def test_store_error_is_reported_once(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     (run_id,) = queue.submit(campaign("A"))
     qtbot.waitUntil(lambda: not queue.busy)
@@ -83,7 +83,7 @@ def test_store_that_refuses_is_told_once(qtbot: QtBot, window: MainWindow) -> No
     assert len(window.messages.entries()) == 1
 
 
-def test_run_of_a_trial_that_is_not_installed_is_told(window: MainWindow) -> None:
+def test_run_of_a_missing_trial_is_reported(window: MainWindow) -> None:
     window.services.bridge.queue.pause()
     foreign = NewScenario("A", "gone.trial", {})
     (run_id,) = window.services.bridge.queue.submit(NewCampaign("mine", "Mine", "", 1, (foreign,), ((0, 1),)))
@@ -104,7 +104,7 @@ def test_parameters_that_the_installed_trial_does_not_have_are_named(window: Mai
     assert panel.form.parameters.model_dump()["count"] == 77
 
 
-def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, window: MainWindow) -> None:
+def test_killed_run_is_reported_and_its_samples_are_stored(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     (run_id,) = queue.submit(endless())
     qtbot.waitUntil(lambda: queue.items[0].done > 0)
@@ -123,22 +123,24 @@ def test_killed_run_is_told_and_its_samples_so_far_are_there(qtbot: QtBot, windo
     assert window.pages.current_key == f"run:{run_id}"
 
 
-def test_comparison_has_a_short_title_and_takes_its_message_away(window: MainWindow) -> None:
+def test_comparison_has_a_short_title_and_withdraws_its_message(window: MainWindow) -> None:
     window.messages.show_message(Message(Tone.BAD, "Stays."))
-    window._campaign_done(RunGroup([1, 2, 3, 7], compare=False, ended=dict.fromkeys([1, 2, 3, 7], RunStatus.FINISHED)))
+    window._campaign_done(
+        LaunchedRuns([1, 2, 3, 7], compare=False, ended=dict.fromkeys([1, 2, 3, 7], RunStatus.FINISHED))
+    )
     assert window.messages.entries()[0].message.sentence.endswith("4 of 4 runs finished.")
     window.runs.compare_runs([1, 2, 3, 7])
     assert window.pages.tabText(window.pages.currentIndex()) == "Compare 1-3, 7"
-    assert told(window) == ["Stays."]
+    assert shown_sentences(window) == ["Stays."]
 
 
-def test_result_of_a_long_run_stays_until_it_is_looked_at(
+def test_result_of_a_long_run_stays_until_it_is_opened(
     qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the desktop is told, unless the window is in use; there is no tray offscreen, which is no fault."""
+    """The desktop is notified unless the window is in use; offscreen there is no tray, which is not a fault."""
     notices: list[str] = []
     monkeypatch.setattr("labconsole_ui.runs.run_notifications.LONG_S", 0.0)
-    monkeypatch.setattr("labconsole_ui.widgets.message_bar.CALM_SECONDS", 0)
+    monkeypatch.setattr("labconsole_ui.widgets.message_bar.MESSAGE_SECONDS", 0)
     show = window.notices.show
     monkeypatch.setattr(window.notices, "show", lambda sentence: (notices.append(sentence), show(sentence)))
     [run_id] = window.launcher.run_scenario(campaign("A").scenarios[0], "Mine", at_once=True)
@@ -172,7 +174,7 @@ def test_runs_are_exported_and_verified_from_the_history(
     history.table.selectAll()
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "csv"))
     history.run_actions.export_menu.by_format[ExportFormat.CSV].trigger()
-    qtbot.waitUntil(lambda: any("files written to" in sentence for sentence in told(window)))
+    qtbot.waitUntil(lambda: any("files written to" in sentence for sentence in shown_sentences(window)))
     rows = (tmp_path / "csv" / "metrics.csv").read_text(encoding="utf-8").splitlines()
     assert {row.split(",")[0] for row in rows[1:]} == {"1", "2"}
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "more"))
@@ -181,18 +183,16 @@ def test_runs_are_exported_and_verified_from_the_history(
     qtbot.waitUntil(lambda: any((tmp_path / "more").glob("run-2/samples-*.parquet")))
     assert json.loads((tmp_path / "more" / "run-1.json").read_text(encoding="utf-8"))["kind"] == KIND
     history.run_actions.verify.trigger()
-    qtbot.waitUntil(lambda: "Verified: nothing has changed since these runs were sealed: 2." in told(window))
+    qtbot.waitUntil(lambda: "Verified: nothing has changed since these runs were sealed: 2." in shown_sentences(window))
 
 
-def test_an_export_that_cannot_be_written_is_said_in_a_sentence(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path
-) -> None:
+def test_failed_export_is_reported_in_a_sentence(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     with closing(StoredRuns(window.services.database)) as runs:
         (run_id,) = runs.finished(("A", {"test": 1}), messages=50)
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     window.files.export_to(ExportFormat.CSV, [run_id], tmp_path / "file" / "csv")
-    qtbot.waitUntil(lambda: bool(told(window)))
-    assert "cannot be written" in told(window)[0]
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
+    assert "cannot be written" in shown_sentences(window)[0]
     window.files.export_to(ExportFormat.CSV, [99], tmp_path / "csv")
-    qtbot.waitUntil(lambda: told(window)[0].startswith("There is no run 99"))
+    qtbot.waitUntil(lambda: shown_sentences(window)[0].startswith("There is no run 99"))
     assert not (tmp_path / "csv").exists()

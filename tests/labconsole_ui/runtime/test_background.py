@@ -40,7 +40,7 @@ def test_results_come_in_order_on_the_windows_thread(owner: QObject, qtbot: QtBo
     assert got == [(number, False, True) for number in range(5)]
 
 
-def test_a_fault_of_the_trial_is_a_sentence_and_anything_else_is_raised(owner: QObject, qtbot: QtBot) -> None:
+def test_user_error_of_a_job_is_shown_and_any_other_exception_is_raised(owner: QObject, qtbot: QtBot) -> None:
     background = Background(owner)
     said: list[str] = []
 
@@ -58,7 +58,7 @@ def test_a_fault_of_the_trial_is_a_sentence_and_anything_else_is_raised(owner: Q
     assert raised[0][0] is ZeroDivisionError
 
 
-def test_nothing_is_delivered_to_a_view_that_is_gone_and_its_thread_ends(owner: QObject, qtbot: QtBot) -> None:
+def test_no_result_is_delivered_to_a_deleted_view_and_its_thread_exits(owner: QObject, qtbot: QtBot) -> None:
     closed, go = threading.Event(), threading.Event()
     background = Background(owner, at_end=closed.set)
     delivered: list[object] = []
@@ -79,7 +79,7 @@ def test_nothing_is_delivered_to_a_view_that_is_gone_and_its_thread_ends(owner: 
     assert delivered == []
 
 
-def test_what_the_jobs_shared_is_released_without_a_thread_of_its_own(owner: QObject, qtbot: QtBot) -> None:
+def test_shared_resources_of_jobs_are_released_without_a_new_thread(owner: QObject, qtbot: QtBot) -> None:
     """An interpreter that ends starts no thread any more: Python 3.12 raises RuntimeError there."""
     released: list[int] = []
     background = Background(owner, at_end=lambda: released.append(threading.get_ident()))
@@ -104,12 +104,12 @@ app.exec()
 """
 
 
-def test_a_window_that_was_never_deleted_ends_without_a_word() -> None:
+def test_a_window_that_was_never_deleted_exits_without_output() -> None:
     ended = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, timeout=30)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "released\nreleased\n", "")
 
 
-def test_a_job_in_python_does_not_take_the_interpreter_from_the_window(owner: QObject, qtbot: QtBot) -> None:
+def test_a_job_in_python_does_not_block_the_window(owner: QObject, qtbot: QtBot) -> None:
     """Each wait for the interpreter lasts as long as the job may keep it: 20 of them take 100 ms at Python's 5 ms."""
     background = Background(owner)
     started, over = threading.Event(), threading.Event()

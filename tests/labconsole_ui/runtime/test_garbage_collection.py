@@ -22,7 +22,7 @@ class Circle:
         self.gone.append(threading.get_ident())
 
 
-def test_what_other_threads_make_collects_nothing_there(qtbot: QtBot) -> None:
+def test_other_threads_never_collect_garbage(qtbot: QtBot) -> None:
     owner, gone, done = QObject(), list[int](), list[int]()
     background = Background(owner)
 
@@ -38,7 +38,7 @@ def test_what_other_threads_make_collects_nothing_there(qtbot: QtBot) -> None:
     assert set(gone) == {threading.get_ident()}
 
 
-def test_python_collects_again_when_the_window_is_gone(qtbot: QtBot) -> None:
+def test_python_collects_garbage_again_after_the_window_is_deleted(qtbot: QtBot) -> None:
     owner = QObject()
     collector = WindowCollector(owner)
     assert not gc.isenabled()

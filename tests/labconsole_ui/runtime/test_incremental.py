@@ -15,7 +15,7 @@ from labconsole_ui.form.field_row import FieldRow
 from labconsole_ui.panels.presets import PresetRow
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.plots.plot_card import PlotCard
-from labconsole_ui.runtime.incremental import Building, BuiltInPieces, Turns
+from labconsole_ui.runtime.incremental import BuiltIncrementally, EventLoopQueue, PageBuilder
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import targets_of
@@ -37,7 +37,7 @@ class Halves(QObject):
         super().__init__()
         self.built: list[str] = []
         self._fails = fails
-        self.building = Building(self, self._pieces())
+        self.building = PageBuilder(self, self._pieces())
 
     def _pieces(self) -> Iterator[None]:
         self.built.append("first")
@@ -50,8 +50,8 @@ class Halves(QObject):
 def pieces_of(page: QWidget) -> Iterator[int]:
     """Build a page and the parts in it that are built in pieces; gives after each piece how many widgets it added."""
 
-    def unfinished() -> list[BuiltInPieces]:
-        parts = [part for part in (page, *page.findChildren(QWidget)) if isinstance(part, BuiltInPieces)]
+    def unfinished() -> list[BuiltIncrementally]:
+        parts = [part for part in (page, *page.findChildren(QWidget)) if isinstance(part, BuiltIncrementally)]
         return [part for part in parts if not part.building.complete]
 
     while parts := unfinished():
@@ -60,7 +60,7 @@ def pieces_of(page: QWidget) -> Iterator[int]:
         yield len(page.findChildren(QWidget)) - before
 
 
-def test_one_piece_a_turn_and_then_what_waited(qtbot: QtBot) -> None:
+def test_one_piece_is_built_per_event_loop_turn_and_waiting_actions_follow(qtbot: QtBot) -> None:
     halves = Halves()
     halves.building.when_complete(lambda: halves.built.append("waited"))
     assert halves.built == [], "nothing is built before the event loop comes round"
@@ -76,7 +76,7 @@ def test_one_piece_a_turn_and_then_what_waited(qtbot: QtBot) -> None:
     assert halves.built[-1] == "at once"
 
 
-def test_a_caller_that_needs_everything_gets_it_at_once(qtbot: QtBot) -> None:
+def test_finish_builds_the_whole_page_at_once(qtbot: QtBot) -> None:
     halves = Halves()
     halves.building.finish()
     assert halves.built == ["first", "second"]
@@ -84,7 +84,7 @@ def test_a_caller_that_needs_everything_gets_it_at_once(qtbot: QtBot) -> None:
     assert halves.built == ["first", "second"], "nothing is built twice"
 
 
-def test_a_piece_that_fails_is_reported_and_never_taken_for_complete(qtbot: QtBot) -> None:
+def test_a_piece_that_fails_is_reported_and_the_page_is_not_complete(qtbot: QtBot) -> None:
     halves, errors = Halves(fails=True), []
     halves.building.on_failure = errors.append
     qtbot.waitUntil(lambda: bool(errors))
@@ -97,7 +97,7 @@ def test_a_piece_that_fails_is_reported_and_never_taken_for_complete(qtbot: QtBo
 def test_each_page_opens_empty_and_is_built_in_small_pieces(window: MainWindow, target: str) -> None:
     window.show_page(target)
     page = window.pages.currentWidget()
-    assert isinstance(page, BuiltInPieces)
+    assert isinstance(page, BuiltIncrementally)
     assert page.findChildren(QWidget) == [], "it opens as an empty frame"
     rows = plots = 0
     added = []
@@ -114,14 +114,14 @@ def test_each_page_opens_empty_and_is_built_in_small_pieces(window: MainWindow, 
 def test_each_page_is_complete_by_itself(qtbot: QtBot, window: MainWindow, target: str) -> None:
     window.show_page(target)
     page = window.pages.currentWidget()
-    assert isinstance(page, BuiltInPieces)
+    assert isinstance(page, BuiltIncrementally)
     qtbot.waitUntil(lambda: page.building.complete)
     if isinstance(page, TrialPanel):
         assert page.form.problems == () and page.run_bar.run_button.isEnabled()
 
 
 @pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("trial:")])
-def test_what_is_built_of_a_panel_stays_where_it_is(qapp: QApplication, window: MainWindow, target: str) -> None:
+def test_built_parts_of_a_panel_do_not_move(qapp: QApplication, window: MainWindow, target: str) -> None:
     window.show_page(target)
     page = window.pages.currentWidget()
     assert isinstance(page, TrialPanel)
@@ -165,7 +165,7 @@ def test_a_field_that_is_edited_before_the_form_is_complete_keeps_its_text(qtbot
     assert panel.context.state.mapping("form/keypool.simulation")["values"][row.spec.name] == 12345
 
 
-def test_run_before_the_form_is_complete_runs_what_the_preset_says(qtbot: QtBot, window: MainWindow) -> None:
+def test_run_before_the_form_is_complete_uses_the_preset(qtbot: QtBot, window: MainWindow) -> None:
     window.services.bridge.queue.pause()
     panel = half_built(window, KIND)
     panel.run()
@@ -218,7 +218,7 @@ class FailingPage(QWidget):
 
     def __init__(self, _context: object) -> None:
         super().__init__()
-        self.building = Building(self, self._pieces())
+        self.building = PageBuilder(self, self._pieces())
 
     def _pieces(self) -> Iterator[None]:
         yield
@@ -255,9 +255,9 @@ class Diary:
         self.done.append("third")
 
 
-def test_other_things_come_between_the_pieces(qtbot: QtBot) -> None:
+def test_other_events_are_handled_between_the_pieces(qtbot: QtBot) -> None:
     owner, diary = QObject(), Diary()
-    turns = Turns(owner)
+    turns = EventLoopQueue(owner)
     turns.add(lambda: QTimer.singleShot(0, diary.second), diary.first, diary.third, diary.third)
     assert diary.done == []
     qtbot.waitUntil(lambda: len(diary.done) == 3)
@@ -268,7 +268,7 @@ def test_other_things_come_between_the_pieces(qtbot: QtBot) -> None:
 
 def test_pieces_go_before_others_or_take_their_place(qtbot: QtBot) -> None:
     owner, diary = QObject(), Diary()
-    turns = Turns(owner)
+    turns = EventLoopQueue(owner)
     turns.add(diary.third)
     turns.add_first([diary.first, diary.second])
     qtbot.waitUntil(lambda: diary.done == ["first", "second", "third"])

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QProgressBar, QProgressDialog, QPushButton, QWidge
 from pytestqt.qtbot import QtBot
 
 from labconsole.errors import UserError
-from labconsole_ui.runtime.long_jobs import LongJobs, Ticket
+from labconsole_ui.runtime.long_jobs import Job, LongJobs
 from labconsole_ui.widgets.message_bar import Message
 
 
@@ -24,17 +24,17 @@ def window() -> Iterator[QWidget]:
     shiboken6.delete(widget)
 
 
-def steps(ticket: Ticket) -> str:
+def steps(job: Job) -> str:
     for step in range(400):
-        ticket.part(step, 400)
+        job.part(step, 400)
         time.sleep(0.02)
     return "done"
 
 
 def test_a_long_job_shows_how_far_it_is_and_is_cancelled_by_a_click(qtbot: QtBot, window: QWidget) -> None:
-    told: list[Message] = []
+    shown_sentences: list[Message] = []
     done: list[str] = []
-    jobs = LongJobs(window, told.append)
+    jobs = LongJobs(window, shown_sentences.append)
     jobs.run("Writing", steps, done.append)
     [dialog] = window.findChildren(QProgressDialog)
     assert not dialog.isVisible(), "a short job shows no dialog"
@@ -43,28 +43,28 @@ def test_a_long_job_shows_how_far_it_is_and_is_cancelled_by_a_click(qtbot: QtBot
     assert not bar.isTextVisible() and bar.value() > 0, "the bar is too thin for a text"
     [cancel] = dialog.findChildren(QPushButton)
     qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told))
-    assert told[0].sentence == "Cancelled. Nothing half-written is left."
+    qtbot.waitUntil(lambda: bool(shown_sentences))
+    assert shown_sentences[0].sentence == "Cancelled. Nothing half-written is left."
     assert done == [] and jobs.dialogs == []
 
 
-def test_jobs_are_done_in_order_and_a_refusal_is_told(qtbot: QtBot, window: QWidget) -> None:
-    told: list[Message] = []
+def test_jobs_run_in_order_and_a_refusal_is_reported(qtbot: QtBot, window: QWidget) -> None:
+    shown_sentences: list[Message] = []
     done: list[int] = []
 
-    def refuse(_ticket: Ticket) -> int:
+    def refuse(_ticket: Job) -> int:
         raise UserError("The disk is full: free some space.")
 
-    jobs = LongJobs(window, told.append)
+    jobs = LongJobs(window, shown_sentences.append)
     jobs.run("One", lambda _ticket: 1, done.append)
     jobs.run("Two", refuse, done.append)
     jobs.run("Three", lambda _ticket: 3, done.append)
     qtbot.waitUntil(lambda: done == [1, 3])
-    assert [message.sentence for message in told] == ["The disk is full: free some space."]
+    assert [message.sentence for message in shown_sentences] == ["The disk is full: free some space."]
 
 
-def test_a_fault_of_the_program_is_raised_and_leaves_no_dialog(qtbot: QtBot, window: QWidget) -> None:
-    def fail(_ticket: Ticket) -> int:
+def test_unexpected_exception_of_a_job_is_raised_and_closes_its_dialog(qtbot: QtBot, window: QWidget) -> None:
+    def fail(_ticket: Job) -> int:
         raise ZeroDivisionError("a fault")
 
     jobs = LongJobs(window, lambda _message: None)

@@ -32,7 +32,7 @@ def practice(monkeypatch: pytest.MonkeyPatch) -> None:
     importlib.invalidate_caches()
 
 
-def left_by_a_dead_console(queue: RunQueue, folder: Path) -> int:
+def run_of_dead_console(queue: RunQueue, folder: Path) -> int:
     [run_id] = queue.store.add_campaign(campaign(folder, {"fault": "evaluate slowly"}), DEAD, wall_now())
     queue.store.run_started(run_id, DEAD, {}, [], wall_now())
     with Reader(queue.store.path) as reader:
@@ -41,10 +41,10 @@ def left_by_a_dead_console(queue: RunQueue, folder: Path) -> int:
 
 
 @pytest.mark.usefixtures("practice")
-def test_closing_waits_for_no_recovery_and_the_next_console_does_it_again(qapp: QApplication, tmp_path: Path) -> None:
+def test_closing_does_not_wait_for_recovery_and_the_next_console_repeats_it(qapp: QApplication, tmp_path: Path) -> None:
     database = tmp_path / "runs.db"
     bridge = QueueBridge(lambda wake: RunQueue(database, wake=wake), qapp)
-    run_id = left_by_a_dead_console(bridge.queue, tmp_path)
+    run_id = run_of_dead_console(bridge.queue, tmp_path)
     bridge.recover()
     bridge.queue.pump()
     begun = time.monotonic()
@@ -61,11 +61,11 @@ def test_closing_waits_for_no_recovery_and_the_next_console_does_it_again(qapp: 
     assert run.row.metrics["counted"].value == 0
 
 
-def test_what_the_store_refuses_is_told_once_until_it_goes_well(qapp: QApplication, home: Path) -> None:
-    database, told = home / "runs.db", list[str]()
+def test_store_error_is_reported_once_until_a_write_succeeds(qapp: QApplication, home: Path) -> None:
+    database, shown_sentences = home / "runs.db", list[str]()
     home.mkdir(exist_ok=True)
     bridge = QueueBridge(lambda wake: RunQueue(database, wake=wake, lock_timeout_s=0.05), qapp)
-    bridge.failed.connect(told.append)
+    bridge.failed.connect(shown_sentences.append)
     scenario = NewScenario("A", "amqp.messaging", {})
     [run_id] = bridge.queue.store.add_campaign(
         NewCampaign("mine", "Mine", "", 1, (scenario,), ((0, 1),)), DEAD, wall_now()
@@ -73,9 +73,9 @@ def test_what_the_store_refuses_is_told_once_until_it_goes_well(qapp: QApplicati
     with FileLock(f"{database}.lock"):
         bridge.recover()
         bridge.recover()
-    assert len(told) == 1 and "has been locked by another lab console" in told[0]
+    assert len(shown_sentences) == 1 and "has been locked by another lab console" in shown_sentences[0]
     bridge.recover()
-    assert len(told) == 1
+    assert len(shown_sentences) == 1
     with Reader(database) as reader:
         assert reader.run(run_id).row.status is RunStatus.CANCELLED
     bridge.close()

@@ -36,7 +36,7 @@ def test_values_survive_a_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"\x00\x01\xff\xfe" * 100, b"[window\ngeometry=@ByteArray(", b"[form]\namqp={broken", b"]]]\n=\n"]
 )
-def test_broken_file_is_as_if_it_were_empty(tmp_path: Path, content: bytes) -> None:
+def test_broken_settings_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "window.ini"
     path.write_bytes(content)
     state = WindowState(path)

@@ -27,7 +27,7 @@ from labconsole_ui.views.queue.queue_model import QueueColumn
 from labconsole_ui.views.start_page import RecentRun, StartPage
 from tests.helpers.practice import wait_until
 from tests.labconsole_ui.campaigns import campaign, endless
-from tests.labconsole_ui.shown_messages import told
+from tests.labconsole_ui.shown_messages import shown_sentences
 
 DRIVER = Path(__file__).parent.parent / "window_driver.py"
 Opener = Callable[[Services], MainWindow]
@@ -89,7 +89,7 @@ def disagreement(window: MainWindow) -> str:
 
 
 @pytest.mark.timeout(120)
-def test_after_a_kill_all_places_agree_from_the_first_moment_and_none_says_running(
+def test_after_a_kill_all_views_agree_at_once_and_none_shows_running(
     qtbot: QtBot, killed: int, services: Services, open_window: Opener
 ) -> None:
     seen: set[str] = set()
@@ -110,8 +110,8 @@ def test_after_a_kill_all_places_agree_from_the_first_moment_and_none_says_runni
     qtbot.waitUntil(over)
     assert seen <= {"Recovering", "Interrupted", "Cancelled"}, "nothing is running, and nothing waits"
     assert window.queue_view.model.rowCount() == 0 and window.status.state_label.text() == "Ready"
-    qtbot.waitUntil(lambda: bool(told(window)))
-    [sentence] = told(window)
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
+    [sentence] = shown_sentences(window)
     assert sentence.startswith(f"Run {killed} (Test 1: plain) was interrupted: "), "Run 10 () names nothing"
 
 

@@ -21,9 +21,9 @@ from labconsole.store.backups import back_up
 from labconsole.store.errors import DamagedDatabaseError, StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store
-from labconsole_ui.shell.database_error_dialog import DatabaseTrouble
+from labconsole_ui.shell.database_error_dialog import DatabaseErrorDialog
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.startup import make_services
+from labconsole_ui.shell.startup import create_services
 from labconsole_ui.theme.theme import Theme
 from tests.labconsole_ui.campaigns import campaign
 
@@ -49,15 +49,15 @@ def database(home: Path) -> Path:
 
 
 @pytest.mark.parametrize("damage", [cut, no_header, no_pages])
-def test_a_click_goes_on_with_the_backup_of_a_damaged_database(
+def test_a_click_continues_with_the_backup_of_a_damaged_database(
     qtbot: QtBot, qapp: QApplication, theme: Theme, database: Path, damage: Callable[[Path], None]
 ) -> None:
     assert back_up(database) is not None
     damage(database)
     before = [sha256(path.read_bytes()).hexdigest() for path in (database, regular_backup(database))]
     with pytest.raises(DamagedDatabaseError) as caught:
-        make_services(qapp, database, "light")
-    dialog = DatabaseTrouble(database, caught.value, theme)
+        create_services(qapp, database, "light")
+    dialog = DatabaseErrorDialog(database, caught.value, theme)
     qtbot.addWidget(dialog)
     dialog.show()
     assert dialog.sentence.text().startswith(f"{database} is damaged: ")
@@ -76,8 +76,8 @@ def test_without_a_backup_another_file_can_be_chosen_or_nothing(
 ) -> None:
     cut(database)
     with pytest.raises(DamagedDatabaseError) as caught:
-        make_services(qapp, database, "light")
-    dialog = DatabaseTrouble(database, caught.value, theme)
+        create_services(qapp, database, "light")
+    dialog = DatabaseErrorDialog(database, caught.value, theme)
     qtbot.addWidget(dialog)
     dialog.show()
     assert not dialog.backup_button.isVisible() and "no backup" in dialog.remedy.text()
@@ -87,7 +87,7 @@ def test_without_a_backup_another_file_can_be_chosen_or_nothing(
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(database.with_name("other.db")), ""))
     qtbot.mouseClick(dialog.other_button, Qt.MouseButton.LeftButton)
     assert dialog.chosen == database.with_name("other.db")
-    again = DatabaseTrouble(database, caught.value, theme)
+    again = DatabaseErrorDialog(database, caught.value, theme)
     qtbot.addWidget(again)
     with qtbot.waitSignal(again.rejected):
         qtbot.mouseClick(again.quit_button, Qt.MouseButton.LeftButton)
@@ -101,8 +101,8 @@ def test_a_database_of_a_newer_console_is_refused_and_untouched(
         raw.execute("PRAGMA user_version = 99")
     before = sha256(database.read_bytes()).hexdigest()
     with pytest.raises(StoreError) as caught:
-        make_services(qapp, database, "light")
-    dialog = DatabaseTrouble(database, caught.value, theme)
+        create_services(qapp, database, "light")
+    dialog = DatabaseErrorDialog(database, caught.value, theme)
     qtbot.addWidget(dialog)
     dialog.show()
     assert "newer" in dialog.sentence.text()
@@ -110,7 +110,7 @@ def test_a_database_of_a_newer_console_is_refused_and_untouched(
     assert sha256(database.read_bytes()).hexdigest() == before
 
 
-def test_a_backup_is_made_when_runs_have_ended(qtbot: QtBot, window: MainWindow) -> None:
+def test_backup_is_written_when_runs_have_finished(qtbot: QtBot, window: MainWindow) -> None:
     window.backups.quiet.setInterval(50)
     queue, database = window.services.bridge.queue, window.services.database
     queue.submit(campaign("A"))

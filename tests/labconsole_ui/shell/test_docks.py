@@ -47,7 +47,7 @@ def side_of_live(window: MainWindow) -> Qt.DockWidgetArea:
     return window.dockWidgetArea(window.live_dock)
 
 
-def test_live_plots_stand_where_the_width_has_room_for_them(qtbot: QtBot, window: MainWindow) -> None:
+def test_live_plots_are_docked_by_the_window_width(qtbot: QtBot, window: MainWindow) -> None:
     areas = Qt.DockWidgetArea
     assert side_of_live(window) is areas.BottomDockWidgetArea
     assert window.live_dock in window.tabifiedDockWidgets(window.queue_dock)
@@ -61,7 +61,7 @@ def test_live_plots_stand_where_the_width_has_room_for_them(qtbot: QtBot, window
     assert side_of_live(window) is areas.LeftDockWidgetArea, "where the operator has put them they stay"
 
 
-def test_live_plots_need_no_scrolling_in_the_low_place(qtbot: QtBot, window: MainWindow) -> None:
+def test_live_plots_fit_the_bottom_dock_without_scrolling(qtbot: QtBot, window: MainWindow) -> None:
     bring_forward(window.live_dock, focus=False)
     plots = window.live_view.rate_plot, window.live_view.memory_plot
     qtbot.waitUntil(lambda: plots[0].y() == plots[1].y())
@@ -84,7 +84,7 @@ def test_panes_are_folded_away_and_come_back_as_they_were(qtbot: QtBot, window: 
     assert window.history_dock.isVisible()
 
 
-def test_layout_of_an_older_version_is_as_none(
+def test_layout_of_an_older_version_is_ignored(
     services: Services, open_window: Callable[[Services], MainWindow]
 ) -> None:
     window = open_window(services)

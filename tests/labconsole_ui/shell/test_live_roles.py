@@ -215,7 +215,7 @@ def test_a_command_without_parameters_ends_the_run_and_then_none_is_offered(
     qtbot.waitUntil(lambda: not shiboken6.isValid(late))
 
 
-def test_what_the_run_refuses_is_shown(qtbot: QtBot, window: MainWindow, live: LiveView, tmp_path: Path) -> None:
+def test_refused_command_is_shown(qtbot: QtBot, window: MainWindow, live: LiveView, tmp_path: Path) -> None:
     begin(qtbot, window, tmp_path, fault="first ends")
     dialog = choose_command(qtbot, live, 0)
     dialog.role_combo.setFocus()

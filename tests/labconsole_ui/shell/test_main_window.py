@@ -19,7 +19,7 @@ from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation, targets_of
 from labconsole_ui.shell.pages import Pages
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.start_page import RecentRun, StartPage
 from tests.helpers.pages import opened, opened_trial
 from tests.labconsole_ui.campaigns import KIND, campaign
@@ -86,15 +86,15 @@ def test_demo_is_one_click_away_and_brings_the_live_plots_forward(qtbot: QtBot, 
     queue = window.services.bridge.queue
     assert sorted(item.scenario.split(":")[0] for item in queue.items[:4]) == ["Test 1", "Test 2", "Test 3", "Test 4"]
     assert window.live_dock.isVisible()
-    qtbot.waitUntil(lambda: window.findChild(SideBySideView) is not None)
-    compared = window.findChild(SideBySideView)
+    qtbot.waitUntil(lambda: window.findChild(ComparisonView) is not None)
+    compared = window.findChild(ComparisonView)
     qtbot.waitUntil(lambda: len(compared.answers.cards()) == 6)
     assert {card.number.text() for card in compared.answers.cards()} == {"–"}, "questions that are not answered yet"
     assert compared.progress.text().startswith("Round 1 of 5, 0 of 20 runs done.")
     assert not page.demo_button.isEnabled()
 
 
-def test_start_page_shows_the_latest_runs_as_they_stand(qtbot: QtBot, window: MainWindow) -> None:
+def test_start_page_shows_the_latest_runs_with_their_status(qtbot: QtBot, window: MainWindow) -> None:
     page, queue = window.findChild(StartPage), window.services.bridge.queue
 
     def latest() -> list[str]:
@@ -150,7 +150,7 @@ def test_pages_are_stepped_through_by_keys_and_closed_by_the_middle_button(qtbot
     assert [page.objectName() for page in window.pages.all_pages()] == ["start", f"trial:{KIND}"]
 
 
-def test_second_window_on_the_same_database_is_told(window: MainWindow, theme: Theme, home: Path) -> None:
+def test_second_window_on_the_same_database_is_reported(window: MainWindow, theme: Theme, home: Path) -> None:
     assert window.status.notice_label.isHidden()
     other = WindowLock(home / "runs.db")
     assert other.other_process is not None
@@ -167,7 +167,7 @@ def test_every_menu_entry_can_be_reached_by_keyboard(window: MainWindow) -> None
         assert len(shortcuts) == len(set(shortcuts))
 
 
-def test_menus_outlive_a_look_at_them(window: MainWindow) -> None:
+def test_menus_survive_being_read(window: MainWindow) -> None:
     def look() -> list[int]:
         counts = []
         for action in window.menuBar().actions():

@@ -12,7 +12,7 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
-from labconsole.security.x509.crls import make_crl
+from labconsole.security.x509.crls import issue_crl
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_root
@@ -33,7 +33,7 @@ def add_due_crl(store: PkiStore, state: str, new: NewKey) -> None:
     begun = datetime.now(UTC).replace(microsecond=0) - timedelta(days=25)
     assert root.key is not None
     with opened_key(store.directory, store.snapshot().key_by_id[root.key], prompt) as key:
-        crl = make_crl(Issuer(root.certificate, key), [], 1, Validity(begun, begun + timedelta(days=30)))
+        crl = issue_crl(Issuer(root.certificate, key), [], 1, Validity(begun, begun + timedelta(days=30)))
     with store.change() as change:
         change.add_crl(crl, root.id)
 

@@ -49,7 +49,7 @@ def keys_of(action: QAction) -> str:
     return ", ".join(sequence.toString() for sequence in action.shortcuts())
 
 
-def test_menus_and_keys_are_those_that_fingers_know(qtbot: QtBot, window: MainWindow) -> None:
+def test_menus_and_shortcuts_are_those_of_version_0_1_0(qtbot: QtBot, window: MainWindow) -> None:
     for page in [
         START,
         HELP,

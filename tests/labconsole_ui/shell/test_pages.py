@@ -12,10 +12,10 @@ from labconsole.processes import Owner
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.pages import KEPT
+from labconsole_ui.shell.pages import LOADED_PAGES
 from labconsole_ui.views.run.run_view import RunView
 
-RUNS = KEPT + 4
+RUNS = LOADED_PAGES + 4
 CAMPAIGN = NewCampaign(
     "demo",
     "Many runs",
@@ -45,13 +45,13 @@ def test_pages_of_runs_are_freed_behind_others_and_come_back(
     tabs = [pages.tabText(index) for index in range(pages.count())]
     assert tabs == ["Start", *(f"Run {run}" for run in runs)]
     there = [isinstance(page, RunView) for page in pages.all_pages()[1:]]
-    assert there == [False] * (RUNS - KEPT - 1) + [True] * (KEPT + 1)
+    assert there == [False] * (RUNS - LOADED_PAGES - 1) + [True] * (LOADED_PAGES + 1)
 
     def freed() -> int:
         gc.collect()
         return sum(view() is None for view in views)
 
-    qtbot.waitUntil(lambda: freed() == RUNS - KEPT - 1)
+    qtbot.waitUntil(lambda: freed() == RUNS - LOADED_PAGES - 1)
 
     pages.setCurrentIndex(1)
     again = pages.currentWidget()

@@ -93,7 +93,7 @@ def test_start_page_opens_the_page_of_a_plugin_without_trials(
     assert window.pages.current_key == "page:filing:desk"
 
 
-def test_page_that_cannot_be_made_is_shown_as_broken_and_the_plugin_s_other_one_works(
+def test_page_that_cannot_be_created_is_shown_as_broken_and_the_plugin_s_other_page_works(
     qtbot: QtBot, services: Services, open_window: Callable[[Services], MainWindow]
 ) -> None:
     window = with_pages(services, open_window)
@@ -118,7 +118,7 @@ def test_files_dropped_anywhere_go_to_the_page_that_takes_their_kind(
     assert [path.name for path in page.given] == ["root.PEM", "key.p12"]
 
 
-def test_files_that_nobody_takes_are_not_accepted(
+def test_files_that_no_page_opens_are_not_accepted(
     services: Services, open_window: Callable[[Services], MainWindow], tmp_path: Path
 ) -> None:
     window = with_pages(services, open_window)

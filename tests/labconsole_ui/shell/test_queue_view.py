@@ -48,7 +48,7 @@ def click(qtbot: QtBot, view: QueueView, name: str) -> None:
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def test_empty_queue_says_what_to_do(view: QueueView) -> None:
+def test_empty_queue_shows_what_to_do(view: QueueView) -> None:
     assert not view.table.isVisible()
 
 

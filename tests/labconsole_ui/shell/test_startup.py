@@ -32,7 +32,7 @@ def test_offscreen_needs_no_xcb(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 100])
-def test_file_that_is_no_database_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_database_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     database = tmp_path / "runs.db"
     database.write_bytes(content)
     code = "import sys; from labconsole_ui.app import main; sys.exit(main(['--db', sys.argv[1]]))"
@@ -45,7 +45,7 @@ def test_file_that_is_no_database_ends_in_a_sentence(tmp_path: Path, content: by
     assert "Traceback" not in ended.stderr
 
 
-def test_window_opens_and_closes_without_a_word(tmp_path: Path) -> None:
+def test_window_opens_and_closes_without_output(tmp_path: Path) -> None:
     code = (
         "import gc, sys; from PySide6.QtCore import QTimer; from PySide6.QtWidgets import QApplication\n"
         "from labconsole_ui.app import main\n"
@@ -66,10 +66,10 @@ def test_window_opens_and_closes_without_a_word(tmp_path: Path) -> None:
 SCRIPT = """
 import sys, threading
 from labconsole.model.plugin import Plugin, Plugins
-from labconsole_ui.shell.startup import import_ahead
+from labconsole_ui.shell.startup import import_pages_ahead
 before = set(sys.modules)
 broken = Plugin(name="x", title="X", description="", panels={"x": "no_such_module:Panel"})
-importing = import_ahead(Plugins((broken, *Plugins.discover().found)))
+importing = import_pages_ahead(Plugins((broken, *Plugins.discover().found)))
 assert importing is not threading.main_thread()
 importing.join()
 print(*sorted(set(sys.modules) - before))

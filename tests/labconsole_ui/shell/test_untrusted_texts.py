@@ -27,7 +27,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.runtime.long_jobs import LongJobs
 from labconsole_ui.shell.log_pane import LogLine
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.report.report_window import ReportWindow
 from labconsole_ui.views.run.run_view import RunView
 from labconsole_ui.widgets.message_bar import Message, Tone
@@ -79,7 +79,7 @@ def test_markup_in_runs_is_shown_as_text(qtbot: QtBot, window: MainWindow) -> No
         qtbot.waitUntil(lambda view=view: "sites" in view.tables and not view.progress.isVisible())
     window.runs.compare_runs(run_ids)
     page = window.pages.currentWidget()
-    assert isinstance(page, SideBySideView)
+    assert isinstance(page, ComparisonView)
     qtbot.waitUntil(lambda: page.table_data is not None)
     qtbot.wait(300)
     report = ReportWindow(window.services, ReportRequest(tuple(run_ids), ReportKind.COMPARISON), window)
@@ -89,7 +89,7 @@ def test_markup_in_runs_is_shown_as_text(qtbot: QtBot, window: MainWindow) -> No
     report.close()
 
 
-def test_the_name_of_a_file_is_no_markup(qtbot: QtBot, window: MainWindow) -> None:
+def test_the_name_of_a_file_is_not_markup(qtbot: QtBot, window: MainWindow) -> None:
     jobs = LongJobs(window, window.messages.show_message)
     jobs.run(f"Importing {MARKUP}.lcz", lambda _ticket: None, lambda _: None)
     assert list(taken_for_markup(window)) == []
@@ -121,7 +121,7 @@ def obeyed(window: QWidget) -> Iterator[str]:
     yield from (text for text in texts if "\x1b" in text or "\u202e" in text)
 
 
-def test_control_characters_in_runs_are_spelt_out(qtbot: QtBot, window: MainWindow) -> None:
+def test_control_characters_in_runs_are_escaped(qtbot: QtBot, window: MainWindow) -> None:
     with closing(StoredRuns(window.services.database)) as runs:
         run_ids = runs.finished((OBEYED, {"test": 1}), (f"Other {OBEYED}", {"test": 3}), messages=50)
         with runs.store.writer.transaction() as connection:
@@ -138,7 +138,7 @@ def test_control_characters_in_runs_are_spelt_out(qtbot: QtBot, window: MainWind
     qtbot.waitUntil(lambda: "sites" in view.tables and not view.progress.isVisible())
     window.runs.compare_runs(run_ids)
     page = window.pages.currentWidget()
-    assert isinstance(page, SideBySideView)
+    assert isinstance(page, ComparisonView)
     qtbot.waitUntil(lambda: page.table_data is not None)
     assert list(obeyed(window)) == []
     assert "<U+001B>[31m<U+202E>gnp.exe" in window.log_pane.view.toPlainText()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.tables.record_table import LEAST_CUT, DataTable, Field, RecordModel, cut_to
+from labconsole_ui.tables.record_table import MIN_CUT_WIDTH, DataTable, Field, RecordModel, cut_to
 from labconsole_ui.theme.theme import Theme
 
 
@@ -15,7 +15,7 @@ from labconsole_ui.theme.theme import Theme
         ([100, 60, 200], 400, [100, 60, 200]),
         ([100, 60, 200], 320, [100, 60, 160]),
         ([180, 60, 200], 320, [130, 60, 130]),
-        ([180, 60, 200], 100, [LEAST_CUT, 60, LEAST_CUT]),
+        ([180, 60, 200], 100, [MIN_CUT_WIDTH, 60, MIN_CUT_WIDTH]),
         ([], 100, []),
     ],
 )
@@ -23,11 +23,11 @@ def test_the_widest_columns_give_way(widths: list[int], room: int, cut: list[int
     assert cut_to(widths, room) == cut
 
 
-@pytest.mark.parametrize("in_sight", [True, False])
+@pytest.mark.parametrize("fit_width", [True, False])
 def test_a_table_scrolls_sideways_only_where_its_columns_may_not_be_cut(
-    qtbot: QtBot, theme: Theme, in_sight: bool
+    qtbot: QtBot, theme: Theme, fit_width: bool
 ) -> None:
-    table = DataTable("Names", theme, in_sight=in_sight)
+    table = DataTable("Names", theme, fit_width=fit_width)
     qtbot.addWidget(table)
     model = RecordModel(
         [Field[str]("Name", str), Field[str]("Name again", str), Field[str]("Day", lambda _: "2026")], theme, table
@@ -37,16 +37,16 @@ def test_a_table_scrolls_sideways_only_where_its_columns_may_not_be_cut(
     table.resize(360, 200)
     table.show()
     table.fit_columns()
-    qtbot.waitUntil(lambda: (table.horizontalScrollBar().maximum() == 0) is in_sight)
+    qtbot.waitUntil(lambda: (table.horizontalScrollBar().maximum() == 0) is fit_width)
     narrow = table.columnWidth(0)
     table.resize(1200, 200)
     qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0)
-    assert (table.columnWidth(0) > narrow) is in_sight
+    assert (table.columnWidth(0) > narrow) is fit_width
     assert table.columnWidth(0) == table.columnWidth(1)
 
 
 def test_a_long_last_column_gets_its_share(qtbot: QtBot, theme: Theme) -> None:
-    table = DataTable("Names", theme, in_sight=True)
+    table = DataTable("Names", theme, fit_width=True)
     qtbot.addWidget(table)
     model = RecordModel([Field[str]("Name", str), Field[str]("Reason", str)], theme, table)
     table.setModel(model)

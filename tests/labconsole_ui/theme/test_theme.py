@@ -56,7 +56,7 @@ def test_texts_are_readable_on_every_ground(colours: Colours) -> None:
 
 
 @BOTH
-def test_curves_and_frames_of_inputs_stand_out(colours: Colours) -> None:
+def test_curves_and_frames_of_inputs_have_enough_contrast(colours: Colours) -> None:
     for colour in (*colours.series, colours.control_border):
         assert contrast(colour, colours.base) >= 3
     assert len(set(colours.series)) == 8
@@ -89,12 +89,12 @@ def lab(colour: str, vision: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @BOTH
 @pytest.mark.parametrize("vision", VISION)
-def test_series_can_be_told_apart_with_any_colour_vision(colours: Colours, vision: str) -> None:
+def test_series_are_distinguishable_with_any_colour_vision(colours: Colours, vision: str) -> None:
     for first, second in combinations(colours.series, 2):
         assert np.linalg.norm(lab(first, VISION[vision]) - lab(second, VISION[vision])) >= 14
 
 
-def test_switching_changes_palette_icons_and_tells_views(qtbot: QtBot, qapp: QApplication, theme: Theme) -> None:
+def test_switching_changes_palette_and_icons_and_notifies_views(qtbot: QtBot, qapp: QApplication, theme: Theme) -> None:
     button = QPushButton()
     qtbot.addWidget(button)
     theme.set_mode(ThemeMode.LIGHT)

@@ -23,7 +23,7 @@ from labconsole.store.reader import Reader
 from labconsole_ui.plots.curve_plot import TimePlot
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.history.history_view import HistoryView
 from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.run.run_view import RunView
@@ -61,7 +61,7 @@ def test_every_control_has_a_name_and_takes_the_keyboard(
     makers: dict[str, Callable[[], QWidget]] = {
         "history": lambda: HistoryView(readers, stored.path, bridge, theme, plugins),
         "run": lambda: RunView(readers, run_ids[0], plugins, theme, bridge),
-        "side by side": lambda: SideBySideView(readers, run_ids, plugins, theme),
+        "side by side": lambda: ComparisonView(readers, run_ids, plugins, theme),
         "live": lambda: LiveView(bridge, plugins, theme),
     }
     ready: dict[str, Callable[[QWidget], bool]] = {

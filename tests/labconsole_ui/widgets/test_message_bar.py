@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.shell.startup import ExceptionNet
+from labconsole_ui.shell.startup import ExceptionHook
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import SHOWN_AT_ONCE, Message, MessageBar, Tone
 
@@ -32,7 +32,7 @@ def test_message_shows_its_sentence_and_its_link_works(qtbot: QtBot, theme: Them
     assert messages.isHidden(), "a message has done its work when its link was used"
 
 
-def test_a_message_that_was_overtaken_is_withdrawn(qtbot: QtBot, theme: Theme) -> None:
+def test_an_outdated_message_is_withdrawn(qtbot: QtBot, theme: Theme) -> None:
     messages = bar(qtbot, theme)
     done, other = Message(Tone.WARNING, "3 of 4 runs finished."), Message(Tone.BAD, "The broker refused.")
     messages.show_message(done)
@@ -71,7 +71,7 @@ def test_details_are_hidden_until_wanted_and_can_be_copied(qtbot: QtBot, theme: 
 
 def test_exception_of_a_thread_is_caught_on_the_window_s_thread(qtbot: QtBot, theme: Theme) -> None:
     messages = bar(qtbot, theme)
-    net = ExceptionNet()
+    net = ExceptionHook()
     threads: list[threading.Thread] = []
 
     def show(text: str, details: str) -> None:
@@ -84,7 +84,7 @@ def test_exception_of_a_thread_is_caught_on_the_window_s_thread(qtbot: QtBot, th
         raise ValueError("no such thing")
 
     before = threading.excepthook
-    threading.excepthook = net.take_from_thread
+    threading.excepthook = net.handle_thread_exception
     try:
         thread = threading.Thread(target=fail)
         with qtbot.waitSignal(net.caught):

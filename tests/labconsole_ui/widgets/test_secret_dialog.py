@@ -17,7 +17,7 @@ from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
-from tests.labconsole_ui.shown_messages import told
+from tests.labconsole_ui.shown_messages import shown_sentences
 
 KIND = "amqp.messaging"
 PASSPHRASES = {"sender": "passphrase of state-x", "receiver": "passphrase of state-y"}
@@ -54,9 +54,9 @@ def edit_for(dialog: SecretDialog, role: str) -> QLineEdit:
 
 def enter(qtbot: QtBot, dialog: SecretDialog) -> None:
     for role, passphrase in PASSPHRASES.items():
-        assert not dialog.go_on_button.isEnabled()
+        assert not dialog.continue_button.isEnabled()
         qtbot.keyClicks(edit_for(dialog, role), passphrase)
-    qtbot.mouseClick(dialog.go_on_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.continue_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not dialog_open(dialog))
 
 
@@ -98,14 +98,14 @@ def test_a_run_begins_when_its_passphrases_are_entered_and_they_are_forgotten_at
     assert wait_for_runs(qtbot, window, 3)[2] is RunStatus.FINISHED
 
 
-def test_cancel_queues_nothing_and_says_so(qtbot: QtBot, window: MainWindow, scenario: NewScenario) -> None:
+def test_cancel_queues_nothing_and_reports_it(qtbot: QtBot, window: MainWindow, scenario: NewScenario) -> None:
     window.launcher.run_scenario(scenario, "Own keys", at_once=True)
     dialog = dialog_of(qtbot, window)
     qtbot.keyClicks(edit_for(dialog, "sender"), PASSPHRASES["sender"])
     qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told(window)))
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
     assert window.services.bridge.queue.items == ()
-    assert told(window) == ["Nothing was queued, since no passphrase was given."]
+    assert shown_sentences(window) == ["Nothing was queued, since no passphrase was given."]
 
 
 def test_a_wrong_passphrase_fails_the_run_in_a_sentence(

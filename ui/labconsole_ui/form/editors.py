@@ -110,7 +110,7 @@ class ChoiceEditor(Editor):
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
-        self.combo = CalmComboBox()
+        self.combo = WheelIgnoringComboBox()
         for value, label in spec.choices:
             self.combo.addItem(label, value)
         self.combo.setMinimumWidth(NUMBER_WIDTH)
@@ -145,7 +145,7 @@ class FlagEditor(Editor):
         self.box.setChecked(bool(value))
 
 
-class CalmComboBox(QComboBox):
+class WheelIgnoringComboBox(QComboBox):
     """A combo box that leaves the wheel to the page unless it has the focus."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton
 
-from labconsole_ui.form.editors import CalmComboBox, Editor
+from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.field_spec import FieldKind, FieldSpec
 
 
@@ -64,7 +64,7 @@ class OpenChoiceEditor(Editor):
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
-        self.combo = CalmComboBox()
+        self.combo = WheelIgnoringComboBox()
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.line = _DropLine()

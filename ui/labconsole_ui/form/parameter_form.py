@@ -216,11 +216,11 @@ class ParameterForm(QWidget):
 
     def _show_dependent(self) -> None:
         for row in self._rows.values():
-            row.setVisible(self._matters(row))
+            row.setVisible(self._is_relevant(row))
         for section in self.sections:
             section.follow()
 
-    def _matters(self, row: FieldRow) -> bool:
+    def _is_relevant(self, row: FieldRow) -> bool:
         wanted = row.spec.shown_if
         return all(self._sibling(row.path, name) in values for name, values in wanted.items())
 
@@ -251,7 +251,7 @@ class ParameterForm(QWidget):
             row.edited.connect(self._debounce.start)
             row.focused.connect(self.field_focused)
             self._rows[path] = row
-            matters = self._matters(row)
+            matters = self._is_relevant(row)
             if not matters:
                 row.hide()
             section.add_row(row)
@@ -307,7 +307,7 @@ def sentence(error: Mapping[str, Any], unit: str) -> str:
     context: Mapping[str, Any] = error.get("ctx", {})
     template = _templates().get(error["type"])
     if template is None:
-        return _own_words(str(error["msg"]))
+        return _validator_message(str(error["msg"]))
     figures = {key: _with_unit(value, unit) for key, value in context.items()}
     return template.format_map(figures)
 
@@ -340,7 +340,7 @@ def _with_unit(value: Any, unit: str) -> str:
     return f"{figure} {unit}" if unit else figure
 
 
-def _own_words(message: str) -> str:
+def _validator_message(message: str) -> str:
     """A validator's own sentence, without pydantic's prefix."""
     text = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     text = text[:1].upper() + text[1:]

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QTextBrowser
 
 import labconsole
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Turns
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.theme.theme import Theme
 
 PICTURE_WIDTH = 600
-LEAST_CHAPTER = 2_000
+MIN_CHAPTER = 2_000
 
 
 def guide_path() -> Path | None:
@@ -33,7 +33,7 @@ class GuidePage(QTextBrowser):
         self.setAccessibleName(self.tr("Operator's guide"))
         self.setOpenExternalLinks(True)
         self.setFrameShape(QTextBrowser.Shape.NoFrame)
-        self._turns = Turns(self)
+        self._turns = EventLoopQueue(self)
         self._background = Background(self)
         self._guide = guide
         self._turns.add(self._open)
@@ -85,12 +85,12 @@ def _read_picture(path: str, size: QSize) -> QImage:
 
 
 def chapters(text: str) -> list[str]:
-    """A page of Markdown cut before headings, into parts of at least `LEAST_CHAPTER` characters but for the last."""
+    """A page of Markdown cut before headings, into parts of at least `MIN_CHAPTER` characters but for the last."""
     parts: list[list[str]] = [[]]
     listing = False
     for line in text.splitlines(keepends=True):
         listing ^= line.startswith("```")
-        if line.startswith("#") and not listing and sum(map(len, parts[-1])) >= LEAST_CHAPTER:
+        if line.startswith("#") and not listing and sum(map(len, parts[-1])) >= MIN_CHAPTER:
             parts.append([])
         parts[-1].append(line)
     return ["".join(part) for part in parts]

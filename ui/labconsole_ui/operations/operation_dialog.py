@@ -16,7 +16,7 @@ from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.operations.confirmation import ConfirmationBox
-from labconsole_ui.operations.operation_progress import OperationWork
+from labconsole_ui.operations.operation_progress import OperationProgressView
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
@@ -57,7 +57,7 @@ class OperationDialog(QDialog):
         self._background = Background(self)
         self._confirmation: Confirmation | None = None
         self._judged: Parameters | None = None
-        self._held: list[OperationProcess] = []
+        self._processes: list[OperationProcess] = []
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
         self._fitting.setInterval(0)
@@ -65,21 +65,21 @@ class OperationDialog(QDialog):
         self._timer = QTimer(self)
         self._timer.setInterval(PUMP_MS)
         self._timer.timeout.connect(self._pump)
-        self.destroyed.connect(partial(_end, self._held))
+        self.destroyed.connect(partial(_end, self._processes))
         self.form = ParameterForm(operation.parameters, theme, editors, self)
         self.confirmation = ConfirmationBox(theme, self)
-        self.work = OperationWork(theme, self)
+        self.work = OperationProgressView(theme, self)
         self._build(operation)
         self.form.set_values(values or {})
-        self.form.judged.connect(self._look_again)
+        self.form.judged.connect(self._check_again)
         self.form.judged.connect(self._fitting.start)
         self.confirmation.changed.connect(self._allow)
-        self._look_again()
+        self._check_again()
 
     @property
     def running(self) -> bool:
         """Whether the operation goes on."""
-        return any(process.end is None for process in self._held)
+        return any(process.end is None for process in self._processes)
 
     def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
         """Do the operation with these parameters; secrets that are not `given` and lie nowhere are asked for first."""
@@ -152,7 +152,7 @@ class OperationDialog(QDialog):
         self.close_button.setVisible(False)
         self._fitting.start()
 
-    def _look_again(self) -> None:
+    def _check_again(self) -> None:
         """Ask the operation what must be typed for what the form holds now; until it has answered nothing can start."""
         self._judged = None
         parameters = self.form.parameters
@@ -212,7 +212,7 @@ class OperationDialog(QDialog):
         self.work.say(f"{self._operation.title} ...")
         values = parameters.model_dump(mode="json")
         process = OperationProcess(self._operation.name, values, lambda: None, secrets, self.confirmation.typed)
-        self._held[:] = [process]
+        self._processes[:] = [process]
         self._timer.start()
 
     def _cancel(self) -> None:
@@ -221,7 +221,7 @@ class OperationDialog(QDialog):
             return
         self.cancel_button.setEnabled(False)
         self.work.say(self.tr("Cancelling: what was made until now is kept ..."))
-        for process in self._held:
+        for process in self._processes:
             process.cancel()
 
     def _close(self) -> None:
@@ -229,7 +229,7 @@ class OperationDialog(QDialog):
         self.reject()
 
     def _pump(self) -> None:
-        for process in self._held:
+        for process in self._processes:
             process.pump()
             self.work.follow(process)
             if process.end is not None:

@@ -21,7 +21,7 @@ _ENDS = {
 }
 
 
-class OperationWork(QWidget):
+class OperationProgressView(QWidget):
     """Shows one operation at a time."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -46,7 +46,7 @@ class OperationWork(QWidget):
         end.setSpacing(10)
         end.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         end.addWidget(self.sentence, 1)
-        self._secrets = _HandedOver(theme, self)
+        self._secrets = _ResultSecrets(theme, self)
         self.setFocusProxy(self._secrets)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -117,7 +117,7 @@ class OperationWork(QWidget):
         self.count.setText(text)
 
 
-class _HandedOver(QFrame):
+class _ResultSecrets(QFrame):
     """Secrets that exist nowhere else, shown until the dialog is closed."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:

@@ -26,7 +26,7 @@ from labconsole.profiles.profile import (
 )
 from labconsole.safe_text import shown_lines
 from labconsole.store.records import NewScenario
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import FontRole, Theme
 
 
@@ -49,14 +49,14 @@ class PresetRow(QWidget):
         self._line = QHBoxLayout(self)
         self._line.setContentsMargins(0, 0, 0, 0)
         self._line.setSpacing(8)
-        self.profile_combo = CalmComboBox()
+        self.profile_combo = WheelIgnoringComboBox()
         self.profile_combo.setAccessibleName(self.tr("Profile"))
         self.profile_combo.setMinimumWidth(150)
-        self.profile_combo.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.scenario_combo = CalmComboBox()
+        self.profile_combo.setSizeAdjustPolicy(WheelIgnoringComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.scenario_combo = WheelIgnoringComboBox()
         self.scenario_combo.setAccessibleName(self.tr("Scenario of the profile"))
         self.scenario_combo.setMinimumWidth(150)
-        self.scenario_combo.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.scenario_combo.setSizeAdjustPolicy(WheelIgnoringComboBox.SizeAdjustPolicy.AdjustToContents)
         label = QLabel(self.tr("&Preset"))
         label.setBuddy(self.profile_combo)
         self.modified_label = QLabel(self.tr("modified"))

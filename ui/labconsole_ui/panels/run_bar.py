@@ -21,7 +21,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 
 MAX_REPEATS = 1000
-HELP_BESIDE_FROM = 940
+HELP_AT_RIGHT_FROM = 940
 
 
 class RunBar(QFrame):
@@ -62,7 +62,7 @@ class RunBar(QFrame):
         self._line = line = QHBoxLayout()
         line.setSpacing(10)
         column.addLayout(line)
-        self._beside = True
+        self._help_at_right = True
         self._theme = theme
         self.plan_label = plain_label("")
         self.plan_label.setProperty("muted", True)
@@ -104,10 +104,10 @@ class RunBar(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The help beside the buttons, or above them where it would get too narrow."""
         super().resizeEvent(event)
-        beside = event.size().width() >= HELP_BESIDE_FROM
-        if beside == self._beside:
+        beside = event.size().width() >= HELP_AT_RIGHT_FROM
+        if beside == self._help_at_right:
             return
-        self._beside = beside
+        self._help_at_right = beside
         if beside:
             self._line.takeAt(self._line.count() - 2)
             self._line.insertWidget(self._line.count() - 1, self.help_label, 1)

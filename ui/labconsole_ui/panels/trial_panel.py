@@ -21,8 +21,8 @@ from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.panels.presets import PresetRow
 from labconsole_ui.panels.run_bar import RunBar
 from labconsole_ui.panels.sites_table import SitesTable
-from labconsole_ui.runs.run_launcher import Launcher
-from labconsole_ui.runtime.incremental import Building
+from labconsole_ui.runs.run_launcher import RunLauncher
+from labconsole_ui.runtime.incremental import PageBuilder
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -41,7 +41,7 @@ class PanelContext:
     plugin: Plugin
     plugins: Plugins
     bridge: QueueBridge
-    launcher: Launcher
+    launcher: RunLauncher
     theme: Theme
     state: WindowState
     open_run: Callable[[int], None]
@@ -76,7 +76,7 @@ class TrialPanel(QWidget):
             shortcut = QShortcut(QKeySequence(keys), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(action)
-        self.building = Building(self, self.pieces())
+        self.building = PageBuilder(self, self.pieces())
 
     def pieces(self) -> Iterator[None]:
         """Build the panel from the top down, which is also the order of the Tab key; a plugin's panel adds its own."""

@@ -77,7 +77,7 @@ EDGE = 1e-9
 _PERCENTILES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, LAST_PERCENTILE)
 _FEW_PERCENTILES = (0.0, 0.5, 0.9, 0.99, LAST_PERCENTILE)
 _DIGITS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
-_MOST_ROUND = (6, 4, 2)
+_MAX_ROUND = (6, 4, 2)
 
 Array = NDArray[np.float64]
 
@@ -265,7 +265,7 @@ class LogScale(Scale):
     def ticks(self, low: float, high: float) -> Iterator[list[float]]:
         """Ever fewer ticks: powers of ten with numbers between them, and without, or round values in a part of one."""
         if high - low < ROUND_VALUES_BELOW:
-            for most in _MOST_ROUND:
+            for most in _MAX_ROUND:
                 yield [math.log10(value) for value in _round_values(10.0**low, 10.0**high, most) if value > 0]
             return
         powers = range(math.floor(low), math.ceil(high) + 1)

@@ -14,8 +14,8 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetrics, QPen
 from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import ValueScale, axis_unit
-from labconsole_ui.plots.interactive_plot import XPlot
-from labconsole_ui.plots.plot_card import LEAST_HEIGHT
+from labconsole_ui.plots.interactive_plot import InteractivePlot
+from labconsole_ui.plots.plot_card import MIN_HEIGHT
 from labconsole_ui.theme.theme import FontRole, Theme
 
 HEADROOM = 1.06
@@ -24,8 +24,8 @@ BAR_MIDDLE = -0.18
 LABEL_MIDDLE = 0.24
 CAP = 0.09
 LABEL_GAP = 20
-LEAST_TITLE = 44
-ROW_HEIGHT, MOST_ROW_HEIGHT = 46, 92
+MIN_TITLE = 44
+ROW_HEIGHT, MAX_ROW_HEIGHT = 46, 92
 AROUND = 90
 """Height (px) of title, legend and axis together."""
 
@@ -42,7 +42,7 @@ class Bar:
     hollow: bool = False
 
 
-class BarPlot(XPlot):
+class BarPlot(InteractivePlot):
     """Bars from top to bottom, labelled with title and value; all begin at 0."""
 
     legend_beneath = True
@@ -67,8 +67,8 @@ class BarPlot(XPlot):
         self.legend.set_titles(list(self._bars), self._hidden, {bar.title: bar.colour for bar in bars})
         self.show_legend(bool(bars))
         self.show_empty(not bars)
-        self.setMinimumHeight(max(LEAST_HEIGHT, AROUND + ROW_HEIGHT * len(bars)))
-        self.setMaximumHeight(AROUND + MOST_ROW_HEIGHT * max(2, len(bars)))
+        self.setMinimumHeight(max(MIN_HEIGHT, AROUND + ROW_HEIGHT * len(bars)))
+        self.setMaximumHeight(AROUND + MAX_ROW_HEIGHT * max(2, len(bars)))
         self.schedule()
 
     def bars(self) -> tuple[Bar, ...]:
@@ -119,7 +119,7 @@ class BarPlot(XPlot):
         bold = QFont(font)
         bold.setBold(True)
         room = int(self.canvas.view.width()) - QFontMetrics(bold).horizontalAdvance(bar.text) - LABEL_GAP
-        title = QFontMetrics(font).elidedText(bar.title, Qt.TextElideMode.ElideRight, max(room, LEAST_TITLE))
+        title = QFontMetrics(font).elidedText(bar.title, Qt.TextElideMode.ElideRight, max(room, MIN_TITLE))
         label = pg.TextItem(anchor=(0, 0.5))
         label.setHtml(
             f"<span style='color: {self._theme.colours.muted}'>{escape(title)}</span>&nbsp;&nbsp;"

@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import Scale, TimeScale, axis_unit
 from labconsole_ui.plots.canvas import Drawn
-from labconsole_ui.plots.downsampling import CurveData, lone
-from labconsole_ui.plots.interactive_plot import XPlot
+from labconsole_ui.plots.downsampling import CurveData, isolated_points
+from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
 
 HEADROOM = 1.06
-LOG_ROOM, LEAST_LOG_ROOM = 0.04, 0.1
+LOG_ROOM, MIN_LOG_ROOM = 0.04, 0.1
 """Free room above and beneath on a logarithmic axis: part of its length, and decades."""
-LEAST_LINE = 3.0
+MIN_LINE = 3.0
 """Shorter lines (px) are dots."""
 REACH = 0.02
 """So far (part of the width) beyond the ends of a curve the crosshair still reads it."""
@@ -39,7 +39,7 @@ class PlotCurve:
     colour: int | None = None
 
 
-class CurvePlot(XPlot):
+class CurvePlot(InteractivePlot):
     """Curves keep colour and visibility by title when they are set again."""
 
     def __init__(
@@ -94,13 +94,13 @@ class CurvePlot(XPlot):
         else:
             low, high = view.viewRange()[0]
         bins = max(1, int(view.width()))
-        least = (high - low) / bins * LEAST_LINE
+        least = (high - low) / bins * MIN_LINE
         drawn = []
         ends: list[float] = []
         for title, parts in self._data.items():
             for data in parts:
                 x, y = (NOTHING, NOTHING) if title in self._hidden else data.reduced(low, high, bins)
-                drawn.append(Drawn(x, y, data.gaps, self._colours[title], lone(x, y, least)))
+                drawn.append(Drawn(x, y, data.gaps, self._colours[title], isolated_points(x, y, least)))
                 if len(y) and not (data.gaps and np.isnan(y).all()):
                     ends += [float(np.nanmin(y)), float(np.nanmax(y))]
         if self._whole_y:
@@ -130,7 +130,7 @@ class CurvePlot(XPlot):
         """From where to where the left axis goes for values from and to these."""
         if self._logarithmic:
             low, high = min(ends, default=0.0), max(ends, default=1.0)
-            around = max((high - low) * LOG_ROOM, LEAST_LOG_ROOM)
+            around = max((high - low) * LOG_ROOM, MIN_LOG_ROOM)
             return low - around, high + around
         low, high = min([0.0, *ends]), max([0.0, *ends])
         return low * HEADROOM, high * HEADROOM if high > low else low + 1.0

@@ -60,7 +60,7 @@ class CurveData:
         return None if np.isnan(value) else value
 
 
-def lone(x: Array, y: Array, least: float) -> NDArray[np.intp]:
+def isolated_points(x: Array, y: Array, least: float) -> NDArray[np.intp]:
     """Indices of the points that no line makes visible: alone between gaps, or a few within less than `least` of x."""
     there = np.concatenate(([False], ~np.isnan(y), [False]))
     begins, ends = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(there[:-1] & ~there[1:])

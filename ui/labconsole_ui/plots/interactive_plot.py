@@ -17,7 +17,7 @@ PAN_STEP = 0.1
 ZOOM_STEP = 0.8
 
 
-class XPlot(PlotCard):
+class InteractivePlot(PlotCard):
     """Subclasses draw in `redraw` and answer `readings` and `entry_colour`."""
 
     def __init__(
@@ -151,10 +151,10 @@ class XPlot(PlotCard):
         self._readout.setText(f"<table>{rows}</table><span>{where}</span>")
         self._readout.setAccessibleName(", ".join(f"{title} {value}" for title, value in readings) + ", " + where)
         self._readout.adjustSize()
-        self._readout.move(self._beside_crosshair(self._crosshair_at))
+        self._readout.move(self._readout_position(self._crosshair_at))
         self._readout.raise_()
 
-    def _beside_crosshair(self, position: float) -> QPoint:
+    def _readout_position(self, position: float) -> QPoint:
         """Where the readings stand: on the wider side of the crosshair, and within the card."""
         view, size = self.canvas.view, self._readout.size()
         area = view.sceneBoundingRect()

@@ -37,9 +37,9 @@ from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 
 IMAGE_SCALE = 2.0
-LEAST_CANVAS_HEIGHT = 108
+MIN_CANVAS_HEIGHT = 108
 """Lower, the numbers of the left axis would touch."""
-LEAST_HEIGHT = LEAST_CANVAS_HEIGHT + 36
+MIN_HEIGHT = MIN_CANVAS_HEIGHT + 36
 """Of a card with a legend of one line."""
 NARROW = 300
 """Below this width (px) the legend stands beneath the title."""
@@ -58,9 +58,9 @@ class PlotCard(QFrame):
         self.canvas = canvas
         self.setProperty("card", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumHeight(LEAST_HEIGHT)
+        self.setMinimumHeight(MIN_HEIGHT)
         self.canvas.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
-        self.canvas.setMinimumHeight(LEAST_CANVAS_HEIGHT)
+        self.canvas.setMinimumHeight(MIN_CANVAS_HEIGHT)
         self.legend = Legend(theme, self)
         self._title = plain_label("", self)
         self._title.setWordWrap(True)

@@ -7,10 +7,10 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from labconsole_ui.plots.curve_plot import CurvePlot
-from labconsole_ui.plots.plot_card import LEAST_HEIGHT
+from labconsole_ui.plots.plot_card import MIN_HEIGHT
 
 COLUMN_WIDTH = 480
-MOST_COLUMNS = 4
+MAX_COLUMNS = 4
 
 
 class PlotGrid(QScrollArea):
@@ -56,9 +56,9 @@ class PlotGrid(QScrollArea):
             self._place()
 
     def _columns_for(self, size: QSize) -> int:
-        low = size.height() < 2 * LEAST_HEIGHT + self._grid.spacing()
+        low = size.height() < 2 * MIN_HEIGHT + self._grid.spacing()
         fitting = size.width() // (self._low_width if low else COLUMN_WIDTH)
-        return max(1, min(MOST_COLUMNS, fitting))
+        return max(1, min(MAX_COLUMNS, fitting))
 
     def _place(self) -> None:
         for plot in self.plots.values():

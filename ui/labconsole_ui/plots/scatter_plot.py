@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole_ui.plots.axes import Scale
 from labconsole_ui.plots.curve_plot import HEADROOM
-from labconsole_ui.plots.interactive_plot import XPlot
+from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
 
 DOT = 4.5
@@ -40,7 +40,7 @@ class PlotPoints:
     marked: bool = False
 
 
-class ScatterPlot(XPlot):
+class ScatterPlot(InteractivePlot):
     """Points keep colour and visibility by title when they are set again."""
 
     def __init__(

@@ -22,7 +22,7 @@ from labconsole.output.run_json import export_json
 from labconsole.store.evidence import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole_ui.runtime.desktop import open_with_desktop
-from labconsole_ui.runtime.long_jobs import CancelledError, LongJobs, Ticket
+from labconsole_ui.runtime.long_jobs import CancelledError, Job, LongJobs
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
@@ -110,35 +110,35 @@ class RunFiles(QObject):
     def export_to(self, chosen: ExportFormat, run_ids: Sequence[int], place: Path) -> None:
         """Write runs to `place`: whole files, or none."""
 
-        def csv(reader: Reader, ticket: Ticket) -> list[Path]:
-            return export_runs(reader, run_ids, place, self._services.plugins, ticket.part)
+        def csv(reader: Reader, job: Job) -> list[Path]:
+            return export_runs(reader, run_ids, place, self._services.plugins, job.part)
 
-        def json(reader: Reader, _ticket: Ticket) -> list[Path]:
+        def json(reader: Reader, _ticket: Job) -> list[Path]:
             return export_json(reader, run_ids, place / f"run-{run_ids[0]}.json" if len(run_ids) == 1 else place)
 
-        def parquet(reader: Reader, ticket: Ticket) -> list[Path]:
-            return export_parquet(reader, run_ids, place, self._services.plugins, ticket.part)
+        def parquet(reader: Reader, job: Job) -> list[Path]:
+            return export_parquet(reader, run_ids, place, self._services.plugins, job.part)
 
-        def bundle(reader: Reader, ticket: Ticket) -> list[Path]:
+        def bundle(reader: Reader, job: Job) -> list[Path]:
             path = place if place.suffix == BUNDLE_SUFFIX else place.with_name(f"{place.name}{BUNDLE_SUFFIX}")
-            write_bundle(reader, run_ids, path, ticket.share)
+            write_bundle(reader, run_ids, path, job.share)
             return [path]
 
-        writers: dict[ExportFormat, Callable[[Reader, Ticket], list[Path]]] = {
+        writers: dict[ExportFormat, Callable[[Reader, Job], list[Path]]] = {
             ExportFormat.CSV: csv,
             ExportFormat.JSON: json,
             ExportFormat.PARQUET: parquet,
             ExportFormat.BUNDLE: bundle,
         }
 
-        def work(ticket: Ticket) -> list[Path]:
+        def work(job: Job) -> list[Path]:
             with self._services.reader() as reader:
-                return writers[chosen](reader, ticket)
+                return writers[chosen](reader, job)
 
         self._jobs.run(
             self.tr("Exporting {runs}").format(runs=_named(run_ids)),
             work,
-            lambda files: self._say_written(files, place),
+            lambda files: self._show_written(files, place),
         )
 
     def ask_import(self) -> None:
@@ -151,9 +151,9 @@ class RunFiles(QObject):
         """Take the runs of bundles into the database: of each all, or none with the reason said."""
         name = files[0].name if len(files) == 1 else self.tr("{0} bundles").format(len(files))
 
-        def work(ticket: Ticket) -> Imported:
+        def work(job: Job) -> Imported:
             def told(before: int, share: float) -> None:
-                ticket.share((before + share) / len(files))
+                job.share((before + share) / len(files))
 
             imported = Imported()
             for number, file in enumerate(files):
@@ -169,46 +169,46 @@ class RunFiles(QObject):
                     imported.skipped += len(result.skipped)
             return imported
 
-        self._jobs.run(self.tr("Importing {name}").format(name=name), work, self._say_imported)
+        self._jobs.run(self.tr("Importing {name}").format(name=name), work, self._show_imported)
 
     def verify(self, run_ids: Sequence[int]) -> None:
         """Check runs against their evidence."""
 
-        def work(ticket: Ticket) -> list[Verification]:
+        def work(job: Job) -> list[Verification]:
             results = []
             with self._services.reader() as reader:
                 for number, run_id in enumerate(run_ids):
-                    ticket.part(number, len(run_ids))
+                    job.part(number, len(run_ids))
                     results.append(verify(reader, run_id))
             return results
 
         self._jobs.run(
-            self.tr("Checking the evidence of {runs}").format(runs=_named(run_ids)), work, self._say_verified
+            self.tr("Checking the evidence of {runs}").format(runs=_named(run_ids)), work, self._show_verified
         )
 
-    def _say_verified(self, results: list[Verification]) -> None:
+    def _show_verified(self, results: list[Verification]) -> None:
         faults = [fault for result in results for fault in result.faults]
         if not faults:
             text = self.tr("Verified: nothing has changed since these runs were sealed: {0}.").format(len(results))
             self._messages.show_message(Message(Tone.GOOD, text))
         else:
-            self._say_faults(faults)
+            self._show_faults(faults)
 
-    def _say_faults(self, faults: Sequence[str]) -> None:
+    def _show_faults(self, faults: Sequence[str]) -> None:
         more = self.tr(" {0} more faults are in the details.").format(len(faults) - 1) if len(faults) > 1 else ""
         self._messages.show_message(Message(Tone.BAD, faults[0] + more, "\n".join(faults) if more else ""))
 
-    def _say_written(self, files: list[Path], place: Path) -> None:
+    def _show_written(self, files: list[Path], place: Path) -> None:
         text = self.tr("Written: {0}.").format(files[0])
         if len(files) > 1:
             text = self.tr("{0} files written to {1}.").format(len(files), place)
         link = (self.tr("Open the folder"), lambda: open_with_desktop(place if place.is_dir() else place.parent))
         self._messages.show_message(Message(Tone.GOOD, text, link=link))
 
-    def _say_imported(self, result: Imported) -> None:
+    def _show_imported(self, result: Imported) -> None:
         self.imported.emit()
         if result.refused:
-            self._say_faults(result.refused)
+            self._show_faults(result.refused)
         run_ids = result.run_ids
         skipped = self.tr("Runs that this database had already: {0}.").format(result.skipped)
         if not run_ids:

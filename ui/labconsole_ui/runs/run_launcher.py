@@ -25,7 +25,7 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 Secrets = Mapping[str, Secret]
 
 
-class Launcher(QObject):
+class RunLauncher(QObject):
     """`launched` carries the ids of the runs that were queued, whether they run at once, and are compared when done.
 
     Runs that need a secret are queued only when it was looked for and, if need be, entered: later than the call, which
@@ -129,7 +129,7 @@ class Launcher(QObject):
         if not self._window.isVisible():
             return  # closed while the keyring was asked
         if not missing:
-            self._go_on(then, {})
+            self._continue(then, {})
             return
         dialog = SecretDialog(self._window, missing)
         dialog.finished.connect(partial(self._answered, dialog, then))
@@ -138,11 +138,11 @@ class Launcher(QObject):
     def _answered(self, dialog: SecretDialog, then: Callable[[Secrets], list[int]], result: int) -> None:
         secrets = dialog.take()
         if result == QDialog.DialogCode.Accepted:
-            self._go_on(then, secrets)
+            self._continue(then, secrets)
         else:
             self._show(Message(Tone.INFO, self.tr("Nothing was queued, since no passphrase was given.")))
 
-    def _go_on(self, then: Callable[[Secrets], list[int]], secrets: Secrets) -> None:
+    def _continue(self, then: Callable[[Secrets], list[int]], secrets: Secrets) -> None:
         try:
             then(secrets)
         except UserError as error:

@@ -21,7 +21,7 @@ LONG_S = 30.0
 
 
 @dataclass
-class RunGroup:
+class LaunchedRuns:
     """Runs that were launched together, in their order; `compare` says that they shall be compared when done."""
 
     run_ids: list[int]
@@ -41,21 +41,21 @@ class RunGroup:
         return self.took_s >= LONG_S
 
 
-class CampaignWatch(QObject):
-    """`done` carries the `RunGroup`; runs that the queue repeated are at its end."""
+class LaunchWatcher(QObject):
+    """`done` carries the `LaunchedRuns`; runs that the queue repeated are at its end."""
 
     done = Signal(object)
 
     def __init__(self, bridge: QueueBridge) -> None:
         super().__init__(bridge)
-        self._groups: list[RunGroup] = []
+        self._groups: list[LaunchedRuns] = []
         self._queue = bridge.queue
         bridge.finished.connect(self._finished)
 
     def watch(self, run_ids: list[int], compare: bool = False) -> None:
         """Watch these runs as one group."""
         if run_ids:
-            self._groups.append(RunGroup(list(run_ids), compare))
+            self._groups.append(LaunchedRuns(list(run_ids), compare))
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
         for group in list(self._groups):
@@ -70,7 +70,7 @@ class CampaignWatch(QObject):
                 self.done.emit(group)
 
 
-KEPT = "is kept"
+SAYS_SAMPLES_ARE_KEPT = "is kept"
 """Reasons of the engine that have this say already what becomes of the samples."""
 
 
@@ -113,7 +113,7 @@ class FailedRuns(QObject):
             text = self.tr("Run {run} ({name}) was interrupted: {reason}")
         sentence = reason if reason.endswith((".", "!", "?")) else f"{reason}."
         message = text.format(run=run_id, name=name, reason=sentence)
-        if KEPT not in reason:
+        if SAYS_SAMPLES_ARE_KEPT not in reason:
             message = self.tr("{message} What it measured until then is kept.").format(message=message)
         link = (self.tr("Open run"), lambda: self._open_run(run_id))
         self._show(Message(Tone.BAD, message, link=link, remedy=None if run is None else self._remedy(run)))

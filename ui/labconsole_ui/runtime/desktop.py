@@ -9,7 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 
-class DesktopNotices(QObject):
+class DesktopNotifications(QObject):
     """Shows notifications for `window`, with its icon in the tray while one is unread."""
 
     def __init__(self, window: QWidget) -> None:

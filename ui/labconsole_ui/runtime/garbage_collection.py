@@ -11,7 +11,7 @@ import gc
 
 from PySide6.QtCore import QObject, QTimer
 
-LOOK_MS = 100
+COLLECTION_INTERVAL_MS = 100
 
 
 class WindowCollector(QObject):
@@ -21,15 +21,15 @@ class WindowCollector(QObject):
         super().__init__(parent)
         gc.disable()
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
-        self._timer.start(LOOK_MS)
+        self._timer.timeout.connect(self._collect)
+        self._timer.start(COLLECTION_INTERVAL_MS)
 
     def stop(self) -> None:
         """Leave the collection to Python again."""
         self._timer.stop()
         gc.enable()
 
-    def _look(self) -> None:
+    def _collect(self) -> None:
         """Collect the oldest generation that is due, and those younger with it."""
         counts = list(zip(gc.get_count(), gc.get_threshold(), strict=True))
         due = [generation for generation, (count, threshold) in enumerate(counts) if 0 < threshold < count]

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from PySide6.QtCore import QObject, QTimer
 
 
-class Turns(QObject):
+class EventLoopQueue(QObject):
     """Does pieces in order; what they change is painted between them, and clicks are taken."""
 
     def __init__(self, parent: QObject) -> None:
@@ -48,7 +48,7 @@ class Turns(QObject):
         piece()
 
 
-class Building(QObject):
+class PageBuilder(QObject):
     """Runs a generator that yields after each piece, one piece a turn, from the next turn of the event loop on."""
 
     def __init__(self, parent: QObject, pieces: Iterator[None]) -> None:
@@ -59,8 +59,8 @@ class Building(QObject):
         self._pieces = pieces
         self._failure: Exception | None = None
         self._later: list[Callable[[], object]] = []
-        self._turns = Turns(self)
-        self._turns.add(self._take_turn)
+        self._turns = EventLoopQueue(self)
+        self._turns.add(self._build_next)
 
     def step(self) -> bool:
         """Build the next piece. Returns whether there are more; raises what the piece raises."""
@@ -94,12 +94,12 @@ class Building(QObject):
         else:
             self._later.append(action)
 
-    def _take_turn(self) -> None:
+    def _build_next(self) -> None:
         if self.complete or self._failure is not None:
             return
         try:
             if self.step():
-                self._turns.add(self._take_turn)
+                self._turns.add(self._build_next)
         except Exception as error:
             if self.on_failure is None:
                 raise
@@ -107,7 +107,7 @@ class Building(QObject):
 
 
 @runtime_checkable
-class BuiltInPieces(Protocol):
+class BuiltIncrementally(Protocol):
     """A page that opens as an empty frame; `building` fills it."""
 
-    building: Building
+    building: PageBuilder

@@ -17,9 +17,9 @@ from labconsole_ui.widgets.labels import busy_bar, plain_label
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 Result = TypeVar("Result")
-PATIENCE_MS = 600
+DIALOG_DELAY_MS = 600
 """A job that is done sooner shows no dialog."""
-TOLD_EVERY_S = 0.05
+REPORT_INTERVAL_S = 0.05
 STEPS = 1000
 UNKNOWN = -1
 WIDTH = 420
@@ -29,14 +29,14 @@ class CancelledError(UserError):
     """The operator has cancelled the job."""
 
 
-class Ticket:
+class Job:
     """Given to a job, which tells it how far it is; its methods raise CancelledError when the job shall stop.
 
     No QObject: its last reference may go on the job's thread.
     """
 
     def __init__(self, told: Callable[[str, int], None]) -> None:
-        self._told = told
+        self._report = told
         self._cancelled = Event()
         self._text = ""
         self._last = 0.0
@@ -47,11 +47,11 @@ class Ticket:
 
     def part(self, done: int, total: int) -> None:
         """So much of it is done."""
-        self._go_on()
+        self._check_cancelled()
         now = time.perf_counter()
-        if total and now - self._last > TOLD_EVERY_S:
+        if total and now - self._last > REPORT_INTERVAL_S:
             self._last = now
-            self._told(self._text, STEPS * done // total)
+            self._report(self._text, STEPS * done // total)
 
     def share(self, share: float) -> None:
         """So much of it is done, 0 to 1."""
@@ -59,11 +59,11 @@ class Ticket:
 
     def step(self, text: str) -> None:
         """This is being done now."""
-        self._go_on()
+        self._check_cancelled()
         self._text = text
-        self._told(text, UNKNOWN)
+        self._report(text, UNKNOWN)
 
-    def _go_on(self) -> None:
+    def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise CancelledError
 
@@ -71,7 +71,7 @@ class Ticket:
 class LongJobs(QObject):
     """Does jobs one after another for a window, and says by `show` what became of a cancelled or failed one."""
 
-    _told = Signal(int, str, int)
+    _report = Signal(int, str, int)
 
     def __init__(self, window: QWidget, show: Callable[[Message], None]) -> None:
         super().__init__(window)
@@ -80,28 +80,28 @@ class LongJobs(QObject):
         self._background = Background(self)
         self._dialogs: dict[int, QProgressDialog] = {}
         self._count = 0
-        self._told.connect(self._progress)
+        self._report.connect(self._progress)
 
-    def run(self, title: str, work: Callable[[Ticket], Result], then: Callable[[Result], None]) -> Ticket:
-        """Do `work` on the thread, then `then` with its result here. Returns the ticket, which can cancel it."""
+    def run(self, title: str, work: Callable[[Job], Result], then: Callable[[Result], None]) -> Job:
+        """Do `work` on the thread, then `then` with its result here. Returns the job, which can cancel it."""
         self._count += 1
         number = self._count
-        ticket = Ticket(partial(self._told.emit, number))
+        job = Job(partial(self._report.emit, number))
         dialog = self._dialogs[number] = QProgressDialog("", self.tr("Cancel"), 0, 0, self._window)
         dialog.setLabel(plain_label(title, dialog))
         dialog.setBar(busy_bar(title, dialog))
         dialog.setWindowTitle(title)
         dialog.setWindowModality(Qt.WindowModality.NonModal)
         dialog.setAutoReset(False)
-        dialog.setMinimumDuration(PATIENCE_MS)
+        dialog.setMinimumDuration(DIALOG_DELAY_MS)
         dialog.setMinimumWidth(WIDTH)
-        dialog.canceled.connect(lambda: ticket.cancel())
+        dialog.canceled.connect(lambda: job.cancel())
         self._background.submit(
-            lambda: _outcome(work, ticket),
+            lambda: _outcome(work, job),
             lambda outcome: self._finished(number, outcome, then),
             lambda sentence: self._failed(number, sentence),
         )
-        return ticket
+        return job
 
     @property
     def dialogs(self) -> list[QProgressDialog]:
@@ -119,7 +119,7 @@ class LongJobs(QObject):
             dialog.setValue(done)
 
     def _finished(self, number: int, outcome: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        self._put_away(number)
+        self._remove_dialog(number)
         try:
             result = outcome()
         except CancelledError:
@@ -128,20 +128,20 @@ class LongJobs(QObject):
             then(result)
 
     def _failed(self, number: int, sentence: str) -> None:
-        self._put_away(number)
+        self._remove_dialog(number)
         self._show(Message(Tone.BAD, sentence))
 
-    def _put_away(self, number: int) -> None:
+    def _remove_dialog(self, number: int) -> None:
         dialog = self._dialogs.pop(number)
         dialog.close()
         dialog.deleteLater()
 
 
-def _outcome(work: Callable[[Ticket], Result], ticket: Ticket) -> Callable[[], Result]:
+def _outcome(work: Callable[[Job], Result], job: Job) -> Callable[[], Result]:
     """Do the work. Called on the window's thread, the outcome gives its result, or raises CancelledError or a fault of
     the program, once the dialog is put away. Raises UserError."""
     try:
-        result = work(ticket)
+        result = work(job)
     except UserError as error:
         if not isinstance(error, CancelledError):
             raise

@@ -43,7 +43,7 @@ class QueueBridge(QObject):
         self._lock = Lock()
         self._wake_pending = False
         self._live_plots = True
-        self._told = ""
+        self._report = ""
         self._woken.connect(self._pump_woken, Qt.ConnectionType.QueuedConnection)
         self.queue = make_queue(self._wake)
         self.queue.listeners.append(_Forwarder(self))
@@ -104,11 +104,11 @@ class QueueBridge(QObject):
         try:
             work()
         except StoreError as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                self.failed.emit(self._told)
+            if str(error) != self._report:
+                self._report = str(error)
+                self.failed.emit(self._report)
         else:
-            self._told = ""
+            self._report = ""
 
 
 class _Forwarder:

@@ -19,7 +19,7 @@ from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label
 WIDTH = 560
 
 
-class DatabaseTrouble(QDialog):
+class DatabaseErrorDialog(QDialog):
     """Says what is wrong with `database`. Accepted, `chosen` is the database to go on with; rejected, there is none."""
 
     def __init__(self, database: Path, error: UserError, theme: Theme) -> None:
@@ -33,7 +33,7 @@ class DatabaseTrouble(QDialog):
         self.setFixedWidth(WIDTH)
         heading = QLabel(self.tr("The database is damaged") if damaged else self.tr("The database cannot be opened"))
         heading.setFont(theme.font(FontRole.HEADING))
-        self.sentence = plain_label(self._what_is_wrong(damaged) if damaged else str(error))
+        self.sentence = plain_label(self._cause(damaged) if damaged else str(error))
         self.remedy = plain_label(self._remedy(damaged, backup))
         for label in (self.sentence, self.remedy):
             label.setWordWrap(True)
@@ -71,7 +71,7 @@ class DatabaseTrouble(QDialog):
         layout.addLayout(buttons)
         first.setFocus()
 
-    def _what_is_wrong(self, damaged: DamagedDatabaseError) -> str:
+    def _cause(self, damaged: DamagedDatabaseError) -> str:
         return self.tr("{path} is damaged: {found}.").format(path=damaged.path, found=damaged.found)
 
     def _remedy(self, damaged: DamagedDatabaseError | None, backup: Backup | None) -> str:
@@ -91,7 +91,7 @@ class DatabaseTrouble(QDialog):
         for button in (self.backup_button, self.other_button):
             button.setEnabled(False)
         self.progress.show()
-        self._background.submit(lambda: restored_copy(self._database, backup), self._go_on_with, self._say_failed)
+        self._background.submit(lambda: restored_copy(self._database, backup), self._continue_with, self._show_failure)
 
     def _choose(self) -> None:
         chosen, _ = QFileDialog.getOpenFileName(
@@ -101,13 +101,13 @@ class DatabaseTrouble(QDialog):
             self.tr("Databases (*.db *.backup);;All files (*)"),
         )
         if chosen:
-            self._go_on_with(Path(chosen))
+            self._continue_with(Path(chosen))
 
-    def _go_on_with(self, database: Path) -> None:
+    def _continue_with(self, database: Path) -> None:
         self.chosen = database
         self.accept()
 
-    def _say_failed(self, sentence: str) -> None:
+    def _show_failure(self, sentence: str) -> None:
         self.progress.hide()
         self.other_button.setEnabled(True)
         self.sentence.setText(sentence)

@@ -52,7 +52,7 @@ class TitleBar(QWidget):
 LAYOUT_VERSION = 2
 WIDE = 1500
 """From this width (px) on there is room for the live plots beside the pages; below they are a tab beneath them."""
-LEAST_SIZE = QSize(1024, 700)
+MIN_SIZE = QSize(1024, 700)
 LARGEST_FIRST_SIZE = QSize(1760, 1040)
 BOTTOM_HEIGHT = 244
 _GEOMETRY = "window/geometry"
@@ -62,7 +62,7 @@ _FOLDED = "folded"
 _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 
 
-def make_dock(
+def create_dock(
     window: QMainWindow, theme: Theme, name: str, title: str, content: QWidget, least_width: int
 ) -> QDockWidget:
     """Put `content` into a dock that can be moved, floated and closed; `arrange` gives it its place."""
@@ -81,7 +81,7 @@ def make_dock(
 def first_size(window: QMainWindow) -> QSize:
     """The size of a first start: most of the screen, neither tiny nor as wide as a wall."""
     room = window.screen().availableSize() * 0.94
-    return room.boundedTo(LARGEST_FIRST_SIZE).expandedTo(LEAST_SIZE)
+    return room.boundedTo(LARGEST_FIRST_SIZE).expandedTo(MIN_SIZE)
 
 
 def arrange(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bottom: list[QDockWidget]) -> None:
@@ -108,7 +108,7 @@ def arrange(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bot
 
 def follow_width(window: QMainWindow, live: QDockWidget, bottom: list[QDockWidget], before: int) -> None:
     """Move the live plots to where the window's new width wants them, unless the operator has put them elsewhere."""
-    if (before >= WIDE) == (window.width() >= WIDE) or not _stands_by_width(window, live, before):
+    if (before >= WIDE) == (window.width() >= WIDE) or not _placed_by_width(window, live, before):
         return
     front = next((dock for dock in (live, *bottom) if in_front(dock)), bottom[0])
     hidden = [dock for dock in (live, *bottom) if dock.isHidden()]
@@ -130,7 +130,7 @@ def _place_live(window: QMainWindow, live: QDockWidget, bottom: list[QDockWidget
     window.resizeDocks([live], [window.width() * 31 // 100], Qt.Orientation.Horizontal)
 
 
-def _stands_by_width(window: QMainWindow, live: QDockWidget, width: int) -> bool:
+def _placed_by_width(window: QMainWindow, live: QDockWidget, width: int) -> bool:
     wanted = Qt.DockWidgetArea.RightDockWidgetArea if width >= WIDE else _BOTTOM
     return not live.isFloating() and window.dockWidgetArea(live) == wanted
 
@@ -196,7 +196,7 @@ def _show_title_bars(window: QMainWindow) -> None:
 
 def remember(window: QMainWindow, state: WindowState, live: QDockWidget) -> None:
     """Keep size, place and docks, and whether the live plots stand where the width wants them."""
-    state.keep(_FOLLOWS, _stands_by_width(window, live, window.width()))
+    state.keep(_FOLLOWS, _placed_by_width(window, live, window.width()))
     state.keep(_GEOMETRY, window.saveGeometry())
     state.keep(_DOCKS, window.saveState(LAYOUT_VERSION))
 

@@ -25,7 +25,7 @@ from labconsole.safe_text import shown_lines
 from labconsole.store.records import RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.widgets.status_text import status_word
+from labconsole_ui.widgets.status_text import status_text
 
 MAX_LINES = 5000
 _RANK = {Level.INFO: 0, Level.WARNING: 1, Level.ERROR: 2}
@@ -133,7 +133,7 @@ class LogPane(QWidget):
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
         level = Level.INFO if status is RunStatus.FINISHED else Level.WARNING
-        self.add(LogLine(_clock(), level, self._run(run_id), status_word(status)))
+        self.add(LogLine(_clock(), level, self._run(run_id), status_text(status)))
 
     def _run(self, run_id: int) -> str:
         return self.tr("run {run}").format(run=run_id)

@@ -21,15 +21,15 @@ from labconsole_ui.help.help_page import HelpPage
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext, TrialPanel
 from labconsole_ui.runs.run_files import RunFiles, bundles_in
-from labconsole_ui.runs.run_launcher import Launcher
-from labconsole_ui.runs.run_notifications import CampaignWatch, FailedRuns, RunGroup
-from labconsole_ui.runtime.desktop import DesktopNotices, open_with_desktop
+from labconsole_ui.runs.run_launcher import RunLauncher
+from labconsole_ui.runs.run_notifications import FailedRuns, LaunchedRuns, LaunchWatcher
+from labconsole_ui.runtime.desktop import DesktopNotifications, open_with_desktop
 from labconsole_ui.runtime.long_jobs import LongJobs
 from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.shell import docks
 from labconsole_ui.shell.close_dialog import CloseChoice, CloseQuestion
 from labconsole_ui.shell.log_pane import LogPane, LogRelay
-from labconsole_ui.shell.maintenance import BackupKeeper, Upkeep
+from labconsole_ui.shell.maintenance import AutomaticBackup, PluginMaintenance
 from labconsole_ui.shell.menus import bring_forward, build_menus
 from labconsole_ui.shell.navigation import GUIDE, HELP, START, Navigation
 from labconsole_ui.shell.pages import Pages
@@ -43,7 +43,7 @@ from labconsole_ui.views.queue.queue_view import QueueView
 from labconsole_ui.views.report.report_window import ReportWindow
 from labconsole_ui.views.start_page import StartPage
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
-from labconsole_ui.widgets.status_text import duration, status_word
+from labconsole_ui.widgets.status_text import duration, status_text
 
 DEMO_PROFILE = "demo"
 THEME_KEY = "window/theme"
@@ -67,7 +67,7 @@ class MainWindow(QMainWindow):
         self._question: CloseQuestion | None = None
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
-        self.launcher = Launcher(bridge, plugins, self.messages.show_message, self)
+        self.launcher = RunLauncher(bridge, plugins, self.messages.show_message, self)
         self.runs = RunPages(services, self.pages, self.messages, self.open_trial, self)
         self.files = RunFiles(services, self.messages, self)
         jobs = LongJobs(self, self.messages.show_message)
@@ -75,10 +75,10 @@ class MainWindow(QMainWindow):
         self.failures = FailedRuns(
             bridge, services.reader, self.messages.show_message, self.runs.open_run, self.launcher.run_again, self
         )
-        self.watch = CampaignWatch(bridge)
-        self.notices = DesktopNotices(self)
-        self.backups = BackupKeeper(services.database, bridge, self.messages.show_message, self)
-        self.upkeep = Upkeep(plugins, self)
+        self.watch = LaunchWatcher(bridge)
+        self.notices = DesktopNotifications(self)
+        self.backups = AutomaticBackup(services.database, bridge, self.messages.show_message, self)
+        self.upkeep = PluginMaintenance(plugins, self)
         self.navigation = Navigation(plugins, theme)
         self.queue_view = QueueView(bridge, theme)
         self.live_view = LiveView(bridge, plugins, theme)
@@ -283,11 +283,11 @@ class MainWindow(QMainWindow):
         column.addWidget(self.messages)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(centre)
-        self.navigation_dock = docks.make_dock(self, theme, "navigation", self.tr("Navigation"), self.navigation, 190)
-        self.live_dock = docks.make_dock(self, theme, "live", self.tr("Live plots"), self.live_view, 330)
-        self.queue_dock = docks.make_dock(self, theme, "queue", self.tr("Run queue"), self.queue_view, 300)
-        self.history_dock = docks.make_dock(self, theme, "history", self.tr("History"), self.history_view, 300)
-        self.log_dock = docks.make_dock(self, theme, "log", self.tr("Log"), self.log_pane, 300)
+        self.navigation_dock = docks.create_dock(self, theme, "navigation", self.tr("Navigation"), self.navigation, 190)
+        self.live_dock = docks.create_dock(self, theme, "live", self.tr("Live plots"), self.live_view, 330)
+        self.queue_dock = docks.create_dock(self, theme, "queue", self.tr("Run queue"), self.queue_view, 300)
+        self.history_dock = docks.create_dock(self, theme, "history", self.tr("History"), self.history_view, 300)
+        self.log_dock = docks.create_dock(self, theme, "log", self.tr("Log"), self.log_pane, 300)
         self._bottom_docks = [self.queue_dock, self.history_dock, self.log_dock]
         self.status = ConsoleStatusBar(services.bridge, services.theme, services.database)
         self.status.fold_wanted.connect(lambda: docks.toggle_bottom(self))
@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
         self.launcher.launched.connect(self._launched)
         # In a turn of its own: opening a page takes as long as a slot may.
         self.watch.done.connect(self._campaign_done, Qt.ConnectionType.QueuedConnection)
-        bridge.failed.connect(self._say_failed)
+        bridge.failed.connect(self._show_failure)
         self.live_view.command_reported.connect(self._report_command)
         self.queue_view.repeat_wanted.connect(self.launcher.repeat)
         bridge.items_changed.connect(self._close_if_done)
@@ -357,7 +357,7 @@ class MainWindow(QMainWindow):
         if at_once and self.services.bridge.live_plots:
             bring_forward(self.live_dock, focus=False)
 
-    def _campaign_done(self, group: RunGroup) -> None:
+    def _campaign_done(self, group: LaunchedRuns) -> None:
         compared = group.compare and group.finished > 0
         if compared:
             self.runs.compare_runs(group.run_ids)
@@ -370,12 +370,12 @@ class MainWindow(QMainWindow):
         offered = group.run_ids if group.finished and not compared else []
         self.runs.offer(Tone.GOOD if done else Tone.WARNING, sentence, offered, lasting=group.long)
 
-    def _result(self, group: RunGroup) -> str:
+    def _result(self, group: LaunchedRuns) -> str:
         """How a group of runs ended, in one sentence."""
         if len(group.run_ids) == 1:
             [(run_id, status)] = group.ended.items()
             text = self.tr("Run {run}: {status}, after {duration}.")
-            return text.format(run=run_id, status=status_word(status), duration=duration(group.took_s))
+            return text.format(run=run_id, status=status_text(status), duration=duration(group.took_s))
         text = self.tr("The campaign is done: {finished} of {all} runs finished.")
         return text.format(finished=group.finished, all=len(group.run_ids))
 
@@ -384,7 +384,7 @@ class MainWindow(QMainWindow):
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             self.notices.read()
 
-    def _say_failed(self, sentence: str) -> None:
+    def _show_failure(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
 
     def _report_command(self, event: Event) -> None:

@@ -14,11 +14,11 @@ from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.widgets.message_bar import Message, Tone
 
-QUIET_MS = 3_000
+IDLE_MS = 3_000
 """So long the queue has been empty before a copy is made, which would disturb the next run's figures."""
 
 
-class BackupKeeper(QObject):
+class AutomaticBackup(QObject):
     """Copies in the background; what goes wrong is told by `show`."""
 
     def __init__(self, database: Path, bridge: QueueBridge, show: Callable[[Message], None], parent: QObject) -> None:
@@ -29,15 +29,15 @@ class BackupKeeper(QObject):
         self._background = Background(self)
         self.quiet = QTimer(self)
         self.quiet.setSingleShot(True)
-        self.quiet.setInterval(QUIET_MS)
+        self.quiet.setInterval(IDLE_MS)
         self.quiet.timeout.connect(self._copy)
         bridge.finished.connect(self.quiet.start)
 
     def _copy(self) -> None:
         if not self._bridge.queue.busy:
-            self._background.submit(lambda: back_up(self._database), lambda _path: None, self._say_failed)
+            self._background.submit(lambda: back_up(self._database), lambda _path: None, self._show_failure)
 
-    def _say_failed(self, sentence: str) -> None:
+    def _show_failure(self, sentence: str) -> None:
         text = self.tr("There is no new backup: {reason}").format(reason=sentence)
         self._show(Message(Tone.WARNING, text))
 
@@ -47,7 +47,7 @@ FIRST_MS = 5_000
 EACH_MS = 3_600_000
 
 
-class Upkeep(QObject):
+class PluginMaintenance(QObject):
     """`noticed` has the sentences of the plugins' doctor checks that found something, after each round."""
 
     noticed = Signal(list)

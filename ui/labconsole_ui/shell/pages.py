@@ -12,7 +12,7 @@ from labconsole.safe_text import shown_lines
 from labconsole_ui.theme.theme import Theme
 
 MAX_TITLE = 28
-KEPT = 4
+LOADED_PAGES = 4
 """Pages with data of their own that stay as they are behind the one in front; of others the tab alone stays."""
 
 
@@ -135,9 +135,9 @@ class Pages(QTabWidget):
         self.shown.emit(key)
 
     def _free(self) -> None:
-        """Free the pages that were not in front for longest, all but `KEPT`."""
+        """Free the pages that were not in front for longest, all but `LOADED_PAGES`."""
         made = [key for key in self._makers if not isinstance(self.page(key), FreedPage)]
-        for key in made[: -KEPT - 1]:
+        for key in made[: -LOADED_PAGES - 1]:
             page = self.page(key)
             if page is not None:
                 self._put(self.indexOf(page), FreedPage())

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from labconsole.model.plugin import Plugin, load_dotted
 from labconsole_ui.panels.plugin_page import OpensFiles, PageContext
-from labconsole_ui.runtime.incremental import BuiltInPieces
+from labconsole_ui.runtime.incremental import BuiltIncrementally
 from labconsole_ui.runtime.long_jobs import LongJobs
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.pages import Pages
@@ -121,7 +121,7 @@ def show_guarded(
 ) -> QWidget | None:
     """Bring a plugin's page to the front. Returns it, or None if the plugin's code fails: a page shows why.
 
-    A page that is `BuiltInPieces` opens as an empty frame; a piece that fails later closes it for that page, too.
+    A page that is `BuiltIncrementally` opens as an empty frame; a piece that fails later closes it for that page, too.
     """
 
     def show_why(error: Exception) -> None:
@@ -135,7 +135,7 @@ def show_guarded(
     except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
         show_why(error)
         return None
-    if isinstance(page, BuiltInPieces):
+    if isinstance(page, BuiltIncrementally):
         page.building.on_failure = show_why
     return page
 

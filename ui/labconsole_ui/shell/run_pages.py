@@ -10,7 +10,7 @@ from labconsole.store.errors import StoreError
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.pages import Pages
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.run.run_view import RunView
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.status_text import STATUS_ICONS, number_ranges
@@ -38,7 +38,7 @@ class RunPages(QObject):
         self._pages = pages
         self._messages = messages
         self._open_trial = open_trial
-        self._told: dict[tuple[int, ...], Message] = {}
+        self._offers: dict[tuple[int, ...], Message] = {}
 
     def open_run(self, run_id: int) -> None:
         """Open the view of one run; the message that offered it is withdrawn."""
@@ -73,8 +73,8 @@ class RunPages(QObject):
     def _open_comparison(self, run_ids: list[int], *, follow: bool) -> None:
         services = self._services
 
-        def make() -> SideBySideView:
-            view = SideBySideView(
+        def make() -> ComparisonView:
+            view = ComparisonView(
                 services.reader,
                 run_ids,
                 services.plugins,
@@ -96,11 +96,11 @@ class RunPages(QObject):
         link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if run_ids else None
         if len(run_ids) == 1:
             link = (self.tr("Open run"), lambda: self.open_run(run_ids[0]))
-        self._told[tuple(run_ids)] = told = Message(tone, sentence, link=link, lasting=lasting)
+        self._offers[tuple(run_ids)] = told = Message(tone, sentence, link=link, lasting=lasting)
         self._messages.show_message(told)
 
     def _withdraw(self, run_ids: list[int]) -> None:
-        told = self._told.pop(tuple(run_ids), None)
+        told = self._offers.pop(tuple(run_ids), None)
         if told is not None:
             self._messages.withdraw(told)
 

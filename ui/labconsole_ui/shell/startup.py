@@ -24,7 +24,7 @@ from labconsole_ui.runtime.garbage_collection import WindowCollector
 from labconsole_ui.runtime.queue_bridge import LIVE_HZ, QueueBridge
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.runtime.settings import FILE_NAME, WindowState
-from labconsole_ui.shell.database_error_dialog import DatabaseTrouble
+from labconsole_ui.shell.database_error_dialog import DatabaseErrorDialog
 from labconsole_ui.shell.main_window import TEXT_SIZE_KEY, THEME_KEY, MainWindow
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from labconsole_ui.widgets.message_bar import Message, Tone
@@ -32,7 +32,7 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 _log = logging.getLogger(__name__)
 
 
-class ExceptionNet(QObject):
+class ExceptionHook(QObject):
     """Emits `caught` (sentence, details) on the window's thread, whichever thread the exception came from."""
 
     caught = Signal(str, str)
@@ -40,7 +40,7 @@ class ExceptionNet(QObject):
     def install(self) -> None:
         """Take the place of the interpreter's hooks."""
         sys.excepthook = self.take
-        threading.excepthook = self.take_from_thread
+        threading.excepthook = self.handle_thread_exception
 
     def remove(self) -> None:
         """Give the hooks back to the interpreter."""
@@ -60,7 +60,7 @@ class ExceptionNet(QObject):
             details,
         )
 
-    def take_from_thread(self, arguments: threading.ExceptHookArgs) -> None:
+    def handle_thread_exception(self, arguments: threading.ExceptHookArgs) -> None:
         """The same for an exception that ended a thread."""
         if arguments.exc_value is not None:
             self.take(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
@@ -85,11 +85,11 @@ def open_window(database: Path, theme: str | None) -> int:
     code = 0
     while wanted is not None:
         try:
-            services = make_services(app, wanted, theme)
+            services = create_services(app, wanted, theme)
         except UserError as error:
             print(error, file=sys.stderr)
             # Whoever started the window from an icon sees no terminal.
-            wanted = None if app.platformName() == "offscreen" else database_instead(app, wanted, error)
+            wanted = None if app.platformName() == "offscreen" else ask_other_database(app, wanted, error)
             code = 1
         else:
             code, wanted = run_window(app, services)
@@ -101,13 +101,13 @@ def open_window(database: Path, theme: str | None) -> int:
 def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]:
     """Show the window until it is closed. Returns the exit code, and the database to open instead, if any."""
     window = MainWindow(services)
-    net = ExceptionNet()
+    net = ExceptionHook()
     net.caught.connect(lambda text, details: window.messages.show_message(Message(Tone.BAD, text, details)))
     net.install()
     logging.getLogger().addHandler(window.log_relay.handler)
     window.show()
     QTimer.singleShot(0, services.bridge.recover)
-    importing = import_ahead(services.plugins)
+    importing = import_pages_ahead(services.plugins)
     # What is there now stays: looked through at every full collection, it would hold up the window for 50 ms and more.
     gc.freeze()
     code = app.exec()
@@ -117,11 +117,11 @@ def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]
     wanted = window.wanted_database
     # Now, not whenever the interpreter ends: views stop their threads when they go.
     shiboken6.delete(window)
-    keep_backup(services.database)
+    write_last_backup(services.database)
     return code, wanted
 
 
-def import_ahead(plugins: Plugins) -> threading.Thread:
+def import_pages_ahead(plugins: Plugins) -> threading.Thread:
     """Import what the pages of all plugins need, in a thread: their first opening then does not hold up the window."""
 
     def work() -> None:
@@ -139,7 +139,7 @@ def import_ahead(plugins: Plugins) -> threading.Thread:
     return thread
 
 
-def keep_backup(database: Path) -> None:
+def write_last_backup(database: Path) -> None:
     """Make the last backup, with the window gone already; a reason why there is none goes to the log."""
     try:
         back_up(database)
@@ -147,16 +147,16 @@ def keep_backup(database: Path) -> None:
         logging.getLogger(__name__).warning("There is no new backup: %s", error)
 
 
-def database_instead(app: QApplication, database: Path, error: UserError) -> Path | None:
+def ask_other_database(app: QApplication, database: Path, error: UserError) -> Path | None:
     """Ask what to do about a database that cannot be opened. Returns the one to go on with, or None."""
-    dialog = DatabaseTrouble(database, error, _remembered_theme(app, WindowState(_state_file()), None))
+    dialog = DatabaseErrorDialog(database, error, _remembered_theme(app, WindowState(_state_file()), None))
     dialog.exec()
     chosen = dialog.chosen
     shiboken6.delete(dialog)
     return chosen
 
 
-def make_services(app: QApplication, database: Path, theme: str | None) -> Services:
+def create_services(app: QApplication, database: Path, theme: str | None) -> Services:
     """Everything the window works with. Raises UserError if the database cannot be opened."""
     state = WindowState(_state_file())
     plugins = Plugins.discover()
@@ -165,14 +165,14 @@ def make_services(app: QApplication, database: Path, theme: str | None) -> Servi
     )
     services = Services(database, plugins, bridge, _remembered_theme(app, state, theme), state)
     try:
-        _look_into(services)
+        _check_readable(services)
     except StoreError:
         bridge.close()
         raise
     return services
 
 
-def _look_into(services: Services) -> None:
+def _check_readable(services: Services) -> None:
     """Damage that shows only when a run is read is better met now than in the window. Raises StoreError."""
     with services.reader() as reader:
         reader.runs(limit=1)

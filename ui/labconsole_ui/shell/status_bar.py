@@ -11,7 +11,7 @@ from labconsole.engine.queue import Activity, QueueItem, QueueState
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
-from labconsole_ui.widgets.status_text import console_name, duration, fraction, item_name, rate_text
+from labconsole_ui.widgets.status_text import console_name, duration, fraction, queue_item_title, rate_text
 
 PROGRESS_WIDTH = 160
 
@@ -93,7 +93,7 @@ class ConsoleStatusBar(QStatusBar):
             self.progress.setValue(round(share * 1000))
         cancelling = running.activity is Activity.CANCELLING
         text = self.tr("Cancelling run {run}: {name}") if cancelling else self.tr("Run {run}: {name}")
-        self.state_label.setText(text.format(run=running.run_id, name=item_name(running)))
+        self.state_label.setText(text.format(run=running.run_id, name=queue_item_title(running)))
         parts = [
             rate_text(running.rate),
             self.tr("{left} left").format(left=duration(running.eta_s)) if running.eta_s is not None else "",
@@ -104,8 +104,8 @@ class ConsoleStatusBar(QStatusBar):
     def _elsewhere(self, item: QueueItem, waiting: int) -> str:
         """What happens to a run that is not of this window's queue."""
         if item.console is None:
-            return self.tr("Recovering run {run}: {name}").format(run=item.run_id, name=item_name(item))
+            return self.tr("Recovering run {run}: {name}").format(run=item.run_id, name=queue_item_title(item))
         text = self.tr("Run {run} of another console ({console}): {name}")
         if waiting:
             text = self.tr("Waiting for run {run} of another console ({console}): {name}")
-        return text.format(run=item.run_id, console=console_name(item.console), name=item_name(item))
+        return text.format(run=item.run_id, console=console_name(item.console), name=queue_item_title(item))

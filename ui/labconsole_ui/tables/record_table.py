@@ -19,13 +19,13 @@ from PySide6.QtWidgets import (
 from labconsole.safe_text import shown_lines
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_tooltip
-from labconsole_ui.widgets.status_text import stretches
+from labconsole_ui.widgets.status_text import consecutive_ranges
 
 R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
 MEASURED_ROWS = 25
 """Column widths follow the contents of so many rows: measuring 2,000 takes half a second."""
-LEAST_CUT = 94
+MIN_CUT_WIDTH = 94
 """No column that is cut to make room becomes narrower than this, px."""
 
 
@@ -60,7 +60,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         super().__init__(parent)
         self._theme = theme
         self._fields = list(fields)
-        self._answers = [cell_answers(field, theme) for field in fields]
+        self._cell_values = [cell_values_by_role(field, theme) for field in fields]
         self._all: list[R] = []
         self._shown: list[R] = []
         self._accepts: Callable[[R], bool] | None = None
@@ -76,7 +76,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """Show other columns."""
         self.beginResetModel()
         self._fields = list(fields)
-        self._answers = [cell_answers(field, self._theme) for field in fields]
+        self._cell_values = [cell_values_by_role(field, self._theme) for field in fields]
         self._order = None if self._order is None or self._order[0] >= len(fields) else self._order
         self.endResetModel()
 
@@ -124,7 +124,7 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         """Text, tooltip, colour, icon and alignment of a cell."""
         if not index.isValid():
             return None
-        answer = self._answers[index.column()].get(role)
+        answer = self._cell_values[index.column()].get(role)
         return None if answer is None else answer(self._shown[index.row()])
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -178,12 +178,12 @@ class RecordModel(QAbstractTableModel, Generic[R]):
 class DataTable(QTableView):
     """A table in the window's style: whole rows, Ctrl+C copies them with their titles as tab-separated text.
 
-    With `in_sight`, columns too wide together for the table are cut, the widest first, before it scrolls sideways.
+    With `fit_width`, columns too wide together for the table are cut, the widest first, before it scrolls sideways.
     """
 
-    def __init__(self, name: str, theme: Theme, parent: QWidget | None = None, *, in_sight: bool = False) -> None:
+    def __init__(self, name: str, theme: Theme, parent: QWidget | None = None, *, fit_width: bool = False) -> None:
         super().__init__(parent)
-        self._in_sight = in_sight
+        self._fit_width = fit_width
         self._contents: list[int] = []
         self._fit_due: int | None = None
         self.setAccessibleName(name)
@@ -230,7 +230,7 @@ class DataTable(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Columns that are to stay in sight share the new width."""
         super().resizeEvent(event)
-        if self._in_sight and event.size().width() != event.oldSize().width():
+        if self._fit_width and event.size().width() != event.oldSize().width():
             self._share_width()
 
     def copy_rows(self) -> None:
@@ -261,7 +261,7 @@ class DataTable(QTableView):
         self._share_width()
 
     def _share_width(self) -> None:
-        room = self.viewport().width() if self._in_sight else sum(self._contents)
+        room = self.viewport().width() if self._fit_width else sum(self._contents)
         for column, width in enumerate(cut_to(self._contents, room)):
             if width:
                 self.setColumnWidth(column, width)
@@ -269,18 +269,18 @@ class DataTable(QTableView):
 
 
 def cut_to(widths: Sequence[int], room: int) -> list[int]:
-    """Column widths that fit into `room` px: the widest give way, down to LEAST_CUT, and all to the same width."""
+    """Column widths that fit into `room` px: the widest give way, down to MIN_CUT_WIDTH, and all to the same width."""
     share = max(widths, default=0)
     left, count = room, len(widths)
     for width in sorted(widths):
         if width * count > left:
-            share = max(LEAST_CUT, left // count)
+            share = max(MIN_CUT_WIDTH, left // count)
             break
         left, count = left - width, count - 1
     return [min(width, share) for width in widths]
 
 
-def cell_answers(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:
+def cell_values_by_role(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:
     """What the cells of a column answer, by role: a painted cell is asked for eight roles, most of which it has not."""
 
     def tooltip(record: R) -> str | None:
@@ -324,18 +324,18 @@ def _one_line(text: str) -> str:
     return " ".join(text.replace("\t", " ").split("\n"))
 
 
-def chosen_rows(table: QTableView) -> list[int]:
+def selected_rows(table: QTableView) -> list[int]:
     """The numbers of the selected rows, from top to bottom."""
     ranges = table.selectionModel().selection()
     parts = (ranges.at(number) for number in range(ranges.count()))
     return sorted({row for part in parts for row in range(part.top(), part.bottom() + 1)})
 
 
-def choose_rows(table: QTableView, rows: Iterable[int]) -> None:
+def select_rows(table: QTableView, rows: Iterable[int]) -> None:
     """Select these rows, given from top to bottom, besides those that are selected already."""
     model, chosen = table.model(), QItemSelection()
     last_column = model.columnCount() - 1
-    for first, last in stretches(rows):
+    for first, last in consecutive_ranges(rows):
         chosen.select(model.index(first, 0), model.index(last, last_column))
     selection = table.selectionModel()
     selection.select(chosen, selection.SelectionFlag.Select)

@@ -30,7 +30,7 @@ from labconsole_ui.shell.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
 from labconsole_ui.widgets.layouts import ScrollPage
-from labconsole_ui.widgets.status_text import console_name, duration, item_name, run_icon, run_word
+from labconsole_ui.widgets.status_text import console_name, duration, queue_item_title, run_status_icon, run_status_text
 
 COLUMN_WIDTH = 900
 RECENT_RUNS = 5
@@ -248,7 +248,7 @@ class StartPage(ScrollPage):
             campaign=current.campaign,
             place=together.index(current.run_id) + 1,
             all=len(together),
-            scenario=item_name(current),
+            scenario=queue_item_title(current),
             left=duration(left_s),
         )
 
@@ -287,8 +287,8 @@ class RecentRun(QToolButton):
     def show_run(self, run: RunRow, status: ShownStatus) -> None:
         """Show this run with that status."""
         self._run_id = run.id
-        self.setIcon(self._theme.icon(*run_icon(run, status)))
-        parts = [f"{run.id}", shown_lines(run.scenario), run_word(run, status), duration(run.duration_s)]
+        self.setIcon(self._theme.icon(*run_status_icon(run, status)))
+        parts = [f"{run.id}", shown_lines(run.scenario), run_status_text(run, status), duration(run.duration_s)]
         self.setText("   ·   ".join(part for part in parts if part))
         self.setAccessibleName(self.tr("Run {0}").format(", ".join(part for part in parts if part)))
         self.setToolTip(plain_tooltip(" ".join(filter(None, (run.reason, *run.failed_checks)))))

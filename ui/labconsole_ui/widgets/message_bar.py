@@ -22,7 +22,7 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 SHOWN_AT_ONCE = 2
-CALM_SECONDS = 15
+MESSAGE_SECONDS = 15
 
 
 class Tone(StrEnum):
@@ -85,7 +85,7 @@ class MessageBar(QWidget):
             fade = QTimer(entry)
             fade.setSingleShot(True)
             fade.timeout.connect(lambda: self._drop(entry))
-            fade.start(CALM_SECONDS * 1000)
+            fade.start(MESSAGE_SECONDS * 1000)
 
     def withdraw(self, message: Message) -> None:
         """Take a message away that has been overtaken; nothing if it has gone already."""

@@ -43,7 +43,7 @@ class SecretDialog(QDialog):
         label.setProperty("muted", True)
         column.addWidget(label)
         self.buttons = QDialogButtonBox()
-        self.go_on_button = self.buttons.addButton(self.tr("Continue"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.continue_button = self.buttons.addButton(self.tr("Continue"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.cancel_button = self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
@@ -58,4 +58,4 @@ class SecretDialog(QDialog):
         return secrets
 
     def _judge(self) -> None:
-        self.go_on_button.setEnabled(all(edit.text() for edit in self.edits.values()))
+        self.continue_button.setEnabled(all(edit.text() for edit in self.edits.values()))

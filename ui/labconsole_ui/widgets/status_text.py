@@ -13,7 +13,7 @@ from labconsole.processes import Console
 from labconsole.store.records import RunRow, RunStatus
 
 
-def status_word(status: ShownStatus) -> str:
+def status_text(status: ShownStatus) -> str:
     """The status as one word."""
     tr = QCoreApplication.translate
     words: dict[ShownStatus, str] = {
@@ -42,18 +42,18 @@ STATUS_ICONS: dict[ShownStatus, tuple[str, str]] = {
 """Icon and the colour's meaning of each status."""
 
 
-def run_word(run: RunRow, status: ShownStatus) -> str:
+def run_status_text(run: RunRow, status: ShownStatus) -> str:
     """The `status` of a run as views show it: a run that finished with data that are not whole says so."""
     checked = status is RunStatus.FINISHED and run.failed_checks
-    return QCoreApplication.translate("Status", "Check failed") if checked else status_word(status)
+    return QCoreApplication.translate("Status", "Check failed") if checked else status_text(status)
 
 
-def run_icon(run: RunRow, status: ShownStatus) -> tuple[str, str]:
+def run_status_icon(run: RunRow, status: ShownStatus) -> tuple[str, str]:
     """Icon and the colour's meaning of a run with that `status`."""
     return ("warning", "bad") if status is RunStatus.FINISHED and run.failed_checks else STATUS_ICONS[status]
 
 
-def item_name(item: QueueItem) -> str:
+def queue_item_title(item: QueueItem) -> str:
     """A queue item in words: `Test 1, repeat 2 of 5`."""
     if item.repeats <= 1:
         return item.scenario
@@ -103,7 +103,7 @@ def rate_text(rate: float | None) -> str:
     return f"{format_number(round(rate, 0 if rate >= 100 else 1))}/s" if rate else ""
 
 
-def stretches(numbers: Iterable[int]) -> list[tuple[int, int]]:
+def consecutive_ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """First and last of each stretch of numbers that follow one another."""
     found: list[tuple[int, int]] = []
     for number in numbers:
@@ -116,4 +116,4 @@ def stretches(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 def number_ranges(numbers: Iterable[int]) -> str:
     """Numbers in short: `1-4`, `1-3, 7`."""
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in stretches(numbers))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in consecutive_ranges(numbers))

@@ -11,7 +11,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.module import Module, load_module
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.cryptoki.opening import empty_slot, find_token
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.module_process import answer
@@ -26,7 +26,7 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
     module = load_module(configuration)
     try:
         slot = empty_slot(module, name) if new else find_token(module, name, configuration).slot
-        with explained("be initialised", name):
+        with translated_errors("be initialised", name):
             _check_length(module, slot, name, pin)
             module.init_token(slot.slot_id, so_pin.reveal(), configuration.label)
             # It may be found in another slot now, and its old object does not know its new state.
@@ -49,7 +49,7 @@ def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> 
 def _respond(question: dict[str, Any]) -> dict[str, Any]:
     configuration = TokenConfiguration.model_validate(question["configuration"])
     so_pin, pin = Secret(question["so_pin"]), Secret(question["pin"])
-    with softhsm.opened_alone(configuration.environment):
+    with softhsm.opened_exclusively(configuration.environment):
         initialise(question["name"], configuration, question["new"], so_pin, pin)
     return {}
 

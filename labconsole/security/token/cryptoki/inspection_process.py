@@ -15,21 +15,21 @@ from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping, threads_safe
 from labconsole.security.token.cryptoki.module import load_module
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.cryptoki.opening import empty_slot, find_token, identity_of, open_token, pin_warning
 from labconsole.security.token.inspection import Findings, Overview
 from labconsole.security.token.module_process import answer
 
 
-def look(name: str, configuration: TokenConfiguration) -> Overview:
+def read_overview(name: str, configuration: TokenConfiguration) -> Overview:
     """What the module and its token tell anybody. Raises TokenError."""
-    with softhsm.opened_alone(configuration.environment):
+    with softhsm.opened_exclusively(configuration.environment):
         started = time.perf_counter()
         module = load_module(configuration)
         start_s = time.perf_counter() - started
     try:
         token = find_token(module, name, configuration)
-        with explained("be looked at", name):
+        with translated_errors("be looked at", name):
             return Overview(
                 identity=identity_of(module, token),
                 slots=tuple(_label(slot) for slot in module.get_slots()),
@@ -42,9 +42,9 @@ def look(name: str, configuration: TokenConfiguration) -> Overview:
         module.finalize()
 
 
-def look_for_empty_slot(name: str, configuration: TokenConfiguration) -> None:
+def require_empty_slot(name: str, configuration: TokenConfiguration) -> None:
     """Raises TokenError: the module cannot be loaded, or has no empty slot for a new token."""
-    with softhsm.opened_alone(configuration.environment):
+    with softhsm.opened_exclusively(configuration.environment):
         module = load_module(configuration)
     try:
         empty_slot(module, name)
@@ -79,16 +79,16 @@ def _respond(question: dict[str, Any]) -> dict[str, Any]:
     name, pin = question["name"], question["pin"]
     configuration = TokenConfiguration.model_validate(question["configuration"])
     if question["new"]:
-        look_for_empty_slot(name, configuration)
+        require_empty_slot(name, configuration)
         return {}
     if pin is None:
-        return _json(Overview, look(name, configuration))
+        return _json(Overview, read_overview(name, configuration))
     return _json(Findings, probe(name, configuration, Secret(pin)))
 
 
 def _json(kind: type[Overview] | type[Findings], found: Overview | Findings) -> dict[str, Any]:
-    told: dict[str, Any] = TypeAdapter(kind).dump_python(found, mode="json")
-    return told
+    answer_fields: dict[str, Any] = TypeAdapter(kind).dump_python(found, mode="json")
+    return answer_fields
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pkcs11.types import SignMixin
 from pkcs11.util.ec import encode_ec_public_key, encode_named_curve_parameters
 from pkcs11.util.rsa import encode_rsa_public_key
 
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.mechanisms import KeyKind
 
 _USES = MechanismFlag.SIGN | MechanismFlag.VERIFY
@@ -35,7 +35,7 @@ class KeyPair:
 
     def destroy(self) -> None:
         """Remove both keys from the token. Raises TokenError."""
-        with explained("destroy a key pair", self.private_handle.session.token.label):
+        with translated_errors("destroy a key pair", self.private_handle.session.token.label):
             self.private_handle.destroy()
             self.public_handle.destroy()
 
@@ -59,7 +59,7 @@ def generate(session: Session, kind: KeyKind, *, extractable: bool, label: str =
         Attribute.EXTRACTABLE: extractable,
         Attribute.DERIVE: False,
     }
-    with explained(f"make a key pair {kind}", session.token.label):
+    with translated_errors(f"make a key pair {kind}", session.token.label):
         if key_type(kind) is KeyType.EC:
             curve = session.create_domain_parameters(KeyType.EC, _EC_PARAMETERS, local=True)
             made = curve.generate_keypair(label=label, store=stored, capabilities=_USES, private_template=private)

@@ -23,7 +23,7 @@ from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, Se
 from pkcs11.exceptions import PKCS11Error
 
 from labconsole.security.token.cryptoki.key_pairs import KeyPair, SigningKey, generate
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, WrappingKey, wrap_with
@@ -132,7 +132,7 @@ def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tup
         TokenError: the token is gone, or cannot destroy what was made in it.
     """
     token = session.token
-    with explained("be probed for its wrap mechanisms", token.label), ExitStack() as made:
+    with translated_errors("be probed for its wrap mechanisms", token.label), ExitStack() as made:
         offered = {int(mechanism) for mechanism in token.slot.get_mechanisms()}
         known = import_known(session, made)
         key = _wrapping_key(session, made)

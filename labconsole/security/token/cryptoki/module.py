@@ -171,7 +171,7 @@ def load_module(configuration: TokenConfiguration) -> Module:
         raise TokenError(f"There is no PKCS#11 module {path}: install the token's software, or correct the path.")
     try:
         # Some libraries read their variables while they are loaded, before anything in them is called.
-        with _surroundings(configuration.environment):
+        with _environment_set(configuration.environment):
             return Module(str(path), configuration.parameters)
     except ReturnValueError as error:
         raise TokenError(_start_fault(configuration, error.code)) from error
@@ -206,7 +206,7 @@ def _check(function: str, code: int) -> None:
 
 
 @contextmanager
-def _surroundings(variables: Mapping[str, str]) -> Iterator[None]:
+def _environment_set(variables: Mapping[str, str]) -> Iterator[None]:
     """Environment variables that the module reads while it is loaded and starts, put back afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)

@@ -59,7 +59,7 @@ _UNMAPPED = re.compile(r"Unmapped error code 0x([0-9a-f]+)", re.IGNORECASE)
 
 
 @contextmanager
-def explained(doing: str, token: str) -> Iterator[None]:
+def translated_errors(doing: str, token: str) -> Iterator[None]:
     """Turn PKCS11Error and ReturnValueError into TokenError; `doing` completes "The token `token` cannot ...".
 
     Only what was being done tells what a general error means: modules give no text with it.

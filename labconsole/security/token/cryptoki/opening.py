@@ -15,7 +15,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.module import Module, load_module
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.errors import TokenError, WrongPinError
 from labconsole.security.token.mechanisms import TokenIdentity, WrapMechanism
 
@@ -61,19 +61,19 @@ class Token:
         with self._lock:
             if not self._open:
                 raise TokenError(f"The token {self.name} is closed: open it again.")
-            with softhsm.opened_alone(self._variables), explained("open another session", self.name):
+            with softhsm.opened_exclusively(self._variables), translated_errors("open another session", self.name):
                 opened = self._token.open(rw=True)
             self._sessions.append(opened)
             return opened
 
     def mechanisms(self) -> frozenset[int]:
         """The numbers of the mechanisms (CK_MECHANISM_TYPE) that the token offers. Raises TokenError."""
-        with explained("name its mechanisms", self.name):
+        with translated_errors("name its mechanisms", self.name):
             return frozenset(int(mechanism) for mechanism in self._token.slot.get_mechanisms())
 
     def pin_warning(self) -> str | None:
         """What the token's flags say of the tries of its PIN that are left, None if all is well. Raises TokenError."""
-        with explained("show its flags", self.name):
+        with translated_errors("show its flags", self.name):
             return pin_warning(self._token)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Token:
 
         Twice does nothing. Raises TokenError when the token is gone; the module is ended all the same.
         """
-        with self._lock, explained("be closed", self.name), ExitStack() as closing:
+        with self._lock, translated_errors("be closed", self.name), ExitStack() as closing:
             if not self._open:
                 return
             self._open = False
@@ -110,7 +110,7 @@ def open_token(name: str, configuration: TokenConfiguration, secret: Secret | No
         UserError: there is no PIN.
     """
     pin = configuration.pin_request(name).resolve() if secret is None else secret
-    with softhsm.opened_alone(configuration.environment), ExitStack() as undo:
+    with softhsm.opened_exclusively(configuration.environment), ExitStack() as undo:
         module = load_module(configuration)
         undo.callback(module.finalize)
         token = find_token(module, name, configuration)
@@ -130,7 +130,7 @@ def find_token(module: Module, name: str, configuration: TokenConfiguration) -> 
     Raises:
         TokenError: missing (naming the labels there are), or several of that label.
     """
-    with explained("be looked for", name):
+    with translated_errors("be looked for", name):
         present = [token for token in module.tokens() if token.label]
     label = configuration.label
     labelled = [token for token in present if token.label == label]
@@ -156,7 +156,7 @@ def find_token(module: Module, name: str, configuration: TokenConfiguration) -> 
 
 def empty_slot(module: Module, name: str) -> pkcs11.Slot:
     """The first slot with a token that was never initialised. Raises TokenError: there is none."""
-    with explained("be made", name):
+    with translated_errors("be made", name):
         for token in module.tokens():
             if TokenFlag.TOKEN_INITIALIZED not in token.flags:
                 return token.slot
@@ -191,10 +191,10 @@ def _log_in(name: str, token: pkcs11.Token, pin: Secret) -> pkcs11.Session:
     if TokenFlag.USER_PIN_INITIALIZED not in token.flags:
         raise TokenError(f"The token {name} has no PIN yet: initialise it (labconsole hsm init {name}).")
     try:
-        with explained("be opened", name):
+        with translated_errors("be opened", name):
             return token.open(rw=True, user_pin=pin.reveal())
     except WrongPinError as error:
-        with explained("show its flags", name):
+        with translated_errors("show its flags", name):
             warning = pin_warning(token)
         if warning is None:
             raise

@@ -10,7 +10,7 @@ from cryptography.utils import Buffer
 from pkcs11 import MGF, Attribute, Mechanism, ObjectClass, PublicKey, Session
 
 from labconsole.security.token.cryptoki.key_pairs import SigningKey, public_key_of
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.private_key_types import (
     ECPrivateKeyInToken,
@@ -41,7 +41,7 @@ class _Destroyed:
 
     def destroy(self) -> None:
         """Remove the private key from the token. Raises TokenError."""
-        with explained("destroy a private key", self.handle.session.token.label):
+        with translated_errors("destroy a private key", self.handle.session.token.label):
             self.handle.destroy()
 
 
@@ -110,7 +110,7 @@ def find_private_key(session: Session, label: str) -> PrivateKey:
         KeyMissingError: there is none, or one without its public key.
         TokenError: there is more than one.
     """
-    with explained(f"find the key {label}", session.token.label):
+    with translated_errors(f"find the key {label}", session.token.label):
         handle = cast(SigningKey, _only(session, ObjectClass.PRIVATE_KEY, label))
         public = cast(PublicKey, _only(session, ObjectClass.PUBLIC_KEY, label))
         return private_key(handle, public_key_of(public))
@@ -128,5 +128,5 @@ def _only(session: Session, object_class: ObjectClass, label: str) -> object:
 
 
 def _sign(handle: SigningKey, data: bytes, mechanism: Mechanism, parameter: object = None) -> bytes:
-    with explained("sign", handle.session.token.label):
+    with translated_errors("sign", handle.session.token.label):
         return handle.sign(data, mechanism=mechanism, mechanism_param=parameter)

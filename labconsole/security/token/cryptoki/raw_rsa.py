@@ -9,7 +9,7 @@ from typing import cast
 from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, PrivateKey, PublicKey, Session
 from pkcs11.types import DecryptMixin, EncryptMixin, SignMixin, VerifyMixin
 
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.errors import TokenError
 
 _USES = MechanismFlag.SIGN | MechanismFlag.VERIFY | MechanismFlag.ENCRYPT | MechanismFlag.DECRYPT
@@ -37,38 +37,38 @@ class RawRSAPair:
 
     def sign(self, data: bytes) -> bytes:
         """The signature of `data` as it stands, at most 11 bytes shorter than the key (CKM_RSA_PKCS)."""
-        with explained("sign", self._token):
+        with translated_errors("sign", self._token):
             return self.private.sign(data, mechanism=Mechanism.RSA_PKCS)
 
     def verify(self, data: bytes, signature: bytes) -> bool:
         """Whether `signature` is that of `data`, checked in the token (CKM_RSA_PKCS)."""
-        with explained("verify a signature", self._token):
+        with translated_errors("verify a signature", self._token):
             return bool(self.public.verify(data, signature, mechanism=Mechanism.RSA_PKCS))
 
     def hash_and_sign(self, data: bytes) -> bytes:
         """The signature of the SHA-256 digest of `data`, which the token makes (CKM_SHA256_RSA_PKCS)."""
-        with explained("hash and sign", self._token):
+        with translated_errors("hash and sign", self._token):
             return self.private.sign(data, mechanism=Mechanism.SHA256_RSA_PKCS)
 
     def encrypt(self, data: bytes) -> bytes:
         """`data`, at most 11 bytes shorter than the key, encrypted in the token (CKM_RSA_PKCS)."""
-        with explained("encrypt", self._token):
+        with translated_errors("encrypt", self._token):
             return cast(bytes, self.public.encrypt(data, mechanism=Mechanism.RSA_PKCS))
 
     def decrypt(self, encrypted: bytes) -> bytes:
         """What was encrypted (CKM_RSA_PKCS)."""
-        with explained("decrypt", self._token):
+        with translated_errors("decrypt", self._token):
             return cast(bytes, self.private.decrypt(encrypted, mechanism=Mechanism.RSA_PKCS))
 
     def in_session(self, session: Session) -> RawRSAPair:
         """The same pair through another session of the token, for another thread. Raises TokenError: it is gone."""
-        with explained("find a key pair", self._token):
+        with translated_errors("find a key pair", self._token):
             public = cast(RawPublicKey, _only(session, ObjectClass.PUBLIC_KEY, self.id))
             return RawRSAPair(public, cast(RawPrivateKey, _only(session, ObjectClass.PRIVATE_KEY, self.id)), self.id)
 
     def destroy(self) -> None:
         """Remove both keys from the token."""
-        with explained("destroy a key pair", self._token):
+        with translated_errors("destroy a key pair", self._token):
             self.private.destroy()
             self.public.destroy()
 
@@ -87,7 +87,7 @@ def generate_rsa(session: Session, bits: int) -> RawRSAPair:
     """
     key_id = secrets.token_bytes(_ID_BYTES)
     private = {Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False}
-    with explained(f"make an RSA key pair of {bits} bits", session.token.label):
+    with translated_errors(f"make an RSA key pair of {bits} bits", session.token.label):
         public, handle = session.generate_keypair(
             KeyType.RSA, bits, id=key_id, store=False, capabilities=_USES, private_template=private
         )

@@ -14,17 +14,17 @@ from pkcs11 import Attribute, Session
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.key_pairs import generate
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, TokenRSAPrivateKey, find_private_key
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.token.module_process import converse
+from labconsole.security.token.module_process import answer_questions
 from labconsole.security.token.private_key_types import HASHES
 
 
 @dataclass
-class KeyHolder:
+class TokenSigner:
     """An open token, and the key in it that signs."""
 
     closing: ExitStack
@@ -67,7 +67,7 @@ class KeyHolder:
 
 
 def _make(session: Session, label: str, kind: KeyKind) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
-    with explained(f"look for the key {label}", session.token.label):
+    with translated_errors(f"look for the key {label}", session.token.label):
         taken = any(True for _ in session.get_objects({Attribute.LABEL: label}))
     if taken:
         raise TokenError(f"The token {session.token.label} has something labelled {label} already: take another label.")
@@ -80,5 +80,5 @@ def _encoded(public_key: rsa.RSAPublicKey | ec.EllipticCurvePublicKey) -> str:
 
 if __name__ == "__main__":
     with ExitStack() as closing:
-        code = converse(KeyHolder(closing).respond)
+        code = answer_questions(TokenSigner(closing).respond)
     sys.exit(code)

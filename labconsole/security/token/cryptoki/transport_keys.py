@@ -9,7 +9,7 @@ from typing import cast
 
 from pkcs11 import Attribute, KeyType, Mechanism, ObjectClass, Session
 
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.cryptoki.wrapping import (
     NOT_THIS_KEY,
     WRAPPER_TEMPLATE,
@@ -47,7 +47,7 @@ class TransportKey:
         Raises:
             TokenError: the wrapper key is not extractable, or the token cannot wrap it.
         """
-        with explained(f"wrap the wrapper key {wrapper.serial}", self._token):
+        with translated_errors(f"wrap the wrapper key {wrapper.serial}", self._token):
             return self.key.wrap_key(wrapper.key, mechanism=Mechanism.AES_KEY_WRAP)
 
     def unwrap(self, wrapped: bytes, serial: str, mechanism: WrapMechanism, *, stored: bool) -> Wrapper:
@@ -57,7 +57,7 @@ class TransportKey:
             TamperedKeyError: it was changed, or was wrapped by another transport key.
             TokenError: the token is full, write-protected or gone.
         """
-        with explained(f"load the wrapper key {serial}", self._token):
+        with translated_errors(f"load the wrapper key {serial}", self._token):
             try:
                 key = self.key.unwrap_key(
                     ObjectClass.SECRET_KEY,
@@ -105,10 +105,10 @@ def transport_key(session: Session, value: bytes) -> Iterator[TransportKey]:
     Raises:
         TokenError: the token takes no key from outside, is full or gone.
     """
-    with explained("take the transport key", session.token.label):
+    with translated_errors("take the transport key", session.token.label):
         key = session.create_object({**_IMPORTED, Attribute.VALUE: value})
     try:
         yield TransportKey(cast(WrappingKey, key))
     finally:
-        with explained("destroy the transport key", session.token.label):
+        with translated_errors("destroy the transport key", session.token.label):
             key.destroy()

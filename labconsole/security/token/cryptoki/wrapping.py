@@ -27,7 +27,7 @@ from pkcs11.exceptions import (
 from pkcs11.types import UnwrapMixin, WrapMixin
 
 from labconsole.security.token.cryptoki.key_pairs import KeyPair, SigningKey, key_type, signing_key
-from labconsole.security.token.cryptoki.module_errors import explained
+from labconsole.security.token.cryptoki.module_errors import translated_errors
 from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError
 from labconsole.security.token.mechanisms import AES_GCM, KeyKind, WrapMechanism
 
@@ -116,7 +116,7 @@ class Wrapper:
             TokenError: the key is not extractable, or the token cannot wrap it.
             MechanismMissingError: the token has no such mechanism.
         """
-        with explained("wrap a private key", self._token):
+        with translated_errors("wrap a private key", self._token):
             return wrap_with(self.key, pair.private_handle, self.mechanism)
 
     def unwrap(self, wrapped: bytes, kind: KeyKind, *, stored: bool = False) -> SigningKey:
@@ -130,7 +130,7 @@ class Wrapper:
             TamperedKeyError: it was changed or cut, is of another wrapper, or is no key of this kind.
             TokenError: the token is full or gone.
         """
-        with explained("unwrap a private key", self._token), self._recognised(kind):
+        with translated_errors("unwrap a private key", self._token), self._recognised(kind):
             parameter, encrypted = _unpacked(wrapped, self.mechanism)
             unwrapped = self.key.unwrap_key(
                 ObjectClass.PRIVATE_KEY,
@@ -150,7 +150,7 @@ class Wrapper:
 
     def destroy(self) -> None:
         """Remove it from its token: what it has wrapped is lost, unless another token has it too. Raises TokenError."""
-        with explained(f"destroy the wrapper key {self.serial}", self._token):
+        with translated_errors(f"destroy the wrapper key {self.serial}", self._token):
             self.key.destroy()
 
     @property
@@ -187,7 +187,7 @@ def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism, *, sto
     Raises:
         TokenError: there is one of that serial already; the token is full, write-protected or gone.
     """
-    with explained(f"make the wrapper key {serial}", session.token.label):
+    with translated_errors(f"make the wrapper key {serial}", session.token.label):
         if _keys(session, serial):
             raise TokenError(
                 f"The token {session.token.label} has a wrapper key {serial} already: take another serial."
@@ -210,7 +210,7 @@ def find_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wra
         KeyMissingError: it is not in this token.
         TokenError: two have that serial.
     """
-    with explained(f"find the wrapper key {serial}", session.token.label):
+    with translated_errors(f"find the wrapper key {serial}", session.token.label):
         found = _keys(session, serial)
     if not found:
         raise KeyMissingError(

@@ -69,16 +69,16 @@ _CONSTRAINED_NAMES = (x509.DNSName, x509.IPAddress, x509.RFC822Name)
 """Kinds of names to which it applies name constraints."""
 
 
-def what_it_does_not_know(said: str, path: Path) -> str:
+def unsupported_features(said: str, path: Path) -> str:
     """What in `path` made `cryptography` refuse with the words `said` because it does not know it; or nothing."""
-    for thing in _THINGS:
+    for thing in _UNSUPPORTED_FEATURES:
         if any(words in said for words in thing.words) and thing.is_in(path):
             return thing.name
     return ""
 
 
 @dataclass(frozen=True)
-class _Thing:
+class _UnsupportedFeature:
     name: str
     words: tuple[str, ...]
     """Parts of what it says when it meets the thing."""
@@ -137,24 +137,24 @@ def _path_length(certificate: x509.Certificate) -> int | None:
     return None if constraints is None else constraints.path_length
 
 
-_THINGS = (
-    _Thing(
+_UNSUPPORTED_FEATURES = (
+    _UnsupportedFeature(
         "this type of key or signature",
         ("Forbidden public key algorithm", "Forbidden signature algorithm"),
         _other_keys,
     ),
-    _Thing("certificate policies (RFC 5280, 6.1.1)", ("unaccounted-for critical extensions",), _policies),
-    _Thing(
+    _UnsupportedFeature("certificate policies (RFC 5280, 6.1.1)", ("unaccounted-for critical extensions",), _policies),
+    _UnsupportedFeature(
         "name constraints of this kind (RFC 5280, 4.2.1.10)",
         ("unsupported name constraint", "unsupported directoryName constraint", "directoryName matching"),
         _constraints,
     ),
-    _Thing(
+    _UnsupportedFeature(
         "names that are alike but not the same byte by byte (RFC 5280, 7.1)",
         ("all candidates exhausted with no interior errors",),
         _names_to_compare,
     ),
-    _Thing(
+    _UnsupportedFeature(
         "that self-issued certificates do not count for a path length (RFC 5280, 4.2.1.9)",
         ("path length", "signature does not match"),
         _long_by_self_issued_ones,
@@ -195,7 +195,7 @@ class CryptographyVerifier:
             self._verifier.verify(leaf, list(others))
         except VerificationError as refusal:
             said = _in_short(str(refusal))
-            beyond = what_it_does_not_know(said, path or (leaf,))
+            beyond = unsupported_features(said, path or (leaf,))
             weak = weakness(path) if beyond else ""
             if weak:  # where it gives up it has not looked at all keys and signatures, and OpenSSL takes any
                 return Opinion(Answer.REFUSED, weak)

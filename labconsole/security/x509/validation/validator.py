@@ -21,7 +21,7 @@ _USAGES = MappingProxyType(
 )
 
 
-def misfit(path: Sequence[x509.Certificate], purpose: Purpose, name: str | None) -> str:
+def usage_problem(path: Sequence[x509.Certificate], purpose: Purpose, name: str | None) -> str:
     """Why the end certificate `path[0]` is not for `purpose` or not for `name` (DNS name or IP address), or nothing.
 
     An extended key usage of a CA limits what it issues, too, as all common TLS libraries have it.
@@ -100,7 +100,7 @@ class Validator:
         openssl = self._openssl.judge(leaf, others)
         path = openssl.path
         cryptography = self._cryptography.judge(leaf, path[1:] or (*self._intermediates, *others), path)
-        unfit = misfit(path or (leaf,), purpose, name)
+        unfit = usage_problem(path or (leaf,), purpose, name)
         accepted = openssl.opinion.answer is Answer.ACCEPTED and cryptography.answer is not Answer.REFUSED and not unfit
         if accepted:
             decided_by = Decision.BOTH if cryptography.answer is Answer.ACCEPTED else Decision.OPENSSL

@@ -21,7 +21,7 @@ from labconsole_certificates.operations.record_lookup import authorities_of
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.certificates.domain_dialog import DomainDialog
 from labconsole_certificates.panel.form_editors import one_name_of, one_of
-from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.tab import TabWork
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.widgets.labels import plain_label
@@ -100,9 +100,9 @@ class NewStateDialog(QDialog):
 class AuthorityForms(QObject):
     """Opens them for the chosen State, or for a new one where this console has none; `menu` offers all."""
 
-    def __init__(self, desk: Desk, chosen: Callable[[], State | None], page: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, chosen: Callable[[], State | None], page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
+        self._tab_work = tab_work
         self._chosen = chosen
         self._page = page
         self.menu = QMenu(page)
@@ -131,7 +131,7 @@ class AuthorityForms(QObject):
     def change_domain(self) -> DomainDialog:
         """Let a State claim other domains."""
         chosen = self._chosen() or self._snapshot.states[0]
-        dialog = DomainDialog(self._desk, self._snapshot, chosen.name, self._page.window())
+        dialog = DomainDialog(self._tab_work, self._snapshot, chosen.name, self._page.window())
         dialog.open()
         return dialog
 
@@ -191,7 +191,7 @@ class AuthorityForms(QObject):
                 dialog.accept()
                 then(state.name)
 
-        self._desk.do(lambda store: add_state(store, name, domain), added, lambda why: self._refuse(dialog, why))
+        self._tab_work.do(lambda store: add_state(store, name, domain), added, lambda why: self._refuse(dialog, why))
 
     def _refuse(self, dialog: NewStateDialog, sentence: str) -> None:
         if isValid(dialog):
@@ -215,9 +215,9 @@ class AuthorityForms(QObject):
 
     def _action(self, text: str, icon: str, work: Callable[[], object]) -> QAction:
         action = self.menu.addAction(text)
-        self._desk.theme.bind_icon(action, icon)
+        self._tab_work.theme.bind_icon(action, icon)
         action.triggered.connect(lambda _checked=False: work())
         return action
 
     def _open(self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory]) -> OperationDialog:
-        return self._desk.services.open_action(name, values, editors)
+        return self._tab_work.services.open_action(name, values, editors)

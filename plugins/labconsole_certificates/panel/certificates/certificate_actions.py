@@ -15,20 +15,20 @@ from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.removal import remove, restore
 from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
-from labconsole_certificates.panel.export_bar import Parcel
+from labconsole_certificates.panel.export_bar import ExportItem
 from labconsole_certificates.panel.form_editors import fixed
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
-from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.tab import TabWork
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 
 class CertificateActions(QObject):
     """Actions on the one certificate that is chosen."""
 
-    def __init__(self, desk: Desk, chosen: Callable[[], CertificateRecord | None], page: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, chosen: Callable[[], CertificateRecord | None], page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
+        self._tab_work = tab_work
         self._chosen = chosen
         self._page = page
         self._snapshot = Snapshot()
@@ -59,9 +59,9 @@ class CertificateActions(QObject):
     def export_pkcs12(self, record: CertificateRecord) -> None:
         """Write certificate, chain and private key to a file under a password that is asked for."""
         name = short_name(record.certificate)
-        self._desk.services.open_action(
+        self._tab_work.services.open_action(
             "certificates.export-pkcs12",
-            {"certificate": record.sha256, "file": str(Path.home() / Parcel(name, "").file_name("p12"))},
+            {"certificate": record.sha256, "file": str(Path.home() / ExportItem(name, "").file_name("p12"))},
             {"certificate": fixed(record.sha256, name)},
         )
 
@@ -70,20 +70,20 @@ class CertificateActions(QObject):
         state = self._snapshot.state_by_id.get(record.state) if record.state is not None else None
         if state is None:
             return None
-        dialog = IdentityDialog(self._desk, self._snapshot, [state], self._page, chosen=record.id)
+        dialog = IdentityDialog(self._tab_work, self._snapshot, [state], self._page, chosen=record.id)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
 
     def show_rotation(self, record: CertificateRecord) -> None:
         """Go to where it is rotated."""
-        tab = self._desk.services.show_tab(RotationView.key)
+        tab = self._tab_work.services.show_tab(RotationView.key)
         if isinstance(tab, RotationView):
             tab.choose(record.id)
 
     def show_revocation(self, record: CertificateRecord) -> None:
         """Go to where it is revoked."""
-        tab = self._desk.services.show_tab(RevocationView.key)
+        tab = self._tab_work.services.show_tab(RevocationView.key)
         if isinstance(tab, RevocationView):
             tab.choose(record.id)
 
@@ -95,14 +95,16 @@ class CertificateActions(QObject):
             self.tr("{name} was removed: it is hidden, nothing is lost.").format(name=name),
             link=(self.tr("Undo"), lambda: self.restore_it(record)),
         )
-        self._desk.do(lambda store: remove(store, record), lambda _done: self._desk.services.page.show_message(said))
+        self._tab_work.do(
+            lambda store: remove(store, record), lambda _done: self._tab_work.services.page.show_message(said)
+        )
 
     def restore_it(self, record: CertificateRecord) -> None:
         """Show it again."""
         name = short_name(record.certificate)
-        self._desk.do(
+        self._tab_work.do(
             lambda store: restore(store, record),
-            lambda _done: self._desk.good(self.tr("{name} is shown again.").format(name=name)),
+            lambda _done: self._tab_work.good(self.tr("{name} is shown again.").format(name=name)),
         )
 
     def _action(
@@ -113,7 +115,7 @@ class CertificateActions(QObject):
         key: QKeySequence.StandardKey | None = None,
     ) -> QAction:
         action = QAction(text, self)
-        self._desk.theme.bind_icon(action, icon)
+        self._tab_work.theme.bind_icon(action, icon)
         if key is not None:
             action.setShortcut(key)
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)

@@ -18,10 +18,10 @@ from labconsole_certificates.panel.certificates.certificate_actions import Certi
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
 from labconsole_certificates.panel.certificates.file_pane import FilePane
 from labconsole_certificates.panel.certificates.first_start import FirstStart
-from labconsole_certificates.panel.certificates.selection_details import Shown, shown_of
+from labconsole_certificates.panel.certificates.selection_details import SelectionDetails, selection_details
 from labconsole_certificates.panel.certificates.tree_browser import TreeBrowser, add_key
 from labconsole_certificates.panel.certificates.tree_nodes import nodes_of
-from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 
 _SPLIT_KEY = "certificates/split"
 _COLUMNS_KEY = "certificates/columns"
@@ -37,10 +37,10 @@ class CertificatesView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._sight: Sight | None = None
+        self._sight: DatabaseReading | None = None
         self._wanted = 0
         self._pinned: x509.Certificate | None = None
-        self._desk = Desk(services, self)
+        self._tab_work = TabWork(services, self)
 
     def pieces(self) -> Iterator[None]:
         """Build tree, detail, and the way to begin."""
@@ -50,26 +50,26 @@ class CertificatesView(Tab):
         yield
         self.detail = DetailPane(theme, self)
         yield
-        self.forms = AuthorityForms(self._desk, self.browser.state, self)
-        self.file_pane = FilePane(self._desk, self.detail, self.forms, self)
-        self.actions_of_one = CertificateActions(self._desk, self.browser.certificate, self)
+        self.forms = AuthorityForms(self._tab_work, self.browser.state, self)
+        self.file_pane = FilePane(self._tab_work, self.detail, self.forms, self)
+        self.actions_of_one = CertificateActions(self._tab_work, self.browser.certificate, self)
         yield
         self.first_start = FirstStart(theme, self)
         yield
         self._arrange()
         self._connect()
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Build the tree anew, in the background."""
-        self._sight = sight
-        self.forms.refresh(sight.snapshot)
-        self.file_pane.refresh(sight.snapshot)
+        self._sight = reading
+        self.forms.refresh(reading.snapshot)
+        self.file_pane.refresh(reading.snapshot)
         self._choose_side()
-        self._desk.look(partial(nodes_of, sight, removed=self.browser.removed), self.browser.show_nodes)
+        self._tab_work.look(partial(nodes_of, reading, removed=self.browser.removed), self.browser.show_nodes)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Look into files that were dropped."""
-        self.file_pane.look_into(paths)
+        self.file_pane.inspect_files(paths)
 
     def select(self, certificate: int) -> None:
         """Choose the certificate of this id, as soon as it is in the tree."""
@@ -115,7 +115,7 @@ class CertificatesView(Tab):
         if self._sight is None:
             return
         self.actions_of_one.follow(self.browser.certificate(), self._sight.snapshot)
-        work = shown_of(self.tree.selected_nodes(), self._pinned, self._sight)
+        work = selection_details(self.tree.selected_nodes(), self._pinned, self._sight)
         self._wanted += 1
         if work is None:
             self.detail.show_nothing(
@@ -125,12 +125,12 @@ class CertificatesView(Tab):
                 )
             )
         else:
-            self._desk.look(work, partial(self._show, self._wanted))
+            self._tab_work.look(work, partial(self._show, self._wanted))
 
-    def _show(self, number: int, shown: Shown) -> None:
+    def _show(self, number: int, shown: SelectionDetails) -> None:
         if number == self._wanted and not self.file_pane.open:
             pinned = self._pinned is not None and shown.record is not None and shown.record.certificate == self._pinned
-            self.detail.show_thing(shown, hint=self._next_beside() if pinned else "", pinned=pinned)
+            self.detail.show_object(shown, hint=self._next_compared() if pinned else "", pinned=pinned)
 
     def _pin(self, on: bool) -> None:
         """The next certificate that is chosen stands beside this one, which may be that of a file."""
@@ -140,19 +140,19 @@ class CertificatesView(Tab):
         if looked is None:
             self._show_detail()
         elif on:
-            self.detail.say(self._next_beside())
+            self.detail.say(self._next_compared())
 
-    def _next_beside(self) -> str:
+    def _next_compared(self) -> str:
         return self.tr("Choose another certificate in the tree: it is shown next to this one.")
 
-    def _handed(self, how: str) -> None:
+    def _exported(self, how: str) -> None:
         """What left the database stands in the audit list; a file that is looked into was never in it."""
         nodes = () if self.file_pane.open else self.tree.selected_nodes()
         records = [node.record for node in nodes if node.record is not None]
         if records:
-            self._desk.do(lambda store: note_export(store, *records), lambda _done: self._desk.good(how))
+            self._tab_work.do(lambda store: note_export(store, *records), lambda _done: self._tab_work.good(how))
         else:
-            self._desk.good(how)
+            self._tab_work.good(how)
 
     # Putting together
 
@@ -166,17 +166,17 @@ class CertificatesView(Tab):
         self.tree.opened.connect(self.detail.view.setFocus)
         self.detail.compared.connect(self._pin)
         self.detail.set_actions(self.actions_of_one.all)
-        self.detail.hand_out.handed.connect(self._handed)
-        self.browser.copied.connect(self._handed)
-        self.tree.dragged.connect(lambda: self._handed(self.tr("What is selected was dragged out.")))
-        self.detail.hand_out.failed.connect(self._desk.bad)
+        self.detail.export_bar.handed.connect(self._exported)
+        self.browser.copied.connect(self._exported)
+        self.tree.dragged.connect(lambda: self._exported(self.tr("What is selected was dragged out.")))
+        self.detail.export_bar.failed.connect(self._tab_work.bad)
         self.file_pane.opened.connect(self._choose_side)
         self.file_pane.closed.connect(self._file_closed)
         self.file_pane.taken.connect(self.select)
         self.first_start.create_wanted.connect(self.forms.create_state)
         self.first_start.import_wanted.connect(lambda: self.forms.import_authority())
         self.first_start.drop_box.files.connect(self.take)
-        self.first_start.drop_box.pasted.connect(self.file_pane.look_at_data)
+        self.first_start.drop_box.pasted.connect(self.file_pane.inspect_data)
         keys = QKeySequence.StandardKey
         for key, text, work in (
             (keys.Paste, self.tr("Paste"), self.file_pane.paste),

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QMenu, QPushButton, QToolButton
 from labconsole.security.pki.records import CertificateRecord
 from labconsole_certificates.describing.comparison import Comparison
 from labconsole_certificates.describing.description import Description
-from labconsole_certificates.panel.certificates.selection_details import Shown
+from labconsole_certificates.panel.certificates.selection_details import SelectionDetails
 from labconsole_certificates.panel.description_view import DescriptionView
-from labconsole_certificates.panel.export_bar import HandOut
+from labconsole_certificates.panel.export_bar import ExportBar
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import FlowLayout
@@ -22,9 +22,9 @@ _LEAST_WIDTH = 360
 
 
 class DetailPane(QFrame):
-    """Shows a `Shown`. `take_in` and `closed` are about a file that is looked into, `compared` pins what is shown."""
+    """Shows a `SelectionDetails`. `import_file` and `closed` are about an inspected file, `compared` pins it."""
 
-    take_in = Signal()
+    import_file = Signal()
     closed = Signal()
     compared = Signal(bool)
     turned = Signal(int)
@@ -34,7 +34,7 @@ class DetailPane(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self.setMinimumWidth(_LEAST_WIDTH)
-        self._shown: Shown | None = None
+        self._shown: SelectionDetails | None = None
         self.title = plain_label("", self)
         self.title.setFont(theme.font(FontRole.HEADING))
         self.title.setWordWrap(True)
@@ -44,7 +44,7 @@ class DetailPane(QFrame):
         self.view = DescriptionView(theme, self)
         self.view.setStyleSheet("QTextEdit { border: none; }")
         self._rest = QWidget(self)
-        self.hand_out = HandOut(theme, self)
+        self.export_bar = ExportBar(theme, self)
         self.compare_button = self._button(theme, self.tr("Com&pare"), "compare")
         self.compare_button.setCheckable(True)
         self.compare_button.setToolTip(self.tr("Keep this one, and show the next one that is chosen next to it"))
@@ -52,7 +52,7 @@ class DetailPane(QFrame):
         self.take_in_button = self._button(theme, self.tr("&Import …"), "import")
         self.take_in_button.setProperty("primary", True)
         theme.bind_icon(self.take_in_button, "import", "on_accent")
-        self.take_in_button.clicked.connect(lambda _checked: self.take_in.emit())
+        self.take_in_button.clicked.connect(lambda _checked: self.import_file.emit())
         self.before_button, self.after_button = QPushButton("‹", self), QPushButton("›", self)
         for button, step, name in (
             (self.before_button, -1, self.tr("The thing before in the file")),
@@ -76,7 +76,7 @@ class DetailPane(QFrame):
         self.show_nothing("")
 
     @property
-    def shown(self) -> Shown | None:
+    def shown(self) -> SelectionDetails | None:
         """What is shown now."""
         return self._shown
 
@@ -89,26 +89,26 @@ class DetailPane(QFrame):
         self._shown = None
         self._show_header("", hint)
         self._show_body()
-        self.hand_out.show_parcel(None)
+        self.export_bar.show_item(None)
         self._show_buttons(None, file=False)
 
-    def show_thing(self, shown: Shown, *, hint: str = "", pinned: bool = False) -> None:
+    def show_object(self, shown: SelectionDetails, *, hint: str = "", pinned: bool = False) -> None:
         """Show something of the database; `pinned`: the next selection stands beside it."""
         self._shown = shown
         self._show_header("" if isinstance(shown.body, Description) else shown.title, hint)
         self._show_body()
-        self.hand_out.show_parcel(shown.parcel)
+        self.export_bar.show_item(shown.export_item)
         self._show_buttons(shown.record, file=False)
         self.compare_button.blockSignals(True)
         self.compare_button.setChecked(pinned)
         self.compare_button.blockSignals(False)
 
-    def show_file(self, shown: Shown, hint: str, place: int, count: int, *, can_take_in: bool) -> None:
+    def show_file(self, shown: SelectionDetails, hint: str, place: int, count: int, *, can_take_in: bool) -> None:
         """Show thing number `place` (from 0) of `count` in a file that is only looked into."""
         self._shown = shown
         self._show_header("", hint)
         self._show_body()
-        self.hand_out.show_parcel(shown.parcel)
+        self.export_bar.show_item(shown.export_item)
         self._show_buttons(None, file=True)
         self.take_in_button.setVisible(can_take_in)
         for button, possible in ((self.before_button, place > 0), (self.after_button, place + 1 < count)):
@@ -142,7 +142,7 @@ class DetailPane(QFrame):
             button.setVisible(file)
 
     def _has_certificate(self) -> bool:
-        return self._shown is not None and self._shown.parcel is not None
+        return self._shown is not None and self._shown.export_item is not None
 
     def _button(self, theme: Theme, text: str, icon: str) -> QPushButton:
         button = QPushButton(text, self)
@@ -157,7 +157,7 @@ class DetailPane(QFrame):
             self.before_button,
             self.after_button,
             self.close_button,
-            self.hand_out,
+            self.export_bar,
             self.compare_button,
             self.more_button,
             self.differences,

@@ -13,8 +13,8 @@ from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.operations.states import claim_domain
-from labconsole_certificates.panel.tab import Desk
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_certificates.panel.tab import TabWork
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
 
@@ -24,13 +24,13 @@ _WIDTH = 560
 class DomainDialog(QDialog):
     """Names outside its domains are refused in a State's certificates, so nothing changes without the check mark."""
 
-    def __init__(self, desk: Desk, snapshot: Snapshot, chosen: str, parent: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, snapshot: Snapshot, chosen: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._desk, self._snapshot = desk, snapshot
+        self._tab_work, self._snapshot = tab_work, snapshot
         self.setWindowTitle(self.tr("Domain of a State"))
         self.setMinimumWidth(_WIDTH)
-        self.state_box = CalmComboBox(self)
+        self.state_box = WheelIgnoringComboBox(self)
         self.state_box.addItems([state.name for state in snapshot.states])
         self.state_box.setCurrentText(chosen)
         self.domain_edit = QLineEdit(self)
@@ -91,11 +91,11 @@ class DomainDialog(QDialog):
         return domains_from_text(self.domain_edit.text())
 
     def _claim(self) -> None:
-        self._desk.do(partial(_claim, self._state, self._domains()), self._done)
+        self._tab_work.do(partial(_claim, self._state, self._domains()), self._done)
 
     def _done(self, state: State) -> None:
         domains = ", ".join(state.domain.split()) or self.tr("no domain, so that any name is accepted for it")
-        self._desk.good(f"{state.name}: {domains}")
+        self._tab_work.good(f"{state.name}: {domains}")
         self.accept()
 
 

@@ -22,16 +22,16 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.parsing import ContentKind, Pkcs12, Readable, kind_of, read, read_file
 from labconsole_certificates.describing.description import Description
 from labconsole_certificates.describing.pki_objects import describe
-from labconsole_certificates.operations.certificate_import import take_in_certificates
+from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem
-from labconsole_certificates.operations.states import known_or_added
+from labconsole_certificates.operations.states import found_or_added_state
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
-from labconsole_certificates.panel.certificates.selection_details import Shown
+from labconsole_certificates.panel.certificates.selection_details import SelectionDetails
 from labconsole_certificates.panel.drop_area import FILES
-from labconsole_certificates.panel.export_bar import Parcel
-from labconsole_certificates.panel.tab import Desk
-from labconsole_certificates.revocation.crls import take_in_crl
+from labconsole_certificates.panel.export_bar import ExportItem
+from labconsole_certificates.panel.tab import TabWork
+from labconsole_certificates.revocation.crls import import_crl
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
@@ -88,7 +88,7 @@ _WITHOUT_KEY = (x509.Certificate, x509.CertificateSigningRequest, x509.Certifica
 
 
 @dataclass(frozen=True)
-class Looked:
+class InspectedObject:
     """One thing in a file; private keys are described by what is public of them, and not kept."""
 
     name: str
@@ -108,22 +108,22 @@ class Looked:
         return self.certificate is not None and is_ca(self.certificate)
 
 
-class Files(QObject):
-    """`looked` carries a list of `Looked`: all that is in one file."""
+class FileInspector(QObject):
+    """`looked` carries a list of `InspectedObject`: all that is in one file."""
 
     looked = Signal(list)
 
-    def __init__(self, desk: Desk, page: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
+        self._tab_work = tab_work
         self._page = page
 
-    def look_into(self, paths: Sequence[Path]) -> None:
+    def inspect_files(self, paths: Sequence[Path]) -> None:
         """Read these files, one after another."""
         for path in paths:
-            self._desk.look(partial(read_file, path, path.name), partial(self._begin, path.name, path))
+            self._tab_work.look(partial(read_file, path, path.name), partial(self._begin, path.name, path))
 
-    def look_at_data(self, data: bytes) -> None:
+    def inspect_data(self, data: bytes) -> None:
         """Read what was pasted."""
         self._begin(self.tr("The pasted text"), None, data)
 
@@ -142,17 +142,17 @@ class Files(QObject):
             self._read(name, path, data, entered[key])
 
     def _read(self, name: str, path: Path | None, data: bytes, password: Secret | None) -> None:
-        self._desk.look(partial(_looked, name, path, data, password), self.looked.emit)
+        self._tab_work.look(partial(_looked, name, path, data, password), self.looked.emit)
 
 
-def _looked(name: str, path: Path | None, data: bytes, password: Secret | None) -> list[Looked]:
+def _looked(name: str, path: Path | None, data: bytes, password: Secret | None) -> list[InspectedObject]:
     """Raises BadInput."""
     kind = kind_of(data)
     found = []
     for thing in read(data, password, name):
         certificate = _certificate_in(thing)
         has_key = not isinstance(thing, _WITHOUT_KEY) and not (isinstance(thing, Pkcs12) and thing.key is None)
-        found.append(Looked(name, path, data, kind, describe(thing), certificate, has_key))
+        found.append(InspectedObject(name, path, data, kind, describe(thing), certificate, has_key))
     return found
 
 
@@ -170,21 +170,21 @@ class FilePane(QObject):
     taken = Signal(int)
     """Carries the id of the first certificate that was taken in."""
 
-    def __init__(self, desk: Desk, pane: DetailPane, forms: AuthorityForms, page: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, pane: DetailPane, forms: AuthorityForms, page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
+        self._tab_work = tab_work
         self._pane = pane
         self._forms = forms
         self._page = page
         self._snapshot: Snapshot | None = None
-        self._things: list[Looked] = []
+        self._things: list[InspectedObject] = []
         self._place = 0
         self._more = False
         """Whether what is looked into next belongs to what is shown: files that were dropped together."""
-        self.files = Files(desk, page)
+        self.files = FileInspector(tab_work, page)
         self.files.looked.connect(self._looked)
         pane.turned.connect(self._turn)
-        pane.take_in.connect(self.take_in)
+        pane.import_file.connect(self.import_file)
         pane.closed.connect(self.close)
 
     @property
@@ -193,7 +193,7 @@ class FilePane(QObject):
         return bool(self._things)
 
     @property
-    def thing(self) -> Looked | None:
+    def thing(self) -> InspectedObject | None:
         """What of it is shown."""
         return self._things[self._place] if self._things else None
 
@@ -209,60 +209,60 @@ class FilePane(QObject):
             self._things = []
             self.closed.emit()
 
-    def look_into(self, paths: Sequence[Path]) -> None:
+    def inspect_files(self, paths: Sequence[Path]) -> None:
         """Show all that is in these files, together."""
         self._more = False
-        self.files.look_into(paths)
+        self.files.inspect_files(paths)
 
-    def look_at_data(self, data: bytes) -> None:
+    def inspect_data(self, data: bytes) -> None:
         """Show what was pasted."""
         self._more = False
-        self.files.look_at_data(data)
+        self.files.inspect_data(data)
 
     def choose(self) -> None:
         """Ask for files, and show what is in them."""
         kinds = self.tr("{known};;All files (*)").format(known=FILES)
         names, _ = QFileDialog.getOpenFileNames(self._page, self.tr("Look into files"), str(Path.home()), kinds)
         if names:
-            self.look_into([Path(name) for name in names])
+            self.inspect_files([Path(name) for name in names])
 
     def paste(self) -> None:
         """Show what the clipboard holds: files, or text."""
         content = QGuiApplication.clipboard().mimeData()
         paths = [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
         if paths:
-            self.look_into(paths)
+            self.inspect_files(paths)
         elif content.text().strip():
-            self.look_at_data(content.text().encode())
+            self.inspect_data(content.text().encode())
 
-    def take_in(self) -> None:
+    def import_file(self) -> None:
         """Take in what is shown: certificates and CRLs at once, keys and CSRs by their own dialogs."""
         thing = self.thing
         if thing is None or self._snapshot is None:
             return
         if thing.has_key:
-            self._take_in_key(thing)
+            self._import_key(thing)
         elif thing.kind is ContentKind.CSR and thing.path is not None:
             self.close()
-            self._desk.services.show_tab("requests").take([thing.path])
+            self._tab_work.services.show_tab("requests").take([thing.path])
         elif thing.kind is ContentKind.CRL:
-            self._desk.do(lambda store: take_in_crl(store, thing.data), self._crl_taken)
+            self._tab_work.do(lambda store: import_crl(store, thing.data), self._crl_imported)
         else:
-            self._take_in_certificates(thing, self._snapshot)
+            self._import_certificates(thing, self._snapshot)
 
-    def _take_in_certificates(self, thing: Looked, snapshot: Snapshot) -> None:
+    def _import_certificates(self, thing: InspectedObject, snapshot: Snapshot) -> None:
         certificates = self._certificates()
         title = self.tr("{count} certificates of {name}").format(count=len(certificates), name=thing.name)
         if len(certificates) == 1:
             title = short_name(certificates[0])
         dialog = StateQuestion(title, [state.name for state in snapshot.states], self._page)
-        dialog.answered.connect(partial(self._take_in_for, chain_as_pem(certificates)))
+        dialog.answered.connect(partial(self._import_for_state, chain_as_pem(certificates)))
         dialog.open()
 
-    def _take_in_for(self, data: bytes, name: str) -> None:
-        self._desk.do(partial(_take_in, data, name), self._taken)
+    def _import_for_state(self, data: bytes, name: str) -> None:
+        self._tab_work.do(partial(_import, data, name), self._taken)
 
-    def _take_in_key(self, thing: Looked) -> None:
+    def _import_key(self, thing: InspectedObject) -> None:
         """With a key a CA becomes one's own, and an end certificate an identity; both ask how the key is kept."""
         if thing.certificate is None:
             beside = next((found.path for found in self._things if found.is_authority and not found.has_key), None)
@@ -272,16 +272,16 @@ class FilePane(QObject):
         else:
             self._forms.import_pkcs12(thing.path)
 
-    def _crl_taken(self, record: CrlRecord) -> None:
-        self._desk.good(self.tr("CRL {number} was imported.").format(number=record.number))
+    def _crl_imported(self, record: CrlRecord) -> None:
+        self._tab_work.good(self.tr("CRL {number} was imported.").format(number=record.number))
         self.close()
 
     def _taken(self, records: tuple[CertificateRecord, ...]) -> None:
-        self._desk.good(self.tr("Imported: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
+        self._tab_work.good(self.tr("Imported: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
         self.close()
         self.taken.emit(records[0].id)
 
-    def _looked(self, things: list[Looked]) -> None:
+    def _looked(self, things: list[InspectedObject]) -> None:
         if not self._more:
             self._things, self._place = [], 0
         self._more = True
@@ -295,21 +295,21 @@ class FilePane(QObject):
 
     def _show(self) -> None:
         thing = self._things[self._place]
-        parcel = None
+        export_item = None
         if thing.certificate is not None:
             forms = {"pem": as_pem(thing.certificate), "der": as_der(thing.certificate)}
-            parcel = Parcel(short_name(thing.certificate), self.tr("certificate"), forms)
-        shown = Shown((), thing.description.title, thing.description, parcel)
-        can = self._can_take_in(thing)
+            export_item = ExportItem(short_name(thing.certificate), self.tr("certificate"), forms)
+        shown = SelectionDetails((), thing.description.title, thing.description, export_item)
+        can = self._can_import(thing)
         self._pane.show_file(shown, self._hint(thing), self._place, len(self._things), can_take_in=can)
 
-    def _can_take_in(self, thing: Looked) -> bool:
+    def _can_import(self, thing: InspectedObject) -> bool:
         """Dialogs that ask for more read the file anew."""
         if thing.has_key or thing.kind is ContentKind.CSR:
             return thing.path is not None
         return thing.kind is ContentKind.CRL or thing.certificate is not None
 
-    def _hint(self, thing: Looked) -> str:
+    def _hint(self, thing: InspectedObject) -> str:
         said = self.tr("{name}: only looked into, nothing was changed.").format(name=thing.name)
         if len(self._things) > 1:
             of = self.tr("{name}, {place} of {count}: only looked into, nothing was changed.")
@@ -325,5 +325,5 @@ class FilePane(QObject):
         return [found.certificate for found in self._things if found.certificate is not None and not found.has_key]
 
 
-def _take_in(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:
-    return take_in_certificates(store, data, known_or_added(store, name) if name else None)
+def _import(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:
+    return import_certificates(store, data, found_or_added_state(store, name) if name else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from labconsole_certificates.panel.drop_area import DropBox
+from labconsole_certificates.panel.drop_area import DropArea
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel
 from labconsole_ui.widgets.layouts import ScrollPage
@@ -53,7 +53,7 @@ class FirstStart(ScrollPage):
             primary=False,
         )
         self.import_button.clicked.connect(lambda _checked: self.import_wanted.emit())
-        self.drop_box = DropBox(
+        self.drop_box = DropArea(
             theme, self.tr("Or drop any certificate, CSR, CRL, key or bundle to look into it"), self
         )
         self.column.addWidget(self.drop_box)

@@ -20,9 +20,9 @@ from labconsole_certificates.describing.oid_names import REASONS
 from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem
 from labconsole_certificates.panel.certificates.tree_nodes import Node
-from labconsole_certificates.panel.export_bar import Parcel
+from labconsole_certificates.panel.export_bar import ExportItem
 from labconsole_certificates.panel.labels import moment
-from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.panel.tab import DatabaseReading
 
 _ORIGINS = {
     Origin.SELF_SIGNED: "Made here, signed by itself",
@@ -37,48 +37,52 @@ _GOOD = (StatusKind.VALID, StatusKind.EXPIRING)
 
 
 @dataclass(frozen=True)
-class Shown:
+class SelectionDetails:
     """What the pane shows: a description, or a comparison; and what can be handed out of it."""
 
     keys: tuple[str, ...]
     """Of the nodes that it is about; empty for files."""
     title: str
     body: Description | Comparison | None
-    parcel: Parcel | None = None
+    export_item: ExportItem | None = None
     record: CertificateRecord | None = None
     """Where it is about one certificate."""
     state: State | None = None
     """Where it is about one State."""
 
 
-def shown_of(nodes: Sequence[Node], pinned: x509.Certificate | None, sight: Sight) -> Callable[[], Shown] | None:
+def selection_details(
+    nodes: Sequence[Node], pinned: x509.Certificate | None, reading: DatabaseReading
+) -> Callable[[], SelectionDetails] | None:
     """How to get what is to be shown for these lines of the tree, with `pinned` beside one; None: there is nothing."""
     records = tuple(node.record for node in nodes if node.record is not None)
     if len(nodes) == 1 and nodes[0].state is not None and not records:
-        return partial(state_shown, nodes[0].state, sight)
+        return partial(state_shown, nodes[0].state, reading)
     if len(records) == 2:
         return partial(two_shown, records[0].certificate, records[1].certificate, records)
     if len(records) == 1:
         if pinned is not None and pinned != records[0].certificate:
             return partial(two_shown, pinned, records[0].certificate, records)
-        return partial(certificate_shown, records[0], sight)
+        return partial(certificate_shown, records[0], reading)
     return partial(several_shown, records) if records else None
 
 
-def certificate_shown(record: CertificateRecord, sight: Sight) -> Shown:
+def certificate_shown(record: CertificateRecord, reading: DatabaseReading) -> SelectionDetails:
     """All about one certificate: what this console knows of it first, then what stands in it."""
     description = describe(record.certificate)
-    here = Section("In this console", tuple(_here(record, sight)))
+    here = Section("In this console", tuple(_here(record, reading)))
     body = Description(description.title, (here, *description.sections))
-    chain = (record, *sight.snapshot.chain_of(record))
+    chain = (record, *reading.snapshot.chain_of(record))
     forms = {"pem": as_pem(record.certificate), "der": as_der(record.certificate)}
     if len(chain) > 1:
         forms["chain.pem"] = chain_as_pem([link.certificate for link in chain])
     name = short_name(record.certificate)
-    return Shown((f"certificate:{record.id}",), name, body, Parcel(name, "certificate", forms), record=record)
+    return SelectionDetails(
+        (f"certificate:{record.id}",), name, body, ExportItem(name, "certificate", forms), record=record
+    )
 
 
-def several_shown(records: tuple[CertificateRecord, ...]) -> Shown:
+def several_shown(records: tuple[CertificateRecord, ...]) -> SelectionDetails:
     """Several certificates: their names, and all of them as one PEM."""
     rows = [Row(short_name(one.certificate), groups(one.sha256[:16]), fixed_width=True) for one in records[:_LISTED]]
     if len(records) > _LISTED:
@@ -86,22 +90,24 @@ def several_shown(records: tuple[CertificateRecord, ...]) -> Shown:
     title = f"{len(records)} certificates"
     forms = {"pem": chain_as_pem([record.certificate for record in records])}
     body = Description(title, (Section("Selected", tuple(rows)),))
-    return Shown(_keys(records), title, body, Parcel("certificates", title, forms))
+    return SelectionDetails(_keys(records), title, body, ExportItem("certificates", title, forms))
 
 
-def two_shown(left: x509.Certificate, right: x509.Certificate, records: tuple[CertificateRecord, ...]) -> Shown:
+def two_shown(
+    left: x509.Certificate, right: x509.Certificate, records: tuple[CertificateRecord, ...]
+) -> SelectionDetails:
     """Two certificates side by side; `records` are those of them that are selected."""
-    return Shown(
+    return SelectionDetails(
         _keys(records),
         f"{short_name(left)} and {short_name(right)}",
         compare(left, right),
-        Parcel("certificates", "two certificates", {"pem": chain_as_pem([left, right])}),
+        ExportItem("certificates", "two certificates", {"pem": chain_as_pem([left, right])}),
     )
 
 
-def state_shown(state: State, sight: Sight) -> Shown:
+def state_shown(state: State, reading: DatabaseReading) -> SelectionDetails:
     """What this console knows of a State."""
-    snapshot = sight.snapshot
+    snapshot = reading.snapshot
     own = [record for record in snapshot.certificates if record.state == state.id and record.removed is None]
     authorities = [record for record in own if record.profile in AUTHORITIES]
     rows = [
@@ -116,23 +122,23 @@ def state_shown(state: State, sight: Sight) -> Shown:
     ]
     sections = [Section("State", tuple(rows))]
     if authorities:
-        sections.append(Section("Its authorities", tuple(_line(record, sight) for record in authorities)))
+        sections.append(Section("Its authorities", tuple(_line(record, reading) for record in authorities)))
     ends = [record for record in own if record not in authorities]
     if ends:
-        sections.append(Section("Certificates for it", tuple(_line(record, sight) for record in ends)))
-    return Shown((f"state:{state.id}",), state.name, Description(state.name, tuple(sections)), state=state)
+        sections.append(Section("Certificates for it", tuple(_line(record, reading) for record in ends)))
+    return SelectionDetails((f"state:{state.id}",), state.name, Description(state.name, tuple(sections)), state=state)
 
 
-def _line(record: CertificateRecord, sight: Sight) -> Row:
-    status = sight.statuses.get(record.id)
+def _line(record: CertificateRecord, reading: DatabaseReading) -> Row:
+    status = reading.statuses.get(record.id)
     until = f"until {moment(record.certificate.not_valid_after_utc)}"
     said = until if status is None else f"{status.kind.value.replace('-', ' ')}, {until}"
     return Row(short_name(record.certificate), said, warning=status is not None and status.kind not in _GOOD)
 
 
-def _here(record: CertificateRecord, sight: Sight) -> list[Row]:
-    snapshot = sight.snapshot
-    status = sight.statuses.get(record.id)
+def _here(record: CertificateRecord, reading: DatabaseReading) -> list[Row]:
+    snapshot = reading.snapshot
+    status = reading.statuses.get(record.id)
     rows = []
     if status is not None:
         rows.append(Row("Status", status.cause, warning=status.kind is not StatusKind.VALID))

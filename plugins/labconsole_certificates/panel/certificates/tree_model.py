@@ -23,8 +23,8 @@ from PySide6.QtCore import (
 
 from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.panel.certificates.tree_nodes import Node
-from labconsole_certificates.panel.export_bar import Parcel
-from labconsole_ui.tables.record_table import Field, cell_answers
+from labconsole_certificates.panel.export_bar import ExportItem
+from labconsole_ui.tables.record_table import Field, cell_values_by_role
 from labconsole_ui.theme.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -49,7 +49,7 @@ class TreeModel(QAbstractItemModel):
     def __init__(self, fields: Sequence[Field[Node]], theme: Theme, parent: QObject) -> None:
         super().__init__(parent)
         self._fields = list(fields)
-        self._answers = [cell_answers(field, theme) for field in fields]
+        self._answers = [cell_values_by_role(field, theme) for field in fields]
         self._nodes: tuple[Node, ...] = ()
         self._words: list[str] = []
         self._lines: list[_Line] = []
@@ -152,7 +152,7 @@ class TreeModel(QAbstractItemModel):
         records = [(node, node.record) for node in nodes if node.record is not None]
         urls = []
         for node, record in records:
-            name = Parcel(node.title, "").file_name("pem")
+            name = ExportItem(node.title, "").file_name("pem")
             path = Path(self._files.filePath(name))
             if path.exists():
                 path = path.with_name(f"{path.stem}-{record.sha256[:8]}.pem")

@@ -15,9 +15,9 @@ from labconsole.security.x509.fingerprints import groups
 from labconsole.security.x509.key_types import TITLES, type_of
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.panel.labels import days_left
-from labconsole_certificates.panel.tab import Sight
+from labconsole_certificates.panel.tab import DatabaseReading
 
-WORDS = {
+STATUS_LABELS = {
     StatusKind.VALID: "valid",
     StatusKind.EXPIRING: "expiring",
     StatusKind.EXPIRED: "expired",
@@ -25,10 +25,16 @@ WORDS = {
     StatusKind.REVOKED: "revoked",
     StatusKind.UNTRUSTED: "untrusted",
 }
-_TOLD = (StatusKind.EXPIRING, StatusKind.UNTRUSTED, StatusKind.EXPIRED, StatusKind.REVOKED, StatusKind.NOT_YET_VALID)
+_COUNTED_STATUSES = (
+    StatusKind.EXPIRING,
+    StatusKind.UNTRUSTED,
+    StatusKind.EXPIRED,
+    StatusKind.REVOKED,
+    StatusKind.NOT_YET_VALID,
+)
 _GROUP = 4
 _SHORT = 2
-NOBODY = "State not known"
+NO_STATE = "State not known"
 
 
 @dataclass(frozen=True)
@@ -60,21 +66,21 @@ class Node:
         """Whether all words (casefolded) stand in it: the `a` of "State A" only where a word begins with it, and four
         digits or more in the fingerprint too."""
         digits = self.fingerprint.replace(" ", "").lower()
-        return all(_says(self.haystack, word) or (len(word) >= _GROUP and word in digits) for word in words)
+        return all(_label(self.haystack, word) or (len(word) >= _GROUP and word in digits) for word in words)
 
 
-def nodes_of(sight: Sight, *, removed: bool = False) -> tuple[Node, ...]:
+def nodes_of(reading: DatabaseReading, *, removed: bool = False) -> tuple[Node, ...]:
     """The tree, States by name; `removed` certificates too where they are wanted. Parses each certificate once."""
-    return _Builder(sight, removed).nodes()
+    return _Builder(reading, removed).nodes()
 
 
 class _Builder:
-    def __init__(self, sight: Sight, removed: bool) -> None:
-        self._snapshot = sight.snapshot
-        self._statuses = sight.statuses
-        self._at = sight.at
-        self._records = [record for record in sight.snapshot.certificates if removed or record.removed is None]
-        self._identities = _identity_names(sight.snapshot)
+    def __init__(self, reading: DatabaseReading, removed: bool) -> None:
+        self._snapshot = reading.snapshot
+        self._statuses = reading.statuses
+        self._at = reading.at
+        self._records = [record for record in reading.snapshot.certificates if removed or record.removed is None]
+        self._identities = _identity_names(reading.snapshot)
         self._below: dict[int, list[CertificateRecord]] = {}
         """Certificates by the id of their issuer."""
         self._top: dict[int | None, list[CertificateRecord]] = {}
@@ -85,14 +91,14 @@ class _Builder:
         above = {record.id: self._issuer(record, shown) for record in self._records}
         for record in self._records:
             issuer = above[record.id]
-            if issuer is None or _goes_round(record.id, above):
+            if issuer is None or _is_circular(record.id, above):
                 self._top.setdefault(record.state, []).append(record)
             else:
                 self._below.setdefault(issuer, []).append(record)
         states = sorted(self._snapshot.states, key=lambda state: (not state.local, state.name.casefold()))
         found = [self._state_node(state) for state in states]
         if None in self._top:
-            found.append(self._group(None, NOBODY, "", frozenset()))
+            found.append(self._group(None, NO_STATE, "", frozenset()))
         return tuple(found)
 
     def _issuer(self, record: CertificateRecord, shown: Container[int]) -> int | None:
@@ -109,7 +115,7 @@ class _Builder:
         number = state.id if state is not None else None
         children = self._children(self._top.get(number, ()), number, above)
         counts = Counter(_statuses(children))
-        told = [f"{counts[kind]} {WORDS[kind]}" for kind in _TOLD if counts[kind]]
+        told = [f"{counts[kind]} {STATUS_LABELS[kind]}" for kind in _COUNTED_STATUSES if counts[kind]]
         return Node(
             key=f"state:{number}",
             title=title,
@@ -141,7 +147,7 @@ class _Builder:
         name, purpose, identity = short_name(certificate), _purpose(record), self._identities.get(record.id, "")
         key_type = type_of(certificate.public_key())
         type_title = TITLES[key_type] if key_type is not None else ""
-        word = "removed" if record.removed is not None else WORDS[status.kind] if status is not None else ""
+        word = "removed" if record.removed is not None else STATUS_LABELS[status.kind] if status is not None else ""
         said = (name, holder.name if holder else "", purpose, word, type_title)
         return Node(
             key=f"certificate:{record.id}",
@@ -162,12 +168,12 @@ class _Builder:
         )
 
     def _status_text(self, word: str, record: CertificateRecord) -> str:
-        if word != WORDS[StatusKind.EXPIRING]:
+        if word != STATUS_LABELS[StatusKind.EXPIRING]:
             return word
         return f"{word} in {days_left(record.certificate.not_valid_after_utc, self._at)} days"
 
 
-def _says(haystack: str, word: str) -> bool:
+def _label(haystack: str, word: str) -> bool:
     if len(word) > _SHORT:
         return word in haystack
     return any(not haystack[place - 1 : place].isalnum() for place in _places(haystack, word))
@@ -180,7 +186,7 @@ def _places(haystack: str, word: str) -> Iterable[int]:
         place = haystack.find(word, place + 1)
 
 
-def _goes_round(number: int, above: Mapping[int, int | None]) -> bool:
+def _is_circular(number: int, above: Mapping[int, int | None]) -> bool:
     """Whether one comes back to `number` on the way up, as with two CAs that certified each other; one of them is top:
     the one with the lowest number."""
     on_the_way: list[int] = []

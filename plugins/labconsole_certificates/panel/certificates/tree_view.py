@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole_certificates.panel.certificates.tree_model import TreeModel
 from labconsole_certificates.panel.certificates.tree_nodes import Node
-from labconsole_certificates.panel.export_bar import dragged_out
-from labconsole_certificates.panel.labels import STATUS_LOOKS, day
+from labconsole_certificates.panel.export_bar import drag_mime_data
+from labconsole_certificates.panel.labels import STATUS_STYLES, day
 from labconsole_ui.tables.record_table import Field, cut_to
 from labconsole_ui.theme.theme import FontRole, Theme
 
@@ -22,9 +22,9 @@ _UNFOLDED_AT_FIRST = 100
 _FIRST_STATES = 3
 _WIDTHS = ((220, 300), (162, 170), (100, 110), (84, 140), (120, 150), (90, 120))
 """Least and largest of all columns but the last, px: what is folded away at first is not measured."""
-_IN_SIGHT = 4
+_VISIBLE_LINES = 4
 """So many columns are to be seen without scrolling: all that say which certificate it is, and whether it is good."""
-_BESIDE = 6
+_MARGIN_PX = 6
 _MEASURED_LINES = 60
 
 
@@ -66,7 +66,7 @@ class TreeView(QTreeView):
         self.doubleClicked.connect(lambda _index: self.opened.emit())
 
     def startDrag(self, supportedActions: Qt.DropAction) -> None:  # noqa: N802, N803 - Qt names them
-        if dragged_out(self, self.tree.mimeData(self.selectionModel().selectedRows())):
+        if drag_mime_data(self, self.tree.mimeData(self.selectionModel().selectedRows())):
             self.dragged.emit()
 
     def show_nodes(self, nodes: tuple[Node, ...]) -> None:
@@ -126,8 +126,8 @@ class TreeView(QTreeView):
         wanted = []
         for column, (least, largest) in enumerate(_WIDTHS):
             self.resizeColumnToContents(column)
-            wanted.append(max(least, min(largest, self.columnWidth(column) + _BESIDE)))
-        wanted[:_IN_SIGHT] = cut_to(wanted[:_IN_SIGHT], self.viewport().width())
+            wanted.append(max(least, min(largest, self.columnWidth(column) + _MARGIN_PX)))
+        wanted[:_VISIBLE_LINES] = cut_to(wanted[:_VISIBLE_LINES], self.viewport().width())
         for column, width in enumerate(wanted):
             self.setColumnWidth(column, width)
 
@@ -192,8 +192,8 @@ def _icon(node: Node) -> tuple[str, str]:
 def _tone(node: Node) -> str | None:
     if node.record is None:
         return "muted"
-    return STATUS_LOOKS[node.status][1] if node.status is not None else "muted"
+    return STATUS_STYLES[node.status][1] if node.status is not None else "muted"
 
 
 def _status_icon(node: Node) -> tuple[str, str] | None:
-    return STATUS_LOOKS[node.status] if node.status is not None else None
+    return STATUS_STYLES[node.status] if node.status is not None else None

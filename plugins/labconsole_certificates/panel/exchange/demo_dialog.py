@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from labconsole.errors import UserError
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.demo.demo_states import state_name
-from labconsole_certificates.demo.exchange_demo import FEWEST, Played, play
+from labconsole_certificates.demo.exchange_demo import FEWEST, DemoResult, play
 from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
 from labconsole_certificates.panel.trust.matrix_painting import GridCell
@@ -28,7 +28,7 @@ _STATES, _MOST = 5, 40
 _WIDTH, _HEIGHT = 980, 620
 
 
-class _Audience(QObject):
+class _DemoObserver(QObject):
     """Carries what happens from the demo's thread to the dialog; once cancelled it ends the demo."""
 
     phase_begun = Signal(str, int)
@@ -41,27 +41,27 @@ class _Audience(QObject):
 
     @contextmanager
     def phase(self, title: str, count: int) -> Iterator[None]:
-        self._go_on()
+        self._next_phase()
         self.phase_begun.emit(title, count)
         yield
 
     def founded(self, name: str) -> None:
-        self._go_on()
+        self._next_phase()
         self.stepped.emit()
 
     def trusted(self, truster: str, trusted: str) -> None:
-        self._go_on()
+        self._next_phase()
         self.cell_changed.emit(truster, trusted, None)
 
     def certified(self, requester: str, issuer: str) -> None:
-        self._go_on()
+        self._next_phase()
         self.stepped.emit()
 
     def proven(self, client: str, server: str, handshake: Handshake) -> None:
-        self._go_on()
+        self._next_phase()
         self.cell_changed.emit(client, server, handshake)
 
-    def _go_on(self) -> None:
+    def _next_phase(self) -> None:
         if self.cancelled.is_set():
             raise UserError("The demo was cancelled, and its folder is removed.")
 
@@ -75,7 +75,7 @@ class DemoDialog(QDialog):
         self.setWindowTitle(self.tr("Exchange between States: demo"))
         self.resize(_WIDTH, _HEIGHT)
         self._background = Background(self)
-        self._audience: _Audience | None = None
+        self._audience: _DemoObserver | None = None
         self._names: tuple[str, ...] = ()
         self._cells: dict[tuple[int, int], GridCell] = {}
         self._proven = 0
@@ -136,7 +136,7 @@ class DemoDialog(QDialog):
     def start(self) -> None:
         """Play it; a second time from the beginning."""
         self._show_empty(self.count_box.value())
-        audience = self._audience = _Audience()
+        audience = self._audience = _DemoObserver()
         audience.phase_begun.connect(self._begin_phase)
         audience.stepped.connect(self._step)
         audience.cell_changed.connect(self._change_cell)
@@ -204,7 +204,7 @@ class DemoDialog(QDialog):
         self._cells[self._names.index(row), self._names.index(column)] = cell
         self.grid.show_matrix(self._names, self._cells)
 
-    def _played(self, played: Played) -> None:
+    def _played(self, played: DemoResult) -> None:
         said = self.tr("{proven} of {pairs} connections proven by mutual TLS.")
         faults = played.faults[:1]
         self._ended(" ".join((said.format(proven=self._proven, pairs=len(played.handshakes)), *faults)))
@@ -215,6 +215,6 @@ class DemoDialog(QDialog):
         self.sentence.setText(sentence)
 
 
-def _play(count: int, audience: _Audience) -> Played:
+def _play(count: int, audience: _DemoObserver) -> DemoResult:
     with tempfile.TemporaryDirectory(prefix="labconsole-pki-demo-") as folder:
         return play(Path(folder), count, KeyType.P_256, audience)

@@ -17,9 +17,9 @@ from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchange.direction_card import DirectionCard
 from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchange.next_steps import NextSteps
-from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_certificates.panel.trust.fingerprint_widgets import COLUMNS, in_lines
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import ScrollPage
@@ -35,16 +35,16 @@ class ExchangeView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._desk = desk = Desk(services, self)
+        self._tab_work = tab_work = TabWork(services, self)
         self._snapshot: Snapshot | None = None
         self._exchange: Exchange | None = None
-        theme = desk.theme
+        theme = tab_work.theme
         area = ScrollPage(WIDTH, 12, self)
         self.a_box, self.b_box = self._state_box(self.tr("State A")), self._state_box(self.tr("State B"))
         self.there = DirectionCard(theme, area.page)
         self.back = DirectionCard(theme, area.page)
-        self.there.meet_button.clicked.connect(lambda _checked: self._meet(back=False))
-        self.back.meet_button.clicked.connect(lambda _checked: self._meet(back=True))
+        self.there.meet_button.clicked.connect(lambda _checked: self._prove_remotely(back=False))
+        self.back.meet_button.clicked.connect(lambda _checked: self._prove_remotely(back=True))
         self.next_card = QFrame(area.page)
         self.next_card.setProperty("message", "info")
         self.sentence = plain_label("", self.next_card)
@@ -57,7 +57,7 @@ class ExchangeView(Tab):
         self.details_button.clicked.connect(lambda _checked: self._show_details())
         self.next_button = QPushButton(self.next_card)
         self.next_button.setProperty("primary", True)
-        self.next_button.clicked.connect(lambda _checked: self.go_on())
+        self.next_button.clicked.connect(lambda _checked: self.follow_exchange())
         self.name_button = QPushButton(self.tr("&Name for trials …"), area.page)
         self.name_button.clicked.connect(lambda _checked: self.name_identity())
         self.names = plain_label("", area.page)
@@ -66,7 +66,7 @@ class ExchangeView(Tab):
         self.names.setProperty("muted", True)
         self.nobody = plain_label("", area.page)
         self.nobody.setWordWrap(True)
-        self._authorities = AuthorityForms(desk, lambda: None, self)
+        self._authorities = AuthorityForms(tab_work, lambda: None, self)
         self.found_button = QPushButton(self.tr("&New State with its CA …"), area.page)
         self.found_button.setProperty("primary", True)
         self.found_button.clicked.connect(lambda _checked: self._authorities.create_state())
@@ -74,12 +74,12 @@ class ExchangeView(Tab):
         self.demo_button.setToolTip(self.tr("States of a temporary folder exchange and connect, and go again"))
         self.demo_button.clicked.connect(lambda _checked: self.show_demo())
         self._known: frozenset[int] | None = None
-        self._steps = NextSteps(desk, self)
+        self._steps = NextSteps(tab_work, self)
         self._arrange(area)
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show how it stands now."""
-        snapshot = self._snapshot = sight.snapshot
+        snapshot = self._snapshot = reading.snapshot
         self._steps.refresh(snapshot)
         self._authorities.refresh(snapshot)
         names = [state.name for state in snapshot.states]
@@ -93,7 +93,7 @@ class ExchangeView(Tab):
                 box.setCurrentText(chosen)
                 box.blockSignals(False)
         self._known = frozenset(state.id for state in snapshot.states)
-        self._look()
+        self._show_exchange()
 
     def _pair(self, snapshot: Snapshot, chosen: tuple[str, str]) -> tuple[str, str]:
         """The two States that were made last, if one was since the last look; else those that are chosen."""
@@ -111,7 +111,7 @@ class ExchangeView(Tab):
         self.a_box.setCurrentText(a)
         self.b_box.setCurrentText(b)
 
-    def go_on(self) -> None:
+    def follow_exchange(self) -> None:
         """Do the next step."""
         if self._exchange is not None:
             self._steps.next_of(self._exchange).do()
@@ -121,14 +121,14 @@ class ExchangeView(Tab):
         if self._snapshot is None or self._exchange is None:
             return None
         states = (self._exchange.there.client, self._exchange.there.server)
-        dialog = IdentityDialog(self._desk, self._snapshot, states, self)
+        dialog = IdentityDialog(self._tab_work, self._snapshot, states, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
 
     def show_demo(self) -> DemoDialog:
         """Let States of a temporary folder exchange and connect, in a matrix that fills with green."""
-        dialog = DemoDialog(self._desk.theme, self.window())
+        dialog = DemoDialog(self._tab_work.theme, self.window())
         dialog.open()
         return dialog
 
@@ -137,11 +137,11 @@ class ExchangeView(Tab):
         if details is not None:
             details()
 
-    def _meet(self, *, back: bool) -> None:
+    def _prove_remotely(self, *, back: bool) -> None:
         if self._exchange is not None:
-            self._steps.meet(self._exchange.back if back else self._exchange.there)
+            self._steps.prove_remotely(self._exchange.back if back else self._exchange.there)
 
-    def _look(self) -> None:
+    def _show_exchange(self) -> None:
         a, b = self.a_box.currentText(), self.b_box.currentText()
         pair = self._snapshot is not None and bool(a) and bool(b) and a != b
         for widget in (self.there, self.back, self.next_card, self.names, self.name_button):
@@ -159,7 +159,7 @@ class ExchangeView(Tab):
         self.nobody.setVisible(not pair)
         self.found_button.setVisible(not pair and len(names) < 2)
         if self._snapshot is not None and pair:
-            self._desk.look(partial(exchange_of, self._snapshot, a, b), self._show)
+            self._tab_work.look(partial(exchange_of, self._snapshot, a, b), self._show)
 
     def _show(self, exchange: Exchange) -> None:
         if (exchange.there.client.name, exchange.there.server.name) != (
@@ -169,7 +169,7 @@ class ExchangeView(Tab):
             return  # another pair was chosen meanwhile
         self._exchange = exchange
         for card, direction in ((self.there, exchange.there), (self.back, exchange.back)):
-            card.show_direction(direction, self._steps.proof_of(direction), self._steps.meeting_of(direction))
+            card.show_direction(direction, self._steps.proof_of(direction), self._steps.remote_proof_of(direction))
         upcoming = self._steps.next_of(exchange)
         self.sentence.setText(upcoming.sentence)
         self.fingerprint.setText(in_lines(upcoming.fingerprint, COLUMNS) if upcoming.fingerprint else "")
@@ -224,10 +224,10 @@ class ExchangeView(Tab):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(area)
 
-    def _state_box(self, name: str) -> CalmComboBox:
-        box = CalmComboBox(self)
+    def _state_box(self, name: str) -> WheelIgnoringComboBox:
+        box = WheelIgnoringComboBox(self)
         box.setMinimumWidth(180)
-        box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
+        box.setSizeAdjustPolicy(WheelIgnoringComboBox.SizeAdjustPolicy.AdjustToContents)
         box.setAccessibleName(name)
-        box.currentIndexChanged.connect(lambda _index: self._look())
+        box.currentIndexChanged.connect(lambda _index: self._show_exchange())
         return box

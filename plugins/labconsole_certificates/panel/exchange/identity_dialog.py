@@ -13,8 +13,8 @@ from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.identity_names import name_identity
 from labconsole_certificates.panel.labels import day, profile_text
-from labconsole_certificates.panel.tab import Desk
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_certificates.panel.tab import TabWork
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
 
@@ -25,11 +25,11 @@ class IdentityDialog(QDialog):
     """Names an end certificate of these States whose key lies here; what is refused is said in the dialog."""
 
     def __init__(
-        self, desk: Desk, snapshot: Snapshot, states: Sequence[State], parent: QWidget, chosen: int | None = None
+        self, tab_work: TabWork, snapshot: Snapshot, states: Sequence[State], parent: QWidget, chosen: int | None = None
     ) -> None:
         """`chosen` is the id of the certificate that is proposed."""
         super().__init__(parent)
-        self._desk = desk
+        self._tab_work = tab_work
         self.setWindowTitle(self.tr("Name for AMQP trials"))
         self.setMinimumWidth(_WIDTH)
         names = {state.id: state.name for state in states}
@@ -41,8 +41,10 @@ class IdentityDialog(QDialog):
             and record.profile not in AUTHORITIES
             and record.state in names
         ]
-        self.certificate_box = CalmComboBox(self)
-        self.certificate_box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.certificate_box = WheelIgnoringComboBox(self)
+        self.certificate_box.setSizeAdjustPolicy(
+            WheelIgnoringComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
         for record in self._records:
             self.certificate_box.addItem(self._said(record, names[record.state or 0]))
         numbers = [record.id for record in self._records]
@@ -101,10 +103,10 @@ class IdentityDialog(QDialog):
 
     def _name(self) -> None:
         record, name = self._records[self.certificate_box.currentIndex()], self.name_edit.text().strip()
-        self._desk.do(lambda store: name_identity(store, name, record), self._named, self._refused)
+        self._tab_work.do(lambda store: name_identity(store, name, record), self._named, self._refused)
 
     def _named(self, identity: IdentityRecord) -> None:
-        self._desk.good(self.tr("AMQP trials know it as {name}.").format(name=identity.name))
+        self._tab_work.good(self.tr("AMQP trials know it as {name}.").format(name=identity.name))
         self.accept()
 
     def _refused(self, sentence: str) -> None:

@@ -17,7 +17,7 @@ from labconsole.security.x509.names import general_name_as_text, name_as_text
 from labconsole_certificates.exchange.progress import Direction, Exchange, Step, StepKind
 from labconsole_certificates.exchange.step_execution import (
     asks_for_secrets,
-    do_next,
+    execute_next_step,
     next_direction,
     proposed_server_request,
 )
@@ -26,7 +26,7 @@ from labconsole_certificates.operations.issuing import server_host
 from labconsole_certificates.panel.form_editors import fixed, one_name_of
 from labconsole_certificates.panel.requests.request_forms import RequestForms
 from labconsole_certificates.panel.requests.requests_view import RequestsView
-from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.tab import TabWork
 from labconsole_certificates.panel.trust.trust_dialog import TrustDialog
 
 
@@ -53,13 +53,13 @@ class Upcoming:
 class NextSteps(QObject):
     """Knows for each kind of step what this console can do about it."""
 
-    def __init__(self, desk: Desk, page: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
+        self._tab_work = tab_work
         self._page = page
         self._snapshot = Snapshot()
         self._working = False
-        self._forms = RequestForms(desk.services, self)
+        self._forms = RequestForms(tab_work.services, self)
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Go by this from now on."""
@@ -97,7 +97,7 @@ class NextSteps(QObject):
             (proof.detail for proof in reversed(self._snapshot.proofs) if (proof.client, proof.server) == pair), ""
         )
 
-    def meeting_of(self, direction: Direction) -> str:
+    def remote_proof_of(self, direction: Direction) -> str:
         """What the button says by which this direction is proven with a State elsewhere; nothing if it cannot be yet.
 
         Whether the other State trusts this one is not always known here: a handshake shows it.
@@ -110,13 +110,13 @@ class NextSteps(QObject):
             return self.tr("Wait for {state} …").format(state=client.name)
         return ""
 
-    def meet(self, direction: Direction) -> None:
+    def prove_remotely(self, direction: Direction) -> None:
         """Connect to the State elsewhere, or wait for its connection."""
         client, server = direction.client, direction.server
         name, here, there = (
             ("certificates.connect", client, server) if client.local else ("certificates.listen", server, client)
         )
-        self._desk.services.open_action(
+        self._tab_work.services.open_action(
             name,
             {"state_a": here.name, "state_b": there.name},
             {"state_a": fixed(here.name, here.name), "state_b": fixed(there.name, there.name)},
@@ -197,18 +197,18 @@ class NextSteps(QObject):
         self._working = True
 
         def work(store: PkiStore) -> str | None:
-            return None if asks_for_secrets(store, direction) else do_next(store, direction)
+            return None if asks_for_secrets(store, direction) else execute_next_step(store, direction)
 
         def done(sentence: str | None) -> None:
             self._working = False
             if sentence is None:
                 by_dialog()
 
-        self._desk.do(work, done, self._failed)
+        self._tab_work.do(work, done, self._failed)
 
     def _failed(self, sentence: str) -> None:
         self._working = False
-        self._desk.bad(sentence)
+        self._tab_work.bad(sentence)
 
     def _by_dialog(self, direction: Direction, step: Step) -> Upcoming:
         states = self._snapshot.state_by_id
@@ -232,8 +232,8 @@ class NextSteps(QObject):
                 button = self.tr("Prove it by handshakes …")
                 return Upcoming(step.missing, button, lambda: self._prove(sender, receiver))
             case StepKind.PROVE:
-                meeting = self.meeting_of(direction)
-                return Upcoming(step.missing, meeting, lambda: self.meet(direction), waits=not meeting)
+                meeting = self.remote_proof_of(direction)
+                return Upcoming(step.missing, meeting, lambda: self.prove_remotely(direction), waits=not meeting)
             case _:
                 button = self.tr("Go to the requests")
                 return Upcoming(step.missing, button, lambda: self._show_requests(request), waits=not sender.local)
@@ -261,12 +261,12 @@ class NextSteps(QObject):
 
     def _create_root(self, state: State) -> None:
         names = [each.name for each in self._snapshot.states if each.local]
-        self._desk.services.open_action(
+        self._tab_work.services.open_action(
             "certificates.create-root", {"state": state.name}, {"state": one_name_of(names)}
         )
 
     def _prove(self, client: State, server: State) -> None:
-        self._desk.services.open_action(
+        self._tab_work.services.open_action(
             "certificates.prove",
             {"state_a": client.name, "state_b": server.name},
             {"state_a": fixed(client.name, client.name), "state_b": fixed(server.name, server.name)},
@@ -278,7 +278,7 @@ class NextSteps(QObject):
         return next((request for request in self._snapshot.requests if request.id == step.subject), None)
 
     def _trust(self, root: CertificateRecord, truster: State) -> None:
-        dialog = TrustDialog(self._desk, self._snapshot, [root], self._page, truster.name)
+        dialog = TrustDialog(self._tab_work, self._snapshot, [root], self._page, truster.name)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
 
@@ -286,9 +286,9 @@ class NextSteps(QObject):
         return None if step.subject is None else self._snapshot.certificate_by_id.get(step.subject)
 
     def _show_trust(self) -> None:
-        self._desk.services.show_tab("trust")
+        self._tab_work.services.show_tab("trust")
 
     def _show_requests(self, request: RequestRecord | None) -> None:
-        tab = self._desk.services.show_tab(RequestsView.key)
+        tab = self._tab_work.services.show_tab(RequestsView.key)
         if request is not None and isinstance(tab, RequestsView):
             tab.show_request(request.id)

@@ -14,7 +14,7 @@ from labconsole.security.x509.certificate_profiles import AUTHORITIES, TEXTS, Ce
 from labconsole.security.x509.csrs import CsrJudgement
 from labconsole_certificates.describing.description import Description
 from labconsole_certificates.panel.description_view import DescriptionView
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
 
@@ -47,16 +47,16 @@ class NewRequestDialog(QDialog):
         self.setWindowTitle(self.tr("A request came in"))
         self.resize(_WIDTH, _HEIGHT)
         self._proven = judgement.proof_of_possession
-        self.requester_box = CalmComboBox(self)
+        self.requester_box = WheelIgnoringComboBox(self)
         self.requester_box.setEditable(True)
         self.requester_box.addItems([state.name for state in states])
         self.requester_box.setCurrentIndex(-1)  # whose it is has to be said: a guess would pass for known
         line = self.requester_box.lineEdit()
         if line is not None:
             line.setPlaceholderText(self.tr("Name of the State; a new one may be typed"))
-        self.issuer_box = CalmComboBox(self)
+        self.issuer_box = WheelIgnoringComboBox(self)
         self.issuer_box.addItems([state.name for state in states if state.local])
-        self.profile_box = CalmComboBox(self)
+        self.profile_box = WheelIgnoringComboBox(self)
         for profile in CertificateProfile:
             if profile not in AUTHORITIES:
                 self.profile_box.addItem(TEXTS[profile].title, profile)
@@ -74,8 +74,8 @@ class NewRequestDialog(QDialog):
         self._states, self._judgement = {state.name: state for state in states}, judgement
         self.verdict = plain_label("", self)
         self.verdict.setWordWrap(True)
-        sight = DescriptionView(theme, self)
-        sight.show_description(description)
+        reading = DescriptionView(theme, self)
+        reading.show_description(description)
         buttons = QDialogButtonBox(self)
         self.take_button = buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.take_button.setProperty("primary", True)
@@ -89,14 +89,14 @@ class NewRequestDialog(QDialog):
         column.setSpacing(10)
         column.addWidget(self.verdict)
         column.addLayout(form)
-        column.addWidget(sight, 1)
+        column.addWidget(reading, 1)
         column.addWidget(buttons)
         self._allow()
 
     def _judge(self, requester: State | None) -> None:
         """Say what speaks against it; names outside the domain of the State that it came from do."""
         outside = "" if requester is None else refusal(requester, self._judgement.names)
-        nobody = "" if self.issuer_box.count() else self._nobody()
+        nobody = "" if self.issuer_box.count() else self._no_requester()
         problems = [problem for problem in (*self._judgement.problems, outside, nobody) if problem]
         self.verdict.setText("\n".join(problems) or self._proof())
         self.verdict.setProperty("tone", "bad" if problems else "good")
@@ -106,7 +106,7 @@ class NewRequestDialog(QDialog):
     def _proof(self) -> str:
         return self.tr("Its signature proves that the sender has the private key. Nothing speaks against it.")
 
-    def _nobody(self) -> str:
+    def _no_requester(self) -> str:
         return self.tr(
             "No State of this console could decide about it: create your CA in the tab “Certificates” first."
         )

@@ -19,8 +19,8 @@ from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.received_csrs import judged
 from labconsole_certificates.panel.description_view import DescriptionView
-from labconsole_certificates.panel.export_bar import HandOut, Parcel
-from labconsole_certificates.panel.labels import REQUEST_LOOKS, day, moment
+from labconsole_certificates.panel.export_bar import ExportBar, ExportItem
+from labconsole_certificates.panel.labels import REQUEST_STYLES, day, moment
 from labconsole_ui.tables.record_table import Field
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
@@ -76,7 +76,7 @@ def fields() -> list[Field[RequestRow]]:
         Field(
             _translate("Requests", "Status"),
             lambda row: status_text(row.record.status),
-            icon=lambda row: REQUEST_LOOKS[row.record.status],
+            icon=lambda row: REQUEST_STYLES[row.record.status],
             tooltip=lambda row: row.record.reason or status_text(row.record.status),
         ),
         Field(_translate("Requests", "From"), lambda row: row.requester, strong=lambda row: True),
@@ -93,7 +93,7 @@ def fields() -> list[Field[RequestRow]]:
 
 
 @dataclass(frozen=True)
-class RequestLook:
+class RequestDetails:
     """A request, looked into: what takes time to find out."""
 
     row: RequestRow
@@ -103,43 +103,43 @@ class RequestLook:
     """What to know of names that are accepted because the requester has claimed no domain; or nothing."""
     local_issuer: bool
     certificate: CertificateRecord | None
-    parcel: Parcel | None
+    export_item: ExportItem | None
     """What is handed to the other State next: the CSR, or certificate and chain."""
 
 
-def look_at(row: RequestRow, snapshot: Snapshot) -> RequestLook:
+def request_details(row: RequestRow, snapshot: Snapshot) -> RequestDetails:
     """Look into a request; takes some milliseconds."""
     record = row.record
     states = snapshot.state_by_id
     requester = states[record.requester]
     judgement = judged(record.csr, requester)
     issued = None if record.certificate is None else snapshot.certificate_by_id[record.certificate]
-    return RequestLook(
+    return RequestDetails(
         row,
         describe(record.csr),
         judgement,
         notice(snapshot, requester, judgement.names),
         states[record.issuer].local,
         issued,
-        _parcel(row, snapshot, issued),
+        _export_item(row, snapshot, issued),
     )
 
 
-def _parcel(row: RequestRow, snapshot: Snapshot, issued: CertificateRecord | None) -> Parcel | None:
+def _export_item(row: RequestRow, snapshot: Snapshot, issued: CertificateRecord | None) -> ExportItem | None:
     name = f"{row.requester}-for-{row.issuer}"
     if issued is not None:
         forms = {
             "pem": exported(snapshot, issued, Form.CHAIN),
             "der": exported(snapshot, issued, Form.DER),
         }
-        return Parcel(f"{name}-certificate", f"certificate and chain for {row.requester}", forms)
+        return ExportItem(f"{name}-certificate", f"certificate and chain for {row.requester}", forms)
     if row.record.status is RequestStatus.MADE:
         forms = {"pem": exported(snapshot, row.record), "der": exported(snapshot, row.record, Form.DER)}
-        return Parcel(f"{name}-request", f"request of {row.requester}", forms)
+        return ExportItem(f"{name}-request", f"request of {row.requester}", forms)
     return None
 
 
-class RequestSight(QFrame):
+class RequestPane(QFrame):
     """Shows one request. `approve_wanted` and `refuse_wanted` carry its record, `receive_wanted` one made here for a
     State that is of this console as well; `handed` and `failed` come from handing it out."""
 
@@ -152,7 +152,7 @@ class RequestSight(QFrame):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
-        self._look: RequestLook | None = None
+        self._look: RequestDetails | None = None
         self._icon = IconLabel(theme, "info", 20, "muted")
         self.title = plain_label("", self)
         self.title.setFont(theme.font(FontRole.HEADING))
@@ -164,16 +164,16 @@ class RequestSight(QFrame):
         self.approve_button = self._button(self.tr("&Approve …"), self.approve_wanted.emit, primary=True)
         self.refuse_button = self._button(self.tr("&Refuse …"), self.refuse_wanted.emit)
         self.receive_button = self._button("", self.receive_wanted.emit, primary=True)
-        self.hand_out = HandOut(theme, self)
-        self.hand_out.handed.connect(self._handed)
-        self.hand_out.failed.connect(self.failed)
+        self.export_bar = ExportBar(theme, self)
+        self.export_bar.handed.connect(self._exported)
+        self.export_bar.failed.connect(self.failed)
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         head.addWidget(self.title, 1)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
-        for widget in (self.approve_button, self.refuse_button, self.receive_button, self.hand_out):
+        for widget in (self.approve_button, self.refuse_button, self.receive_button, self.export_bar):
             buttons.addWidget(widget)
         buttons.addStretch(1)
         column = QVBoxLayout(self)
@@ -183,48 +183,48 @@ class RequestSight(QFrame):
         column.addWidget(self.verdict)
         column.addWidget(self.description, 1)
         column.addLayout(buttons)
-        self.show_look(None)
+        self.show_details(None)
 
     @property
-    def look(self) -> RequestLook | None:
+    def details(self) -> RequestDetails | None:
         """What is shown."""
         return self._look
 
-    def show_look(self, look: RequestLook | None, nothing: str = "") -> None:
+    def show_details(self, details: RequestDetails | None, nothing: str = "") -> None:
         """Show a request, or none: then `nothing` says why, if there is a reason."""
-        self._look = look
+        self._look = details
         for widget in (self._icon, self.verdict, self.description):
-            widget.setVisible(look is not None)
-        status = None if look is None else look.row.record.status
-        open_here = look is not None and status is RequestStatus.RECEIVED and look.local_issuer
+            widget.setVisible(details is not None)
+        status = None if details is None else details.row.record.status
+        open_here = details is not None and status is RequestStatus.RECEIVED and details.local_issuer
         self.approve_button.setVisible(open_here)
-        self.approve_button.setEnabled(look is not None and not look.judgement.problems)
+        self.approve_button.setEnabled(details is not None and not details.judgement.problems)
         self.refuse_button.setVisible(open_here)
-        self.receive_button.setVisible(look is not None and status is RequestStatus.MADE and look.local_issuer)
-        self.hand_out.show_parcel(None if look is None else look.parcel)
-        if look is None:
+        self.receive_button.setVisible(details is not None and status is RequestStatus.MADE and details.local_issuer)
+        self.export_bar.show_item(None if details is None else details.export_item)
+        if details is None:
             self.title.setText(nothing or self.tr("Choose a request to see all that is in it."))
             return
-        row = look.row
+        row = details.row
         self.title.setText(
             self.tr("Request {number} of {requester} to the CA of {issuer}: {status}").format(
                 number=row.record.id, requester=row.requester, issuer=row.issuer, status=status_text(row.record.status)
             )
         )
         self.receive_button.setText(self.tr("&Give to {issuer}").format(issuer=row.issuer))
-        self._judge(look)
-        self.description.show_description(look.description)
+        self._judge(details)
+        self.description.show_description(details.description)
 
-    def _judge(self, look: RequestLook) -> None:
-        if look.row.record.reason:
+    def _judge(self, details: RequestDetails) -> None:
+        if details.row.record.reason:
             icon, tone = "cancelled", "bad"
-            text = self.tr("Refused: {reason}").format(reason=look.row.record.reason)
-        elif look.judgement.problems:
-            icon, tone, text = "error", "bad", "\n".join(look.judgement.problems)
-        elif look.notice or look.judgement.warnings:
+            text = self.tr("Refused: {reason}").format(reason=details.row.record.reason)
+        elif details.judgement.problems:
+            icon, tone, text = "error", "bad", "\n".join(details.judgement.problems)
+        elif details.notice or details.judgement.warnings:
             icon, tone = "warning", "warning"
             text = self.tr("Its signature proves that the sender has the private key. {notice}").format(
-                notice=" ".join(filter(None, (*look.judgement.warnings, look.notice)))
+                notice=" ".join(filter(None, (*details.judgement.warnings, details.notice)))
             )
         else:
             icon, tone = "good", "good"
@@ -235,7 +235,7 @@ class RequestSight(QFrame):
         self.verdict.style().polish(self.verdict)
         self.verdict.setText(text)
 
-    def _handed(self, how: str) -> None:
+    def _exported(self, how: str) -> None:
         if self._look is not None:
             self.handed.emit(self._look, how)
 

@@ -97,7 +97,7 @@ class RequestForms(QObject):
             },
         )
 
-    def take_in_pkcs12(self, path: Path) -> OperationDialog:
+    def import_pkcs12(self, path: Path) -> OperationDialog:
         """As client: take in what another State made for us."""
         return self._open(
             "certificates.import-pkcs12",

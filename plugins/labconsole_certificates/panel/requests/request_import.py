@@ -22,15 +22,15 @@ from labconsole.security.x509.parsing import ContentKind
 from labconsole_certificates.describing.description import Description
 from labconsole_certificates.describing.pki_objects import describe
 from labconsole_certificates.operations import own_csrs, received_csrs
-from labconsole_certificates.operations.states import known_or_added
+from labconsole_certificates.operations.states import found_or_added_state
 from labconsole_certificates.panel.requests.import_request_dialog import Answer, NewRequestDialog
-from labconsole_certificates.panel.tab import Desk, Tab
+from labconsole_certificates.panel.tab import Tab, TabWork
 
 _OTHER_TABS = {ContentKind.CRL: "revocation", ContentKind.CMS: "trust"}
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ReceivedFile:
     """Something that came in, looked into. Only CSRs have all of it."""
 
     kind: ContentKind
@@ -41,15 +41,15 @@ class Arrival:
     judgement: CsrJudgement | None = None
 
 
-class TakingIn(QObject):
+class RequestImport(QObject):
     """`request_taken` carries the number of a request, `pkcs12_given` the path of a file with a key in it."""
 
     request_taken = Signal(int)
     pkcs12_given = Signal(object)
 
-    def __init__(self, desk: Desk, page: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, page: QWidget) -> None:
         super().__init__(page)
-        self._desk = desk
+        self._tab_work = tab_work
         self._page = page
         self._snapshot: Snapshot | None = None
         self.dialog: NewRequestDialog | None = None
@@ -61,44 +61,48 @@ class TakingIn(QObject):
     def take_files(self, paths: Sequence[Path]) -> None:
         """Look into files, one after another."""
         for path in paths:
-            self._desk.look(partial(_look_into_file, path), self._arrived)
+            self._tab_work.look(partial(_inspect_file, path), self._arrived)
 
     def take(self, data: bytes) -> None:
         """Look into what was pasted."""
-        self._desk.look(partial(_look_into, data, None, self.tr("The pasted text")), self._arrived)
+        self._tab_work.look(partial(_inspect, data, None, self.tr("The pasted text")), self._arrived)
 
-    def _arrived(self, arrival: Arrival) -> None:
+    def _arrived(self, arrival: ReceivedFile) -> None:
         if self._snapshot is None:
             return
         if arrival.kind is ContentKind.CSR:
             self._take_request(self._snapshot, arrival)
         elif arrival.kind is ContentKind.CERTIFICATE:
-            self._desk.do(lambda store: own_csrs.take_in_certificate(store, arrival.data), self._certificate_taken)
+            self._tab_work.do(
+                lambda store: own_csrs.import_certificate(store, arrival.data), self._certificate_imported
+            )
         elif arrival.kind is ContentKind.PKCS12 and arrival.path is not None:
             self.pkcs12_given.emit(arrival.path)
         elif arrival.kind in _OTHER_TABS and arrival.path is not None:
-            self._hand_on(_OTHER_TABS[arrival.kind], arrival.path)
+            self._route_files(_OTHER_TABS[arrival.kind], arrival.path)
         else:
-            self._desk.bad(self.tr("Not a CSR, certificate or PKCS#12 file: nothing was imported."))
+            self._tab_work.bad(self.tr("Not a CSR, certificate or PKCS#12 file: nothing was imported."))
 
-    def _hand_on(self, key: str, path: Path) -> None:
+    def _route_files(self, key: str, path: Path) -> None:
         """It belongs to another tab."""
-        tab = self._desk.services.show_tab(key)
+        tab = self._tab_work.services.show_tab(key)
         if isinstance(tab, Tab):
             tab.take([path])
 
-    def _take_request(self, snapshot: Snapshot, arrival: Arrival) -> None:
+    def _take_request(self, snapshot: Snapshot, arrival: ReceivedFile) -> None:
         """One that this console made for another State of its own is known; of all others one has to say whose."""
         known = next((request for request in snapshot.requests if request.sha256 == arrival.sha256), None)
         if known is not None:
             requester, issuer = snapshot.state_by_id[known.requester], snapshot.state_by_id[known.issuer]
-            self._desk.do(
-                lambda store: received_csrs.take_in_request(store, requester, issuer, arrival.data, known.profile),
-                self._request_taken,
+            self._tab_work.do(
+                lambda store: received_csrs.import_request(store, requester, issuer, arrival.data, known.profile),
+                self._request_imported,
             )
             return
         assert arrival.description is not None and arrival.judgement is not None
-        dialog = NewRequestDialog(self._desk.theme, snapshot.states, arrival.description, arrival.judgement, self._page)
+        dialog = NewRequestDialog(
+            self._tab_work.theme, snapshot.states, arrival.description, arrival.judgement, self._page
+        )
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.answered.connect(partial(self._take_answered, arrival.data))
         dialog.destroyed.connect(self._forget_dialog)
@@ -106,13 +110,13 @@ class TakingIn(QObject):
         dialog.open()
 
     def _take_answered(self, data: bytes, answer: Answer) -> None:
-        self._desk.do(partial(_take_in, data, answer), self._request_taken)
+        self._tab_work.do(partial(_import, data, answer), self._request_imported)
 
-    def _request_taken(self, request: RequestRecord) -> None:
+    def _request_imported(self, request: RequestRecord) -> None:
         self.request_taken.emit(request.id)
 
-    def _certificate_taken(self, record: CertificateRecord) -> None:
-        self._desk.good(
+    def _certificate_imported(self, record: CertificateRecord) -> None:
+        self._tab_work.good(
             self.tr("The certificate {name} was imported: it belongs to a key of this console.").format(
                 name=short_name(record.certificate)
             )
@@ -122,21 +126,21 @@ class TakingIn(QObject):
         self.dialog = None
 
 
-def _look_into_file(path: Path) -> Arrival:
-    return _look_into(parsing.read_file(path), path, path.name)
+def _inspect_file(path: Path) -> ReceivedFile:
+    return _inspect(parsing.read_file(path), path, path.name)
 
 
-def _look_into(data: bytes, path: Path | None, what: str) -> Arrival:
+def _inspect(data: bytes, path: Path | None, what: str) -> ReceivedFile:
     """Raises BadInput: it is nothing that is known, or a damaged CSR."""
     kind = parsing.kind_of(data)
     if kind is ContentKind.UNKNOWN:
         raise BadInput(f"{what} is neither a CSR nor a certificate: ask for it as PEM or DER.")
     if kind is not ContentKind.CSR:
-        return Arrival(kind, data, path)
+        return ReceivedFile(kind, data, path)
     csr = parsing.read_csr(data, what)
-    return Arrival(kind, data, path, fingerprint(csr), describe(csr), judge_csr(csr))
+    return ReceivedFile(kind, data, path, fingerprint(csr), describe(csr), judge_csr(csr))
 
 
-def _take_in(data: bytes, answer: Answer, store: PkiStore) -> RequestRecord:
-    requester = known_or_added(store, answer.requester)
-    return received_csrs.take_in_request(store, requester, store.state(answer.issuer), data, answer.profile)
+def _import(data: bytes, answer: Answer, store: PkiStore) -> RequestRecord:
+    requester = found_or_added_state(store, answer.requester)
+    return received_csrs.import_request(store, requester, store.state(answer.issuer), data, answer.profile)

@@ -23,21 +23,21 @@ from PySide6.QtWidgets import (
 from labconsole.security.pki.records import RequestRecord, RequestStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.operations import received_csrs
-from labconsole_certificates.operations.export import handed_over
-from labconsole_certificates.panel.drop_area import DropBox
+from labconsole_certificates.operations.export import note_handover
+from labconsole_certificates.panel.drop_area import DropArea
 from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog, methods
 from labconsole_certificates.panel.requests.request_details import (
-    RequestLook,
+    RequestDetails,
+    RequestPane,
     RequestRow,
-    RequestSight,
     fields,
-    look_at,
+    request_details,
     rows_of,
     subjects_of,
 )
 from labconsole_certificates.panel.requests.request_forms import RequestForms
-from labconsole_certificates.panel.requests.request_import import TakingIn
-from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
+from labconsole_certificates.panel.requests.request_import import RequestImport
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_ui.tables.record_table import DataTable, RecordModel
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
@@ -85,14 +85,14 @@ class RefusalDialog(QDialog):
 
 
 class RequestsView(Tab):
-    """As client: make key pair and CSR, hand the CSR out. As server: take one in, look, decide, hand back."""
+    """As client: create key pair and CSR, export it. As server: import, inspect, decide, return the certificate."""
 
     key: ClassVar[str] = "requests"
     icon: ClassVar[str] = "request"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._desk = Desk(services, self)
+        self._tab_work = TabWork(services, self)
         self._snapshot: Snapshot | None = None
         self._subjects: dict[str, str] = {}
         self._chosen: int | None = None
@@ -101,34 +101,34 @@ class RequestsView(Tab):
         self.new_button = QPushButton(self.tr("&New certificate …"), self)
         self.new_button.setProperty("primary", True)
         self.new_button.clicked.connect(lambda _checked: self.choose_method())
-        self.drop_box = DropBox(
+        self.drop_box = DropArea(
             theme, self.tr("Drop or paste what another State sent: its CSR, or your certificate"), self
         )
-        self._taking_in = TakingIn(self._desk, self)
+        self._taking_in = RequestImport(self._tab_work, self)
         self.drop_box.files.connect(self._taking_in.take_files)
         self.drop_box.pasted.connect(self._taking_in.take)
         self._taking_in.request_taken.connect(self.show_request)
-        self._taking_in.pkcs12_given.connect(self.forms.take_in_pkcs12)
+        self._taking_in.pkcs12_given.connect(self.forms.import_pkcs12)
         self.model = RecordModel(fields(), theme, self)
-        self.table = DataTable(self.tr("Requests"), theme, self, in_sight=True)
+        self.table = DataTable(self.tr("Requests"), theme, self, fit_width=True)
         self.table.setModel(self.model)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
-        self.sight = RequestSight(theme, self)
-        self.sight.approve_wanted.connect(self.approve)
-        self.sight.refuse_wanted.connect(self.refuse)
-        self.sight.receive_wanted.connect(self._receive)
-        self.sight.handed.connect(self._note_handed)
-        self.sight.failed.connect(self._desk.bad)
+        self.pane = RequestPane(theme, self)
+        self.pane.approve_wanted.connect(self.approve)
+        self.pane.refuse_wanted.connect(self.refuse)
+        self.pane.receive_wanted.connect(self._receive)
+        self.pane.handed.connect(self._note_export)
+        self.pane.failed.connect(self._tab_work.bad)
         self._arrange()
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show the requests that there are now."""
-        snapshot = self._snapshot = sight.snapshot
+        snapshot = self._snapshot = reading.snapshot
         self.forms.refresh(snapshot)
         self.new_button.setEnabled(any(state.local for state in snapshot.states))
         self._taking_in.refresh(snapshot)
         self._show_rows()
-        self._desk.look(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
+        self._tab_work.look(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Look at CSRs, certificates or PKCS#12 files that were dropped on the window."""
@@ -153,15 +153,15 @@ class RequestsView(Tab):
 
     def refuse(self, record: RequestRecord) -> RefusalDialog:
         """Ask for the reason, and refuse."""
-        look = self.sight.look
-        dialog = RefusalDialog("" if look is None else look.row.requester, self)
+        details = self.pane.details
+        dialog = RefusalDialog("" if details is None else details.row.requester, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.refused.connect(partial(self._refuse, record))
         dialog.open()
         return dialog
 
     def _refuse(self, record: RequestRecord, reason: str) -> None:
-        self._desk.do(lambda store: received_csrs.refuse(store, record, reason), lambda _done: None)
+        self._tab_work.do(lambda store: received_csrs.refuse(store, record, reason), lambda _done: None)
 
     def _receive(self, record: RequestRecord) -> None:
         """A request between two States of this console: the other one takes it in."""
@@ -169,23 +169,25 @@ class RequestsView(Tab):
         if snapshot is None:
             return
         requester, issuer = snapshot.state_by_id[record.requester], snapshot.state_by_id[record.issuer]
-        self._desk.do(
-            lambda store: received_csrs.take_in_request(store, requester, issuer, record.der, record.profile),
+        self._tab_work.do(
+            lambda store: received_csrs.import_request(store, requester, issuer, record.der, record.profile),
             lambda taken: self.show_request(taken.id),
         )
 
-    def _note_handed(self, look: RequestLook, how: str) -> None:
+    def _note_export(self, details: RequestDetails, how: str) -> None:
         """What went out is noted: the exchange assistant knows by it who has sent what."""
-        snapshot, record = self._snapshot, look.row.record
+        snapshot, record = self._snapshot, details.row.record
         if snapshot is None:
             return
         requester, issuer = snapshot.state_by_id[record.requester], snapshot.state_by_id[record.issuer]
-        if look.certificate is not None:
-            thing, sender, receiver = look.certificate, issuer, requester
-            self._desk.do(lambda store: handed_over(store, thing, sender, receiver), lambda _done: self._desk.good(how))
+        if details.certificate is not None:
+            thing, sender, receiver = details.certificate, issuer, requester
+            self._tab_work.do(
+                lambda store: note_handover(store, thing, sender, receiver), lambda _done: self._tab_work.good(how)
+            )
         else:
-            self._desk.do(
-                lambda store: handed_over(store, record, requester, issuer), lambda _done: self._desk.good(how)
+            self._tab_work.do(
+                lambda store: note_handover(store, record, requester, issuer), lambda _done: self._tab_work.good(how)
             )
 
     def _subjects_known(self, subjects: dict[str, str]) -> None:
@@ -210,16 +212,16 @@ class RequestsView(Tab):
             waiting = [row.record.id for row in rows if row.record.status is RequestStatus.RECEIVED]
             self._chosen = next(iter(waiting or numbers), None)
         if self._chosen is None:
-            self.sight.show_look(None, self._nothing())
+            self.pane.show_details(None, self._empty_text())
             return
         place = numbers.index(self._chosen)
         self.table.selectionModel().blockSignals(True)
         self.table.selectRow(place)
         self.table.selectionModel().blockSignals(False)
         self.table.viewport().update()
-        self._look_at(rows[place])
+        self._inspect_row(rows[place])
 
-    def _nothing(self) -> str:
+    def _empty_text(self) -> str:
         """What to do where there is no request yet."""
         if self._snapshot is not None and any(state.local for state in self._snapshot.states):
             return self.tr("No request yet: create one with “New certificate”, or import that of another State.")
@@ -229,15 +231,15 @@ class RequestsView(Tab):
         if current.isValid():
             row = self.model.record(current.row())
             self._chosen = row.record.id
-            self._look_at(row)
+            self._inspect_row(row)
 
-    def _look_at(self, row: RequestRow) -> None:
+    def _inspect_row(self, row: RequestRow) -> None:
         if self._snapshot is not None:
-            self._desk.look(partial(look_at, row, self._snapshot), self._looked)
+            self._tab_work.look(partial(request_details, row, self._snapshot), self._details_ready)
 
-    def _looked(self, look: RequestLook) -> None:
-        if look.row.record.id == self._chosen:
-            self.sight.show_look(look)
+    def _details_ready(self, details: RequestDetails) -> None:
+        if details.row.record.id == self._chosen:
+            self.pane.show_details(details)
 
     def _arrange(self) -> None:
         top = QHBoxLayout()
@@ -248,7 +250,7 @@ class RequestsView(Tab):
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(12)
         splitter.addWidget(self.table)
-        splitter.addWidget(self.sight)
+        splitter.addWidget(self.pane)
         splitter.setStretchFactor(0, 3)
         splitter.setStretchFactor(1, 2)
         splitter.setSizes([640, 410])

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QSpinBo
 
 from labconsole.engine.operation_process import OperationProcess, Outcome
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
-from labconsole_certificates.panel.tab import Desk
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_certificates.panel.tab import TabWork
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
@@ -32,19 +32,19 @@ class ResponderCard(QFrame):
 
     answers = Signal(bool)
 
-    def __init__(self, desk: Desk, parent: QWidget) -> None:
+    def __init__(self, tab_work: TabWork, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
-        self._desk = desk
+        self._tab_work = tab_work
         self._held: list[OperationProcess] = []
-        self._icon = IconLabel(desk.theme, "stop", 20, "muted")
+        self._icon = IconLabel(tab_work.theme, "stop", 20, "muted")
         title = plain_label(self.tr("OCSP responder"), self)
-        title.setFont(desk.theme.font(FontRole.STRONG))
+        title.setFont(tab_work.theme.font(FontRole.STRONG))
         self.state = plain_label("", self)
         self.state.setWordWrap(True)
         self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.authority_box = CalmComboBox(self)
-        self.authority_box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.authority_box = WheelIgnoringComboBox(self)
+        self.authority_box.setSizeAdjustPolicy(WheelIgnoringComboBox.SizeAdjustPolicy.AdjustToContents)
         self.authority_box.setAccessibleName(self.tr("CA that it answers for"))
         self.port_box = QSpinBox(self)
         self.port_box.setRange(1024, 65_535)
@@ -52,10 +52,10 @@ class ResponderCard(QFrame):
         self.port_box.setPrefix(self.tr("Port "))
         self.port_box.setAccessibleName(self.tr("Port"))
         self.start_button = QPushButton(self.tr("&Start"), self)
-        desk.theme.bind_icon(self.start_button, "run")
+        tab_work.theme.bind_icon(self.start_button, "run")
         self.start_button.clicked.connect(lambda _checked: self.start())
         self.stop_button = QPushButton(self.tr("Sto&p"), self)
-        desk.theme.bind_icon(self.stop_button, "stop")
+        tab_work.theme.bind_icon(self.stop_button, "stop")
         self.stop_button.clicked.connect(lambda _checked: self.stop())
         texts = QVBoxLayout()
         texts.setSpacing(2)
@@ -97,12 +97,12 @@ class ResponderCard(QFrame):
 
     def start(self) -> None:
         """Start it for the chosen CA; a passphrase that lies nowhere is asked for."""
-        action = self._desk.services.page.plugins.operation(ACTION)
+        action = self._tab_work.services.page.plugins.operation(ACTION)
         parameters = action.parameters.model_validate(
             {"authority": self.authority_box.currentData(), "port": self.port_box.value()}
         )
         self.start_button.setEnabled(False)
-        self._desk.look(
+        self._tab_work.look(
             lambda: missing_secrets(action.secrets(parameters)),
             partial(self._ask, parameters.model_dump(mode="json")),
             self._show_failed,

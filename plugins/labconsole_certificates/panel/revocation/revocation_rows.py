@@ -99,7 +99,7 @@ def issued_fields() -> list[Field[IssuedRow]]:
             _translate("Revocation", "Certificate"),
             lambda row: row.name,
             icon=lambda row: ("revoked", "bad") if row.record.revoked else ("certificate", "muted"),
-            tooltip=_holds_until,
+            tooltip=_valid_until,
             strong=lambda row: True,
         ),
         Field(_translate("Revocation", "For"), lambda row: profile_text(row.record)),
@@ -153,7 +153,7 @@ def crl_fields(now: datetime) -> list[Field[CrlRow]]:
     ]
 
 
-def _holds_until(row: IssuedRow) -> str:
+def _valid_until(row: IssuedRow) -> str:
     until = day(row.record.certificate.not_valid_after_utc)
     return _translate("Revocation", "{name}, until {day}").format(name=row.name, day=until)
 

@@ -19,8 +19,8 @@ from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole_certificates.describing.oid_names import REASONS
 from labconsole_certificates.operations.export import Form, exported, note_export
-from labconsole_certificates.panel.drop_area import DropBox
-from labconsole_certificates.panel.export_bar import HandOut, Parcel
+from labconsole_certificates.panel.drop_area import DropArea
+from labconsole_certificates.panel.export_bar import ExportBar, ExportItem
 from labconsole_certificates.panel.form_editors import one_of
 from labconsole_certificates.panel.revocation.ocsp_responder_card import ResponderCard
 from labconsole_certificates.panel.revocation.revocation_rows import (
@@ -33,10 +33,10 @@ from labconsole_certificates.panel.revocation.revocation_rows import (
     rows_of,
     show_records,
 )
-from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
-from labconsole_certificates.revocation.crls import revoke, take_in_crl
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
+from labconsole_certificates.revocation.crls import import_crl, revoke
 from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.tables.record_table import DataTable, RecordModel
@@ -61,7 +61,7 @@ class RevokeDialog(QDialog):
         self.setMinimumWidth(_WIDTH)
         question = self.tr("Why is it revoked?")
         label = plain_label(question, self)
-        self.reason_box = CalmComboBox(self)
+        self.reason_box = WheelIgnoringComboBox(self)
         self.reason_box.setAccessibleName(question)
         for reason in x509.ReasonFlags:
             if reason not in _NOT_FOR_PEOPLE:
@@ -102,7 +102,7 @@ class RevocationView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._desk = Desk(services, self)
+        self._tab_work = TabWork(services, self)
         self._snapshot: Snapshot | None = None
         self._wanted: int | None = None
         self._answering = False
@@ -119,14 +119,14 @@ class RevocationView(Tab):
         self.ask_button = self._button(self.tr("&Ask OCSP"), self.ask)
         self.ask_button.setToolTip(self.tr("Ask the responder about the chosen certificate"))
         self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
-        self.hand_out = HandOut(theme, self)
-        self.hand_out.handed.connect(self._crl_handed)
-        self.hand_out.failed.connect(self._desk.bad)
-        self.drop_box = DropBox(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
+        self.export_bar = ExportBar(theme, self)
+        self.export_bar.handed.connect(self._crl_exported)
+        self.export_bar.failed.connect(self._tab_work.bad)
+        self.drop_box = DropArea(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
         self.drop_box.files.connect(self.take)
         self.drop_box.pasted.connect(self._take_data)
         yield
-        self.responder = ResponderCard(self._desk, self)
+        self.responder = ResponderCard(self._tab_work, self)
         self.responder.answers.connect(self._responder_answers)
         yield
         self.issued_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
@@ -134,15 +134,15 @@ class RevocationView(Tab):
         self._arrange()
         self._allow()
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show what is revoked and published now."""
-        self._snapshot = sight.snapshot
-        self._desk.look(partial(rows_of, sight.snapshot), self._show)
+        self._snapshot = reading.snapshot
+        self._tab_work.look(partial(rows_of, reading.snapshot), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Take in CRLs: each must be signed by a CA that is known here."""
         for path in paths:
-            self._desk.read(path, self._take_data)
+            self._tab_work.read(path, self._take_data)
 
     def choose(self, certificate: int) -> None:
         """Choose the certificate of this id, as soon as it is in the table."""
@@ -164,7 +164,7 @@ class RevocationView(Tab):
         """Ask the responder about the chosen certificate, and believe only what its CA has signed."""
         row = self._issued_row
         if row is not None:
-            self._desk.look(
+            self._tab_work.look(
                 partial(ask, self.responder.url, row.record.certificate, row.issuer.certificate), self._answered
             )
 
@@ -187,20 +187,20 @@ class RevocationView(Tab):
         self.publish()
 
     def _take_data(self, data: bytes) -> None:
-        self._desk.do(lambda store: take_in_crl(store, data), self._crl_taken)
+        self._tab_work.do(lambda store: import_crl(store, data), self._crl_imported)
 
-    def _crl_handed(self, how: str) -> None:
+    def _crl_exported(self, how: str) -> None:
         """It is for everybody: that it went out is noted, not to whom."""
         row = self._crl_row
         crl = None if row is None else row.crl
         if crl is not None:
-            self._desk.do(lambda store: note_export(store, crl), lambda _done: self._desk.good(how))
+            self._tab_work.do(lambda store: note_export(store, crl), lambda _done: self._tab_work.good(how))
 
-    def _crl_taken(self, record: CrlRecord) -> None:
-        self._desk.good(self.tr("CRL {number} was imported.").format(number=record.number))
+    def _crl_imported(self, record: CrlRecord) -> None:
+        self._tab_work.good(self.tr("CRL {number} was imported.").format(number=record.number))
 
     def _revoke(self, record: CertificateRecord, reason: x509.ReasonFlags) -> None:
-        self._desk.do(lambda store: revoke(store, record, reason), partial(self._revoked, reason))
+        self._tab_work.do(lambda store: revoke(store, record, reason), partial(self._revoked, reason))
 
     def _revoked(self, reason: x509.ReasonFlags, _record: CertificateRecord) -> None:
         sentence = self.tr("It is revoked ({reason}). Peers hear of it with the next CRL.")
@@ -234,8 +234,10 @@ class RevocationView(Tab):
         self.revoke_button.setEnabled(issued is not None and issued.record.revoked is None)
         self.ask_button.setEnabled(issued is not None and self._answering)
         self.publish_button.setEnabled(any(row.own for row in self.crls.records()))
-        self.hand_out.show_parcel(
-            None if crl is None or crl.crl is None or self._snapshot is None else _parcel(self._snapshot, crl, crl.crl)
+        self.export_bar.show_item(
+            None
+            if crl is None or crl.crl is None or self._snapshot is None
+            else _export_item(self._snapshot, crl, crl.crl)
         )
 
     @property
@@ -253,7 +255,9 @@ class RevocationView(Tab):
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(12)
         splitter.addWidget(self._part(self.tr("Issued here"), self.issued_table, (self.ask_button, self.revoke_button)))
-        splitter.addWidget(self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.hand_out)))
+        splitter.addWidget(
+            self._part(self.tr("CRLs of all CAs"), self.crl_table, (self.publish_button, self.export_bar))
+        )
         splitter.setStretchFactor(0, 1)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([580, 460])
@@ -280,7 +284,7 @@ class RevocationView(Tab):
         return part
 
     def _table(self, name: str, model: RecordModel[IssuedRow] | RecordModel[CrlRow]) -> DataTable:
-        table = DataTable(name, self.services.page.theme, self, in_sight=True)
+        table = DataTable(name, self.services.page.theme, self, fit_width=True)
         table.setModel(model)
         table.setSelectionMode(DataTable.SelectionMode.SingleSelection)
         return table
@@ -291,8 +295,8 @@ class RevocationView(Tab):
         return button
 
 
-def _parcel(snapshot: Snapshot, row: CrlRow, crl: CrlRecord) -> Parcel:
-    return Parcel(
+def _export_item(snapshot: Snapshot, row: CrlRow, crl: CrlRecord) -> ExportItem:
+    return ExportItem(
         f"{row.owner}-{row.name}-{crl.number}",
         f"CRL {crl.number} of {row.name}",
         {"pem": exported(snapshot, crl), "crl": exported(snapshot, crl, Form.DER)},

@@ -12,7 +12,7 @@ from labconsole.security.pki.records import CertificateRecord, Origin, RotationS
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.panel.labels import ROTATION_LOOKS, day, days_left, profile_text
+from labconsole_certificates.panel.labels import ROTATION_STYLES, day, days_left, profile_text
 from labconsole_certificates.rotation.plan import RotationPlan, due, plan_of
 from labconsole_ui.tables.record_table import Field
 
@@ -103,7 +103,7 @@ def fields() -> list[Field[RotatingRow]]:
         Field(
             _translate("Rotation", "Rotation"),
             _rotation_text,
-            icon=lambda row: None if row.plan is None else ROTATION_LOOKS[row.plan.rotation.status],
+            icon=lambda row: None if row.plan is None else ROTATION_STYLES[row.plan.rotation.status],
         ),
     ]
 

@@ -16,7 +16,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.form_editors import fixed
 from labconsole_certificates.panel.rotation.plan_card import PlanCard
 from labconsole_certificates.panel.rotation.rotation_rows import RotatingRow, fields, rows_of, under_way
-from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import RotationPlan, Step, StepKind
 from labconsole_ui.tables.record_table import DataTable, RecordModel
@@ -30,7 +30,7 @@ class RotationView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._desk = Desk(services, self)
+        self._tab_work = TabWork(services, self)
         self._rows: tuple[RotatingRow, ...] = ()
         self._days: int | None = None
         self._chosen: int | None = None
@@ -50,7 +50,7 @@ class RotationView(Tab):
             line.addWidget(button)
         line.addStretch(1)
         self.model = RecordModel(fields(), theme, self)
-        self.table = DataTable(self.tr("What can be rotated"), theme, self, in_sight=True)
+        self.table = DataTable(self.tr("What can be rotated"), theme, self, fit_width=True)
         self.table.setModel(self.model)
         self.table.setSelectionMode(DataTable.SelectionMode.SingleSelection)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
@@ -74,9 +74,9 @@ class RotationView(Tab):
         column.addWidget(splitter, 1)
         self._name_filters()
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show what runs out, and the plans, as they are now."""
-        self._desk.look(partial(rows_of, sight.snapshot, sight.at), self._show)
+        self._tab_work.look(partial(rows_of, reading.snapshot, reading.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
         """No file belongs here."""
@@ -104,13 +104,13 @@ class RotationView(Tab):
             busy = [row.record.id for row in shown if under_way(row)]
             self._chosen = next(iter(busy or ids), None)
         if self._chosen is None:
-            self.card.show_row(None, self._nothing())
+            self.card.show_row(None, self._empty_text())
             return
         place = ids.index(self._chosen)
         self.table.selectRow(place)
         self.card.show_row(self.model.record(place))
 
-    def _nothing(self) -> str:
+    def _empty_text(self) -> str:
         """Why the list is empty."""
         if self._rows:
             return self.tr("Nothing runs out within {days} days.").format(days=self._days)
@@ -165,4 +165,4 @@ class RotationView(Tab):
         self._do(lambda store: steps.cancel(store, plan.rotation))
 
     def _do(self, operation: Callable[[PkiStore], object]) -> None:
-        self._desk.do(operation, lambda _done: None)
+        self._tab_work.do(operation, lambda _done: None)

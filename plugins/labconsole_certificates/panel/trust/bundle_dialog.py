@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout,
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name, shown
 from labconsole_certificates.panel.labels import moment
-from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.tab import TabWork
 from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintQuestion
-from labconsole_certificates.trust.bundle_import import TakenIn, take_in
-from labconsole_certificates.trust.bundle_inspection import BundleLook, domain_question, must_be_confirmed
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_certificates.trust.bundle_import import ImportedBundle, import_bundle
+from labconsole_certificates.trust.bundle_inspection import BundleInspection, domain_question, must_be_confirmed
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
 
@@ -31,13 +31,15 @@ class BundleDialog(QDialog):
 
     taken = Signal(object)
 
-    def __init__(self, desk: Desk, snapshot: Snapshot, look: BundleLook, data: bytes, parent: QWidget) -> None:
+    def __init__(
+        self, tab_work: TabWork, snapshot: Snapshot, look: BundleInspection, data: bytes, parent: QWidget
+    ) -> None:
         super().__init__(parent)
-        self._desk, self._snapshot, self._look, self._data = desk, snapshot, look, data
+        self._tab_work, self._snapshot, self._inspection, self._data = tab_work, snapshot, look, data
         self._name = name = shown(look.content.state)
         self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
         self.setMinimumWidth(_WIDTH)
-        self.importer_box = CalmComboBox(self)
+        self.importer_box = WheelIgnoringComboBox(self)
         self.importer_box.setAccessibleName(self.tr("Imported by"))
         self.importer_box.addItems(
             [state.name for state in snapshot.states if state.local and state.name != look.content.state]
@@ -48,7 +50,7 @@ class BundleDialog(QDialog):
             label = plain_label(text, self)
             label.setWordWrap(True)
             form.addRow(title, label)
-        self.question = FingerprintQuestion(desk.theme, self)
+        self.question = FingerprintQuestion(tab_work.theme, self)
         self.domain_box = QCheckBox(self)
         self.domain_question = plain_label("", self)
         self.domain_question.setWordWrap(True)
@@ -86,7 +88,7 @@ class BundleDialog(QDialog):
         super().showEvent(event)
         fit_height(self)
 
-    def _facts(self, look: BundleLook) -> Sequence[tuple[str, str]]:
+    def _facts(self, look: BundleInspection) -> Sequence[tuple[str, str]]:
         def names(certificates: Sequence[x509.Certificate]) -> str:
             return ", ".join(short_name(found) for found in certificates) or self.tr("none")
 
@@ -113,17 +115,17 @@ class BundleDialog(QDialog):
     def _ask(self) -> None:
         """A State that is met for the first time is asked for its fingerprint."""
         importer = self.importer_box.currentText()
-        first = bool(importer) and must_be_confirmed(self._snapshot, importer, self._look)
+        first = bool(importer) and must_be_confirmed(self._snapshot, importer, self._inspection)
         self.question.setVisible(first)
         self.known.setVisible(not first)
-        question = domain_question(self._snapshot, self._look, first=first)
+        question = domain_question(self._snapshot, self._inspection, first=first)
         self.domain_question.setText(question)
         self.domain_box.setText(self.tr("{state} has confirmed this domain to me").format(state=self._name))
         self.domain_box.setChecked(False)
         for widget in (self.domain_question, self.domain_box):
             widget.setVisible(bool(question))
         if first:
-            self.question.ask(shown(self._look.content.state), self._look.fingerprint)
+            self.question.ask(shown(self._inspection.content.state), self._inspection.fingerprint)
         self._allow()
         fit_height(self)
 
@@ -135,10 +137,12 @@ class BundleDialog(QDialog):
     def _take(self) -> None:
         self.take_button.setEnabled(False)
         importer, typed = self.importer_box.currentText(), self.question.typed
-        domain = self._look.content.domain if self.domain_box.isChecked() else None
-        self._desk.do(lambda store: take_in(store, importer, self._data, typed, domain), self._done, self._refused)
+        domain = self._inspection.content.domain if self.domain_box.isChecked() else None
+        self._tab_work.do(
+            lambda store: import_bundle(store, importer, self._data, typed, domain), self._done, self._refused
+        )
 
-    def _done(self, came: TakenIn) -> None:
+    def _done(self, came: ImportedBundle) -> None:
         self.taken.emit(came)
         self.accept()
 

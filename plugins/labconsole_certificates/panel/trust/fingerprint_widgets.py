@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.fingerprints import groups, typed_matches
 from labconsole.security.x509.names import short_name
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 
@@ -146,9 +146,9 @@ class FingerprintQuestion(QFrame):
         self.setProperty("message", "warning")
         self.sentence = plain_label("", self)
         self.sentence.setWordWrap(True)
-        self.read_out = plain_label("", self)
-        self.read_out.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.read_out.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.show_fingerprints = plain_label("", self)
+        self.show_fingerprints.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.show_fingerprints.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._own = ""
         self.typing = TypedFingerprint(self)
         self.state = plain_label("", self)
@@ -160,9 +160,9 @@ class FingerprintQuestion(QFrame):
         column = QVBoxLayout()
         column.setSpacing(8)
         line.addLayout(column, 1)
-        for widget in (self.sentence, self.read_out, self.typing, self.state):
+        for widget in (self.sentence, self.show_fingerprints, self.typing, self.state):
             column.addWidget(widget)
-        self.typing.changed.connect(self._look)
+        self.typing.changed.connect(self._update_hint)
 
     @property
     def typed(self) -> str:
@@ -189,15 +189,15 @@ class FingerprintQuestion(QFrame):
                     "it is not shown here, for a file that was replaced on its way would show its own."
                 ).format(state=state)
             )
-        self.read_out.setText(in_lines(fingerprint, COLUMNS) if own else "")
-        self.read_out.setVisible(own)
+        self.show_fingerprints.setText(in_lines(fingerprint, COLUMNS) if own else "")
+        self.show_fingerprints.setVisible(own)
         self._own = fingerprint if own else ""
         self.typing.setVisible(not own)
         self.state.setVisible(not own)
         self.typing.expect(fingerprint)
-        self._look()
+        self._update_hint()
 
-    def _look(self) -> None:
+    def _update_hint(self) -> None:
         if self.matches:
             self.state.setText(self.tr("The fingerprint is right."))
             self._icon.show_icon("good", "good")
@@ -215,7 +215,7 @@ _LARGER = 1.5
 _GROUPS_A_LINE = 4
 
 
-class ReadingOutDialog(QDialog):
+class FingerprintDialog(QDialog):
     """Shows the fingerprint of one root at a time; the other State types what it hears."""
 
     def __init__(self, theme: Theme, snapshot: Snapshot, parent: QWidget) -> None:
@@ -229,7 +229,7 @@ class ReadingOutDialog(QDialog):
         )
         hint.setWordWrap(True)
         hint.setProperty("muted", True)
-        self.root_box = CalmComboBox(self)
+        self.root_box = WheelIgnoringComboBox(self)
         self.root_box.setAccessibleName(self.tr("Root"))
         self.root_box.addItems([f"{state.name}: {short_name(root.certificate)}" for state, root in self._roots])
         self.digits = plain_label("", self)

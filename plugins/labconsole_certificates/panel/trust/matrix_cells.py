@@ -17,7 +17,7 @@ from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 _translate = QCoreApplication.translate
 
-_LOOKS = MappingProxyType(
+_STYLES = MappingProxyType(
     {
         CellStatus.TRUSTED: ("good", "good"),
         CellStatus.EXPIRING: ("warning", "warning"),
@@ -34,7 +34,7 @@ _LOOKS = MappingProxyType(
 _HOLDING = frozenset({CellStatus.TRUSTED, CellStatus.EXPIRING, CellStatus.STALE})
 
 
-def status_words() -> dict[CellStatus, str]:
+def status_label() -> dict[CellStatus, str]:
     """Each status in a word or two."""
     return {
         CellStatus.TRUSTED: _translate("Trust", "trusted"),
@@ -48,9 +48,9 @@ def status_words() -> dict[CellStatus, str]:
     }
 
 
-def look_of(status: CellStatus) -> tuple[str, str]:
+def cell_style(status: CellStatus) -> tuple[str, str]:
     """Colour by meaning, and icon."""
-    return _LOOKS[status]
+    return _STYLES[status]
 
 
 class ShownMatrix:
@@ -65,7 +65,7 @@ class ShownMatrix:
             for cell in made.cells.values()
             if cell.status is not CellStatus.OWN
         }
-        words = status_words()
+        words = status_label()
         self.grid = {
             key: _grid_cell(cell, self.names[key[0]], self.names[key[1]], words) for key, cell in self.cells.items()
         }
@@ -77,7 +77,7 @@ def shown_matrix(snapshot: Snapshot, at: datetime) -> ShownMatrix:
 
 
 def _grid_cell(cell: Cell, truster: str, trusted: str, words: dict[CellStatus, str]) -> GridCell:
-    meaning, icon = _LOOKS[cell.status]
+    meaning, icon = _STYLES[cell.status]
     status = words[cell.status]
     told: tuple[str, ...] = (status,)
     lines = told
@@ -150,9 +150,9 @@ class CauseCard(QFrame):
             self.title.setText(self.tr("Rows trust, columns are trusted. Choose a cell to see why it is as it is."))
             self.cause.hide()
             return
-        meaning, icon = look_of(cell.status)
+        meaning, icon = cell_style(cell.status)
         self._icon.show_icon(icon, meaning)
-        status = status_words()[cell.status]
+        status = status_label()[cell.status]
         self.title.setText(f"{truster} → {trusted}: {status}")
         crl = "" if cell.last_crl is None else self.tr("Newest CRL of {day}.").format(day=day(cell.last_crl))
         self.cause.setText(f"{cell.cause} {crl}".strip())

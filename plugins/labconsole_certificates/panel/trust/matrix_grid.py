@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
 
-from labconsole_certificates.panel.trust.matrix_painting import GridCell, GridLook
+from labconsole_certificates.panel.trust.matrix_painting import GridCell, GridPainter
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_tooltip
 
@@ -38,7 +38,7 @@ class TrustGrid(QAbstractScrollArea):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._look = GridLook(theme)
+        self._painter = GridPainter(theme)
         self._names: Sequence[str] = ()
         self._cells: Mapping[tuple[int, int], GridCell] = {}
         self._current: tuple[int, int] | None = None
@@ -100,28 +100,28 @@ class TrustGrid(QAbstractScrollArea):
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width, height = self.viewport().width(), self.viewport().height()
-        rows = self._in_sight(self.verticalScrollBar().value(), self._cell.height(), height - self._top)
-        columns = self._in_sight(self.horizontalScrollBar().value(), self._cell.width(), width - self._left)
+        rows = self._visible_cells(self.verticalScrollBar().value(), self._cell.height(), height - self._top)
+        columns = self._visible_cells(self.horizontalScrollBar().value(), self._cell.width(), width - self._left)
         painter.setClipRect(QRectF(self._left, self._top, width, height))
         for row in rows:
             for column in columns:
                 cell = self._cells.get((row, column))
                 area = self.cell_area(row, column)
                 if cell is None:
-                    self._look.none(painter, area)
+                    self._painter.none(painter, area)
                 else:
-                    self._look.cell(painter, area, cell)
+                    self._painter.cell(painter, area, cell)
         if self._current is not None:
-            self._look.current(painter, self.cell_area(*self._current), focused=self.hasFocus())
+            self._painter.current(painter, self.cell_area(*self._current), focused=self.hasFocus())
         marked = self._hovered or self._current or (-1, -1)
         painter.setClipRect(QRectF(0, self._top, width, height))
         for row in rows:
             area = QRectF(0, self.cell_area(row, 0).top(), self._left - _EDGE, self._cell.height())
-            self._look.row_name(painter, area, self._names[row], strong=row == marked[0])
+            self._painter.row_name(painter, area, self._names[row], strong=row == marked[0])
         painter.setClipRect(QRectF(self._left, 0, width, height))
         for column in columns:
             area = QRectF(self.cell_area(0, column).left(), 0, self._cell.width(), self._top - _BELOW_NAMES)
-            self._look.column_name(
+            self._painter.column_name(
                 painter, area, self._names[column], strong=column == marked[1], slanted=self._slanted
             )
         painter.end()
@@ -164,7 +164,7 @@ class TrustGrid(QAbstractScrollArea):
 
     @property
     def _slanted(self) -> bool:
-        return self._cell.width() < self._look.name_width(self._names) + 4
+        return self._cell.width() < self._painter.name_width(self._names) + 4
 
     def _hover(self, found: tuple[int, int] | None) -> None:
         if found != self._hovered:
@@ -174,7 +174,7 @@ class TrustGrid(QAbstractScrollArea):
     def _arrange(self) -> None:
         """Cells as wide as the room allows; scroll bars where even the smallest do not fit."""
         count = len(self._names)
-        widest = self._look.name_width(self._names)
+        widest = self._painter.name_width(self._names)
         self._left = min(widest, _MOST_NAME) + 2 * _EDGE
         room = (self.viewport().width() - self._left) / max(count, 1)
         if room >= WIDE_CELL.width():
@@ -183,10 +183,10 @@ class TrustGrid(QAbstractScrollArea):
             side = max(LEAST_CELL, min(int(room), SQUARE_CELL))
             self._cell = QSize(side, side)
         named, beyond = min(widest, _MOST_NAME), 0.0
-        self._top = _BELOW_NAMES + self._look.line_height + 4
+        self._top = _BELOW_NAMES + self._painter.line_height + 4
         if self._slanted:
-            self._top = _BELOW_NAMES + self._look.slant_height(named)
-            beyond = self._look.slant_beyond(named)
+            self._top = _BELOW_NAMES + self._painter.slant_height(named)
+            beyond = self._painter.slant_beyond(named)
         for bar, whole, seen, step in (
             (self.horizontalScrollBar(), self._cell.width() * count + beyond, self.viewport().width() - self._left, 3),
             (self.verticalScrollBar(), self._cell.height() * count, self.viewport().height() - self._top, 3),
@@ -216,9 +216,9 @@ class TrustGrid(QAbstractScrollArea):
             elif begin + length > bar.value() + seen:
                 bar.setValue(math.ceil(begin + length - seen))
 
-    def _in_sight(self, scrolled: int, size: int, room: float) -> range:
+    def _visible_cells(self, scrolled: int, size: int, room: float) -> range:
         return range(scrolled // size, min(len(self._names), math.ceil((scrolled + max(room, 0)) / size)))
 
     def _recolour(self) -> None:
-        self._look.forget_colours()
+        self._painter.reset_colours()
         self.viewport().update()

@@ -33,7 +33,7 @@ class GridCell:
     sentence: str
 
 
-class GridLook:
+class GridPainter:
     """Paints parts of the matrix in a theme's colours."""
 
     def __init__(self, theme: Theme) -> None:
@@ -41,7 +41,7 @@ class GridLook:
         self._names = QFontMetricsF(theme.font(FontRole.STRONG))
         self._marks = cache(self._mark)
 
-    def forget_colours(self) -> None:
+    def reset_colours(self) -> None:
         """The theme has changed."""
         self._marks.cache_clear()
 

@@ -16,10 +16,10 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.self_signed import WARNING
 from labconsole_certificates.panel.labels import day
-from labconsole_certificates.panel.tab import Desk
+from labconsole_certificates.panel.tab import TabWork
 from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintQuestion
 from labconsole_certificates.trust.roots_and_pins import confirm_here, pin, trust_root
-from labconsole_ui.form.editors import CalmComboBox
+from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
 
@@ -43,7 +43,7 @@ class TrustDialog(QDialog):
 
     def __init__(
         self,
-        desk: Desk,
+        tab_work: TabWork,
         snapshot: Snapshot,
         certificates: Sequence[CertificateRecord],
         parent: QWidget,
@@ -51,13 +51,13 @@ class TrustDialog(QDialog):
     ) -> None:
         """`certificates` to choose from; `truster` is the State that is to trust."""
         super().__init__(parent)
-        self._desk, self._snapshot, self._certificates = desk, snapshot, tuple(certificates)
+        self._tab_work, self._snapshot, self._certificates = tab_work, snapshot, tuple(certificates)
         self.setWindowTitle(self.tr("Trust a root or a self-signed certificate"))
         self.setMinimumWidth(_WIDTH)
-        self.truster_box = CalmComboBox(self)
+        self.truster_box = WheelIgnoringComboBox(self)
         self.truster_box.addItems([state.name for state in snapshot.states if state.local])
         self.truster_box.setCurrentText(truster)
-        self.certificate_box = CalmComboBox(self)
+        self.certificate_box = WheelIgnoringComboBox(self)
         for record in self._certificates:
             self.certificate_box.addItem(self._name(record), record.id)
         self.certificate_box.setCurrentIndex(self._first_of_others())
@@ -68,7 +68,7 @@ class TrustDialog(QDialog):
         self.warning = plain_label(WARNING, self)
         self.warning.setWordWrap(True)
         self.warning.setProperty("tone", "warning")
-        self.question = FingerprintQuestion(desk.theme, self)
+        self.question = FingerprintQuestion(tab_work.theme, self)
         self.trouble = plain_label("", self)
         self.trouble.setWordWrap(True)
         self.trouble.setProperty("tone", "bad")
@@ -145,7 +145,7 @@ class TrustDialog(QDialog):
         truster = next(state for state in self._snapshot.states if state.name == self.truster_box.currentText())
         self.trust_button.setEnabled(False)
         typed = "" if self._is_own(record) else self.question.typed
-        self._desk.do(partial(_trust, truster, record, typed), self._done, self._refused)
+        self._tab_work.do(partial(_trust, truster, record, typed), self._done, self._refused)
 
     def _done(self, _trust: TrustRecord) -> None:
         self.trusted.emit()

@@ -17,18 +17,24 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.parsing import ContentKind
-from labconsole_certificates.operations.certificate_import import take_in_certificates
-from labconsole_certificates.panel.drop_area import DropBox
+from labconsole_certificates.operations.certificate_import import import_certificates
+from labconsole_certificates.panel.drop_area import DropArea
 from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.form_editors import one_name_of
-from labconsole_certificates.panel.tab import Desk, Sight, Tab, TabServices
+from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
-from labconsole_certificates.panel.trust.fingerprint_widgets import ReadingOutDialog
-from labconsole_certificates.panel.trust.matrix_cells import CauseCard, ShownMatrix, look_of, shown_matrix, status_words
+from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintDialog
+from labconsole_certificates.panel.trust.matrix_cells import (
+    CauseCard,
+    ShownMatrix,
+    cell_style,
+    shown_matrix,
+    status_label,
+)
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
 from labconsole_certificates.panel.trust.trust_dialog import TrustDialog, can_be_trusted
-from labconsole_certificates.trust.bundle_import import TakenIn
-from labconsole_certificates.trust.bundle_inspection import BundleLook, look_into
+from labconsole_certificates.trust.bundle_import import ImportedBundle
+from labconsole_certificates.trust.bundle_inspection import BundleInspection, inspect_bundle
 from labconsole_certificates.trust.roots_and_pins import withdraw
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.theme.theme import Theme
@@ -45,18 +51,18 @@ class TrustView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._desk = Desk(services, self)
+        self._tab_work = TabWork(services, self)
         self._snapshot: Snapshot | None = None
         self._shown: ShownMatrix | None = None
         theme = services.page.theme
-        self.drop_box = DropBox(
+        self.drop_box = DropArea(
             theme, self.tr("Drop another State's trust bundle, root or self-signed certificate"), self
         )
         self.drop_box.files.connect(self.take)
         self.drop_box.pasted.connect(self._take_data)
         self.make_button = self._button(self.tr("&Make bundle …"), self.make_bundle)
         self.trust_button = self._button(self.tr("&Trust …"), self.trust)
-        self.read_button = self._button(self.tr("Read &out …"), self.read_out)
+        self.read_button = self._button(self.tr("Read &out …"), self.show_fingerprints)
         self.grid = TrustGrid(theme, self)
         self.grid.chosen.connect(self._chosen)
         self.cause = CauseCard(theme, self)
@@ -76,18 +82,18 @@ class TrustView(Tab):
         column.addWidget(self.grid, 1)
         column.addWidget(self.cause)
 
-    def refresh(self, sight: Sight) -> None:
+    def refresh(self, reading: DatabaseReading) -> None:
         """Show who trusts whom now."""
-        self._snapshot = sight.snapshot
-        own = any(state.local for state in sight.snapshot.states)
+        self._snapshot = reading.snapshot
+        own = any(state.local for state in reading.snapshot.states)
         for button in (self.make_button, self.trust_button, self.read_button):
             button.setEnabled(own)
-        self._desk.look(partial(shown_matrix, sight.snapshot, sight.at), self._show)
+        self._tab_work.look(partial(shown_matrix, reading.snapshot, reading.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Look into bundles and certificates, one after another."""
         for path in paths:
-            self._desk.read(path, self._take_data)
+            self._tab_work.read(path, self._take_data)
 
     def known(self, certificate: int) -> bool:
         """Whether the certificate of this id can be chosen here by now."""
@@ -106,45 +112,45 @@ class TrustView(Tab):
         """Trust a root or a self-signed certificate that is known here."""
         return None if self._snapshot is None else self._ask_trust(can_be_trusted(self._snapshot))
 
-    def read_out(self) -> ReadingOutDialog | None:
+    def show_fingerprints(self) -> FingerprintDialog | None:
         """Show the fingerprints of one's own roots."""
         if self._snapshot is None:
             return None
-        dialog = ReadingOutDialog(self.services.page.theme, self._snapshot, self)
+        dialog = FingerprintDialog(self.services.page.theme, self._snapshot, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
 
     def _take_data(self, data: bytes) -> None:
-        self._desk.look(partial(_look_into, data), partial(self._arrived, data))
+        self._tab_work.look(partial(_inspect, data), partial(self._arrived, data))
 
-    def _arrived(self, data: bytes, look: BundleLook | None) -> None:
+    def _arrived(self, data: bytes, look: BundleInspection | None) -> None:
         """A bundle is confirmed and taken in; certificates are known from then on, and trust in them is asked for."""
         if self._snapshot is None:
             return
         if look is None:
-            self._desk.do(lambda store: take_in_certificates(store, data), self._certificates_taken)
+            self._tab_work.do(lambda store: import_certificates(store, data), self._certificates_imported)
             return
-        dialog = BundleDialog(self._desk, self._snapshot, look, data, self)
+        dialog = BundleDialog(self._tab_work, self._snapshot, look, data, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.taken.connect(self._bundle_taken)
+        dialog.taken.connect(self._bundle_imported)
         dialog.open()
 
-    def _bundle_taken(self, came: TakenIn) -> None:
-        self._desk.good(came.sentence())
+    def _bundle_imported(self, came: ImportedBundle) -> None:
+        self._tab_work.good(came.sentence())
 
-    def _certificates_taken(self, records: tuple[CertificateRecord, ...]) -> None:
+    def _certificates_imported(self, records: tuple[CertificateRecord, ...]) -> None:
         fit = [record for record in records if record.self_signed]
         if fit:
             self._ask_trust(fit)
         else:
-            self._desk.good(
+            self._tab_work.good(
                 self.tr("The certificates are in this database now; this does not make any State trust them.")
             )
 
     def _ask_trust(self, certificates: Sequence[CertificateRecord], truster: str = "") -> TrustDialog:
         assert self._snapshot is not None
-        dialog = TrustDialog(self._desk, self._snapshot, certificates, self, truster)
+        dialog = TrustDialog(self._tab_work, self._snapshot, certificates, self, truster)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
@@ -188,7 +194,7 @@ class TrustView(Tab):
             said.format(truster=truster, trusted=trusted),
             remedy=(self.tr("Trust it again …"), partial(self._trust_again, truster, rows)),
         )
-        self._desk.do(partial(_withdraw, rows), lambda _done: self.services.page.show_message(message))
+        self._tab_work.do(partial(_withdraw, rows), lambda _done: self.services.page.show_message(message))
 
     def _trust_again(self, truster: str, rows: Sequence[TrustRecord]) -> None:
         if self._snapshot is not None:
@@ -210,11 +216,11 @@ def _withdraw(rows: Sequence[TrustRecord], store: PkiStore) -> None:
         withdraw(store, row)
 
 
-def _look_into(data: bytes) -> BundleLook | None:
+def _inspect(data: bytes) -> BundleInspection | None:
     """None: certificates. Raises BadInput: it is neither those nor a bundle."""
     kind = parsing.kind_of(data)
     if kind is ContentKind.CMS:
-        return look_into(data)
+        return inspect_bundle(data)
     if kind is ContentKind.CERTIFICATE:
         return None
     raise BadInput("That is neither a trust bundle nor a certificate: ask the other State for its bundle.")
@@ -224,8 +230,8 @@ def _legend(theme: Theme, parent: QWidget) -> QWidget:
     """What the marks mean."""
     legend = QWidget(parent)
     flow = FlowLayout(legend, spacing=14)
-    for status, words in status_words().items():
-        meaning, icon = look_of(status)
+    for status, words in status_label().items():
+        meaning, icon = cell_style(status)
         entry = QWidget(legend)
         line = QHBoxLayout(entry)
         line.setContentsMargins(0, 0, 0, 0)

@@ -309,7 +309,7 @@ def test_pieces_that_unpack_to_something_else_are_refused(
         refused(written(tmp_path / "bad.lcz", members), sentence)
 
 
-def test_files_that_are_no_bundles_are_refused(
+def test_files_that_are_not_bundles_are_refused(
     original: Path, good: Path, tmp_path: Path, refused: Callable[[Path, str], None]
 ) -> None:
     bad = tmp_path / "bad.lcz"
@@ -391,7 +391,7 @@ def test_a_pipe_or_device_is_refused_at_once(tmp_path: Path, refused: Callable[[
         refused(file, "It is a pipe, a device or a directory")
 
 
-def test_the_database_itself_is_no_bundle(original: Path, tmp_path: Path) -> None:
+def test_target_database_is_refused_as_a_bundle(original: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     shutil.copy(original, copy)
     before = hashlib.sha256(copy.read_bytes()).digest()

@@ -69,7 +69,7 @@ def test_imported_runs_are_compared_with_ones_own(good: Path, other: Path) -> No
     assert [row.metrics["lost{reason=late}"].value for row in rows] == [5e-324, 5e-324]
 
 
-def test_what_is_there_already_is_left_as_it_is(good: Path, other: Path) -> None:
+def test_import_leaves_existing_runs_unchanged(good: Path, other: Path) -> None:
     first = import_bundle(other, good)
     with Store.open(other) as store:
         edits.set_note(store, first.imported[0], "mine")
@@ -82,7 +82,7 @@ def test_what_is_there_already_is_left_as_it_is(good: Path, other: Path) -> None
         assert reader.run(first.imported[0]).row.note == "mine"
 
 
-def test_a_campaign_that_comes_in_parts_is_one(original: Path, other: Path, tmp_path: Path) -> None:
+def test_campaign_imported_in_parts_is_one_campaign(original: Path, other: Path, tmp_path: Path) -> None:
     with Reader(original) as reader:
         for number, chosen in enumerate(([3], [2, 1], [1, 4])):
             write_bundle(reader, chosen, tmp_path / f"{number}.lcz")

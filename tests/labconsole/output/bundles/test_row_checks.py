@@ -37,7 +37,9 @@ def test_a_row_that_no_run_has_is_refused(original: Path, table: str, column: st
 
 @pytest.mark.parametrize("fault", [RuntimeError("ours"), ValueError("ours"), EOFError("ours")])
 @pytest.mark.parametrize("share", [0.2, 0.7], ids=["while checked", "while written"])
-def test_a_fault_of_the_console_is_not_told_as_damage(good: Path, other: Path, fault: Exception, share: float) -> None:
+def test_internal_error_is_not_reported_as_a_damaged_bundle(
+    good: Path, other: Path, fault: Exception, share: float
+) -> None:
     def fail(done: float) -> None:
         if done > share:
             raise fault

@@ -19,7 +19,7 @@ from tests.labconsole.output.bundles.campaign import CAMPAIGN
 from tests.labconsole.output.conftest import NOW
 
 
-def test_a_bundle_is_there_complete_or_not_at_all(original: Path, tmp_path: Path) -> None:
+def test_bundle_is_complete_or_absent(original: Path, tmp_path: Path) -> None:
     target = tmp_path / "runs.lcz"
 
     def stop(share: float) -> None:
@@ -37,7 +37,7 @@ def test_a_bundle_is_there_complete_or_not_at_all(original: Path, tmp_path: Path
     assert not target.exists()
 
 
-def test_a_run_that_goes_on_is_not_handed_on(tmp_path: Path) -> None:
+def test_live_run_is_not_bundled(tmp_path: Path) -> None:
     with Store.open(tmp_path / "runs.db") as store:
         (run_id, *_) = store.add_campaign(CAMPAIGN, this_process(), NOW)
         with Reader(store.path) as reader, pytest.raises(ExportError, match=f"Run {run_id} is queued: wait"):
@@ -53,7 +53,7 @@ def test_a_run_that_goes_on_is_not_handed_on(tmp_path: Path) -> None:
         ("UPDATE artefact SET content = zeroblob(9)", "is damaged"),
     ],
 )
-def test_a_run_that_was_changed_is_not_handed_on(original: Path, tmp_path: Path, damage: str, sentence: str) -> None:
+def test_changed_run_is_not_bundled(original: Path, tmp_path: Path, damage: str, sentence: str) -> None:
     copy = tmp_path / "copy.db"
     shutil.copy(original, copy)
     with closing(sqlite3.connect(copy)) as raw, raw:

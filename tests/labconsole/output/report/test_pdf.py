@@ -92,7 +92,7 @@ def test_a_report_is_tagged_pdf_a_with_all_fonts_in_it(written: PdfResult) -> No
     assert {font[0].partition("+")[2].partition("-")[0] for font in fonts} == {"Inter", "DejaVuSansMono"}
 
 
-def test_pictures_have_words_for_those_who_do_not_see_them(written: PdfResult) -> None:
+def test_pictures_have_alternative_texts(written: PdfResult) -> None:
     pdf = PdfFileReader(BytesIO(written.path.read_bytes()))
     assert pdf.root["/Lang"] == "en"
     words = list(_figures(pdf.root["/StructTreeRoot"]))
@@ -129,7 +129,9 @@ def test_the_same_report_has_the_same_bytes(document: Document, written: PdfResu
 
 
 @pytest.mark.parametrize("where", ["note", "chart"])
-def test_what_no_font_has_is_set_without_pdf_a_and_said(document: Document, tmp_path: Path, where: str) -> None:
+def test_characters_without_a_font_give_a_pdf_without_pdf_a_and_a_note(
+    document: Document, tmp_path: Path, where: str
+) -> None:
     thai = "สวัสดี"
     added = with_text(document, thai)
     if where == "chart":
@@ -152,7 +154,7 @@ def test_text_is_never_markup_and_control_characters_are_left_out(document: Docu
     assert result.standard == ARCHIVAL
 
 
-def test_long_words_stay_on_the_page(document: Document, tmp_path: Path) -> None:
+def test_long_identifiers_stay_on_the_page(document: Document, tmp_path: Path) -> None:
     heads = (Head("A", "", Align.LEFT), Head("B", "", Align.LEFT, 4.0))
     for word in ("directory/" * 40, "x" * 300):
         blocks = (
@@ -172,7 +174,7 @@ def test_long_words_stay_on_the_page(document: Document, tmp_path: Path) -> None
         assert max(ends) < 595.28 - 22 / 25.4 * 72 + 1, "nothing reaches into the margin"
 
 
-def test_long_words_stay_in_their_column(document: Document, tmp_path: Path) -> None:
+def test_long_identifiers_stay_in_their_column(document: Document, tmp_path: Path) -> None:
     letters = "WXYZM"
     heads = tuple(Head(letter * 60, "", Align.RIGHT) for letter in letters)
     table = Table("Narrow", heads, (tuple(TextCell(letter.lower() * 60) for letter in letters),))
@@ -184,7 +186,7 @@ def test_long_words_stay_in_their_column(document: Document, tmp_path: Path) -> 
         assert max(high for _, high in left) < min(low for low, _ in right)
 
 
-def test_what_is_longer_than_a_page_goes_on_on_the_next(document: Document, tmp_path: Path) -> None:
+def test_content_longer_than_a_page_continues_on_the_next(document: Document, tmp_path: Path) -> None:
     heads = (Head("A", "", Align.LEFT), Head("B", "", Align.LEFT, 3.0))
     reason = "The link was lost and nobody knew why. " * 12
     blocks = (
@@ -228,7 +230,7 @@ def unlike(document: Document, tmp_path_factory: pytest.TempPathFactory) -> PdfR
 
 
 @pytest.mark.parametrize("page", [1, 2])
-def test_pages_look_as_they_did(written: PdfResult, unlike: PdfResult, page: int) -> None:
+def test_pages_equal_the_reference_pictures(written: PdfResult, unlike: PdfResult, page: int) -> None:
     shown = picture(written.path, page)
     golden = GOLDEN / f"comparison-{page}.png"
     if os.environ.get(RENEW):

@@ -59,7 +59,7 @@ def figures(document: Document) -> Iterator[Figure]:
         yield from block.figures if isinstance(block, Gallery) else (block,) if isinstance(block, Figure) else ()
 
 
-def test_a_comparison_says_what_changed_with_intervals_marks_and_words(store: Store, reader: Reader) -> None:
+def test_comparison_report_has_intervals_marks_and_findings(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store), ReportKind.COMPARISON)
     (findings, told) = blocks(document, "Summary")
     assert isinstance(findings, Bullets) and isinstance(told, Callout)
@@ -95,9 +95,7 @@ def test_the_baseline_is_the_one_asked_for(store: Store, reader: Reader) -> None
     assert row(table, "Rate")[3].details[1] == ("▲ +100 % better", Tone.GOOD)
 
 
-def test_more_columns_than_a_page_holds_come_in_several_tables_each_with_the_baseline(
-    store: Store, reader: Reader
-) -> None:
+def test_wide_comparison_is_split_into_tables_that_repeat_the_baseline(store: Store, reader: Reader) -> None:
     run_ids = store_post(store, [f"scenario {number}" for number in range(8)], repeats=1)
     titles = [
         [head.title for head in table.heads[2:]]
@@ -109,7 +107,7 @@ def test_more_columns_than_a_page_holds_come_in_several_tables_each_with_the_bas
     ]
 
 
-def test_parameters_that_differ_stand_before_those_that_do_not(store: Store, reader: Reader) -> None:
+def test_differing_parameters_are_listed_first(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store), ReportKind.COMPARISON)
     [table] = tables(document, "Scenario and parameters")
     assert [[cell.text for cell in cells] for cells in table.rows] == [["Sealed", "no", "yes"]]
@@ -120,7 +118,7 @@ def test_parameters_that_differ_stand_before_those_that_do_not(store: Store, rea
     ]
 
 
-def test_a_changed_parameter_of_a_run_stands_out(store: Store, reader: Reader) -> None:
+def test_changed_parameter_of_a_run_is_emphasised(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store)[1:2], ReportKind.RUN)
     changed = next(block for block in blocks(document, "Scenario and parameters") if isinstance(block, Facts))
     assert [(fact.name, fact.value, fact.tone) for fact in changed.rows] == [("Sealed", "yes", Tone.STRONG)]
@@ -137,7 +135,7 @@ def test_a_run_has_its_figures_with_samples_and_origin(store: Store, reader: Rea
     assert (document.title, document.kind) == ("Spring trial: open", "Run report")
 
 
-def test_charts_are_of_figures_and_of_samples_and_have_words(store: Store, reader: Reader) -> None:
+def test_report_has_charts_of_figures_and_samples_with_alt_texts(store: Store, reader: Reader) -> None:
     drawn = list(figures(built(reader, store_post(store), ReportKind.COMPARISON)))
     assert [figure.caption.partition(",")[0].partition(":")[0] for figure in drawn] == [
         "Rate",
@@ -149,7 +147,7 @@ def test_charts_are_of_figures_and_of_samples_and_have_words(store: Store, reade
     assert all(figure.alt for figure in drawn)
 
 
-def test_samples_that_are_damaged_are_said_to_be_and_the_report_is_made(store: Store, reader: Reader) -> None:
+def test_report_is_written_and_notes_damaged_samples(store: Store, reader: Reader) -> None:
     run_ids = store_post(store)
     with store.writer.transaction() as connection:
         connection.execute(update(schema.chunk).values(payload=b"not what was hashed"))
@@ -182,7 +180,7 @@ def test_provenance_and_evidence_of_every_run(store: Store, reader: Reader) -> N
     assert {fact.name: fact.value for fact in document.cover}["Place"] == "Kuala Lumpur, Singapore"
 
 
-def test_a_run_that_was_changed_after_its_end_is_no_evidence(store: Store, reader: Reader) -> None:
+def test_run_changed_after_sealing_is_marked_as_not_evidence(store: Store, reader: Reader) -> None:
     run_ids = store_post(store)
     with closing(sqlite3.connect(store.path)) as raw, raw:
         raw.execute("UPDATE metric SET value = value * 2 WHERE run_id = ? AND position = 0", (run_ids[2],))
@@ -218,7 +216,7 @@ def test_a_verdict_that_is_unknown_is_not_marked_as_failed(store: Store, reader:
     assert (single.rows[0][1].text, single.rows[0][1].tone) == ("unknown", Tone.MUTED)
 
 
-def test_notes_and_tags_are_the_operators_words(store: Store, reader: Reader) -> None:
+def test_notes_and_tags_are_printed_as_written(store: Store, reader: Reader) -> None:
     run_ids = store_post(store)
     set_note(store, run_ids[3], "Rain all morning.")
     set_tags(store, run_ids[3], ["wet"])
@@ -238,7 +236,7 @@ def test_an_interrupted_run_is_allowed_and_marked(store: Store, reader: Reader) 
     assert isinstance(told, Callout) and any("Run 1 is interrupted" in sentence for sentence in told.sentences)
 
 
-def test_runs_of_a_trial_that_is_not_installed_are_told_by_what_is_stored(store: Store, reader: Reader) -> None:
+def test_runs_of_a_trial_that_is_not_installed_are_reported_from_stored_data(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store), ReportKind.COMPARISON, plugins=Plugins(()))
     [table] = tables(document, "Results")
     assert row(table, "rate")[2].text == "1,020"

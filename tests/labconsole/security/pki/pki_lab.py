@@ -8,7 +8,7 @@ from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import CertificateRecord, Origin, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType, PrivateKey
 from labconsole.security.x509.validity import Validity
 
@@ -25,7 +25,7 @@ class OwnState:
 
     def __init__(self, store: PkiStore, name: str) -> None:
         made = make_key(store.directory, KeyType.P_256)
-        certificate = make_root(made.private, named(f"{name} Root CA"), VALID)
+        certificate = issue_root(made.private, named(f"{name} Root CA"), VALID)
         self.store = store
         self.issuer = Issuer(certificate, made.private)
         with store.change() as change:

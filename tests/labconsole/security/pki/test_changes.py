@@ -22,10 +22,10 @@ from labconsole.security.pki.records import (
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.fingerprints import key_fingerprint
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from tests.helpers.x509_keys import key_of
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named
@@ -97,13 +97,13 @@ def test_two_certificates_of_one_issuer_with_one_serial_number_are_refused(own: 
 
 def test_a_root_of_a_local_state_has_its_key_here(own: OwnState) -> None:
     key = generate(KeyType.P_256)
-    root = make_root(key, named("Alpha Root CA"), VALID)
+    root = issue_root(key, named("Alpha Root CA"), VALID)
     with own.store.change() as change:
         other = change.add_state("Beta")
         unknown = change.add_certificate(root, origin=Origin.IMPORTED, profile=CertificateProfile.ROOT)
     for certificate, private, state in ((root, key, own.state), (own.root.certificate, own.issuer.key, other)):
         with pytest.raises(BadInput, match="has no such key"), own.store.change() as change:
-            again = make_root(private, certificate.subject, VALID)
+            again = issue_root(private, certificate.subject, VALID)
             change.add_certificate(again, origin=Origin.IMPORTED, state=state.id, profile=CertificateProfile.ROOT)
     with pytest.raises(BadInput, match="has no such key"), own.store.change() as change:
         change.add_certificate(root, origin=Origin.BUNDLE, state=own.state.id)
@@ -156,7 +156,7 @@ def test_what_is_trusted_or_in_use_is_not_removed(own: OwnState) -> None:
 
 
 def test_a_request_is_made_received_and_decided_once(own: OwnState) -> None:
-    csr = make_csr(key_of(KeyType.P_256), named("client"), [], CertificateProfile.TLS_CLIENT)
+    csr = create_csr(key_of(KeyType.P_256), named("client"), [], CertificateProfile.TLS_CLIENT)
     with own.store.change() as change:
         other = change.add_state("Beta")
         parties = {"requester": other.id, "issuer": own.state.id, "profile": CertificateProfile.TLS_CLIENT}
@@ -177,7 +177,7 @@ def test_a_request_is_made_received_and_decided_once(own: OwnState) -> None:
 
 
 def test_an_approved_request_knows_its_certificate(own: OwnState) -> None:
-    csr = make_csr(key_of(KeyType.P_256), named("client"), [], CertificateProfile.TLS_CLIENT)
+    csr = create_csr(key_of(KeyType.P_256), named("client"), [], CertificateProfile.TLS_CLIENT)
     record = own.issued("client")
     with own.store.change() as change:
         request = change.add_request(
@@ -194,7 +194,7 @@ def test_an_approved_request_knows_its_certificate(own: OwnState) -> None:
 def test_crls_keep_their_number_however_long(own: OwnState) -> None:
     record = own.issued("end")
     number = 2**158 + 1
-    crl = make_crl(
+    crl = issue_crl(
         own.issuer, [Revoked(record.certificate.serial_number, NOW, x509.ReasonFlags.superseded)], number, VALID
     )
     with own.store.change() as change:
@@ -310,9 +310,9 @@ def test_a_state_is_renamed_and_moved(own: OwnState) -> None:
 @pytest.mark.parametrize("type", [KeyType.P_256, KeyType.RSA_2048, KeyType.ED25519, KeyType.ML_DSA_44])
 def test_issuers_are_told_by_their_signatures(store: PkiStore, type: KeyType) -> None:
     top = key_of(type)
-    root = Issuer(make_root(top, named("Twin CA"), VALID), top)
+    root = Issuer(issue_root(top, named("Twin CA"), VALID), top)
     twin_key = generate(KeyType.P_256)
-    twin = make_root(twin_key, named("Twin CA"), VALID)
+    twin = issue_root(twin_key, named("Twin CA"), VALID)
     middle_key = generate(KeyType.P_256)
     middle = issue(root, middle_key.public_key(), named("Middle"), [], CertificateProfile.INTERMEDIATE, VALID)
     end = issue_for(Issuer(middle, middle_key, (root.certificate,)), key_of(KeyType.P_256), "end")
@@ -329,7 +329,7 @@ def test_issuers_are_told_by_their_signatures(store: PkiStore, type: KeyType) ->
 
 def test_a_root_stands_for_its_link_certificates_in_chains(own: OwnState) -> None:
     made = make_key(own.store.directory, KeyType.P_256)
-    new = Issuer(make_root(made.private, named("Alpha Root CA"), VALID), made.private)
+    new = Issuer(issue_root(made.private, named("Alpha Root CA"), VALID), made.private)
     end = issue_for(new, key_of(KeyType.P_256), "end")
     with own.store.change() as change:
         change.add_key(own.state.id, "new root", made.private.public_key(), made.place)

@@ -17,8 +17,8 @@ from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named
 
@@ -105,7 +105,7 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
 def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> None:
     own, other = OwnState(store, "Alpha"), OwnState(store, "Beta")
     here, there = own.issued("here"), other.issued("there")
-    crl = make_crl(
+    crl = issue_crl(
         other.issuer,
         [Revoked(there.certificate.serial_number, VALID.not_before, x509.ReasonFlags.superseded)],
         1,
@@ -129,7 +129,7 @@ def test_during_a_rotation_whoever_trusts_only_one_root_knows_certificates_of_th
 ) -> None:
     own = OwnState(store, "Alpha")
     made = make_key(store.directory, KeyType.P_256)
-    new = Issuer(make_root(made.private, named("Alpha Root CA"), VALID), made.private)
+    new = Issuer(issue_root(made.private, named("Alpha Root CA"), VALID), made.private)
     end = make_key(store.directory, KeyType.P_256)
     with store.change() as change:
         change.add_key(own.state.id, "new root", made.private.public_key(), made.place)

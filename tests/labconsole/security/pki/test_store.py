@@ -145,6 +145,6 @@ def test_a_row_that_another_program_changed_is_told(store: PkiStore) -> None:
         (lambda store: store.identity("state-a"), "There is no identity state-a: give a certificate that name first"),
     ],
 )
-def test_what_is_not_there_is_told(store: PkiStore, ask, sentence: str) -> None:  # type: ignore[no-untyped-def]
+def test_missing_tokens_and_keys_are_reported(store: PkiStore, ask, sentence: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(StoreError, match=sentence):
         ask(store)

@@ -6,7 +6,7 @@ import sys
 
 from odd_children import respond
 
-from labconsole.security.token.module_process import converse
+from labconsole.security.token.module_process import answer_questions
 
 if __name__ == "__main__":
-    sys.exit(converse(respond))
+    sys.exit(answer_questions(respond))

@@ -49,7 +49,7 @@ def test_nss_says_how_much_is_free_and_has_mechanisms_of_its_own(
     assert seen.findings.wrapping[1].behaviour is WrapBehaviour.RFC3394_PKCS7
 
 
-def test_without_a_pin_the_token_is_only_looked_at(configuration: TokenConfiguration) -> None:
+def test_without_a_pin_the_token_is_only_inspected(configuration: TokenConfiguration) -> None:
     seen = inspect_token("test", configuration, None)
     assert seen.overview is not None and seen.findings is None
     assert seen.problem == "Without its PIN nothing can be tried in the token test."
@@ -91,7 +91,7 @@ def test_a_module_that_hangs_is_ended(hanging: TokenConfiguration, pin: Secret) 
 
 
 @linux_only
-def test_a_module_that_crashes_is_said_and_the_pin_is_no_argument(hanging: TokenConfiguration, pin: Secret) -> None:
+def test_a_module_crash_is_reported_and_the_pin_is_not_an_argument(hanging: TokenConfiguration, pin: Secret) -> None:
     """The process that hangs in the module is sent what a crash would send."""
     seen: list[Inspection] = []
     asking = threading.Thread(target=lambda: seen.append(inspect_token("test", hanging, pin)))
@@ -106,7 +106,7 @@ def test_a_module_that_crashes_is_said_and_the_pin_is_no_argument(hanging: Token
 
 
 @linux_only
-def test_a_module_that_hangs_does_not_outlive_who_asked(hanging: TokenConfiguration) -> None:
+def test_a_module_that_hangs_exits_with_its_parent(hanging: TokenConfiguration) -> None:
     program = (
         "import sys; from labconsole.security.token.configuration import TokenConfiguration as C;"
         "from labconsole.security.token.inspection import inspect_token;"

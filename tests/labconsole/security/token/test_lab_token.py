@@ -60,7 +60,7 @@ def keys(configuration: TokenConfiguration, pin: Secret | None = None) -> list[s
         return [key.label for key in token.session().get_objects() if key.object_class is ObjectClass.SECRET_KEY]
 
 
-def test_it_opens_without_asking_anybody_and_is_found_again(made: Path) -> None:
+def test_lab_token_opens_without_a_prompt_and_is_found_again(made: Path) -> None:
     configuration = lab_token(made)
     assert find_configuration("lab", made) == configuration
     assert keys(configuration) == []
@@ -227,7 +227,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_that_is_used(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("damage", "sentence"), [(None, "does not exist"), ("{}", "secret-source.json is not whole")])
-def test_a_damaged_token_is_told_and_never_replaced(home: Path, damage: str | None, sentence: str) -> None:
+def test_a_damaged_token_is_reported_and_never_replaced(home: Path, damage: str | None, sentence: str) -> None:
     put_a_key(lab_token(home))
     reference = home / "tokens" / "lab" / "secret-source.json"
     whole = reference.read_text()
@@ -242,7 +242,7 @@ def test_a_damaged_token_is_told_and_never_replaced(home: Path, damage: str | No
     assert keys(lab_token(home)) == ["kept"]
 
 
-def test_a_token_whose_objects_are_gone_is_told_and_never_replaced(home: Path) -> None:
+def test_a_token_whose_objects_are_gone_is_reported_and_never_replaced(home: Path) -> None:
     objects = home / "tokens" / "lab" / "objects"
     moved = objects.rename(home / "elsewhere")
     for _ in range(2):
@@ -252,13 +252,13 @@ def test_a_token_whose_objects_are_gone_is_told_and_never_replaced(home: Path) -
     assert keys(lab_token(home)) == []
 
 
-def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(TokenError, match=r"The token lab cannot be made \([A-Za-z ]+: .*file.*\): check"):
         lab_token(tmp_path / "file" / "home")
 
 
-def test_without_softhsm_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_softhsm_error_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(softhsm, "NAMES", ())
     with pytest.raises(TokenError, match=r"SoftHSM2 is not there: install it \(Debian: softhsm2"):
         lab_token(tmp_path)

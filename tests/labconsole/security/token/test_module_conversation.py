@@ -48,12 +48,12 @@ def test_one_process_answers_again_and_again(conversation: Conversation) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no signals")
-def test_a_crash_is_told_with_its_signal_and_again(conversation: Conversation) -> None:
+def test_a_crash_is_reported_with_its_signal_for_each_question(conversation: Conversation) -> None:
     for _ in range(2):
         assert refusal(conversation, "crash").startswith("The module m.so ended its process (signal 11): ")
 
 
-def test_a_fault_in_the_child_is_told_with_its_last_words(conversation: Conversation) -> None:
+def test_a_fault_in_the_child_is_reported_with_its_last_output(conversation: Conversation) -> None:
     assert "(exit code 1, saying: ZeroDivisionError: a fault of our own)" in refusal(conversation, "stumble")
 
 

@@ -53,11 +53,11 @@ def test_a_refusal_comes_as_the_child_said_it() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no signals")
-def test_a_crash_is_told_with_its_signal() -> None:
+def test_a_crash_is_reported_with_its_signal() -> None:
     assert refusal("crash").startswith("The module m.so ended its process (signal 11): name another module")
 
 
-def test_a_fault_in_the_child_is_told_with_its_last_words() -> None:
+def test_a_fault_in_the_child_is_reported_with_its_last_output() -> None:
     assert "(exit code 1, saying: ZeroDivisionError: a fault of our own)" in refusal("stumble")
 
 
@@ -85,7 +85,7 @@ def test_the_child_ends_with_the_process_that_asked() -> None:
     assert not is_running(child)
 
 
-def test_a_child_that_hangs_ends_itself_where_nobody_ends_it() -> None:
+def test_a_child_that_hangs_exits_by_its_own_timeout() -> None:
     """As on macOS and Windows, when the process that asked was killed."""
     task = {"parent_pid": os.getpid(), "last_s": 0.5, "question": {"do": "hang", "pin": PIN}}
     command = [sys.executable, "-m", "odd_children"]

@@ -141,7 +141,7 @@ def test_the_labs_own_name_is_kept_free() -> None:
     assert not tokens_file().exists()
 
 
-def test_a_directory_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_written_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     save_configuration("office", OFFICE)
 
     def full(path: Path, data: bytes) -> None:

@@ -29,14 +29,14 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.remote_private_key import RemotePrivateKey, make_token_key, opened_token_key
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import judge_csr, make_csr
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr, judge_csr
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
 TOKEN = "office"
@@ -71,18 +71,20 @@ def key(labels: dict[KeyKind, str], pin: Secret) -> Iterator[RemotePrivateKey]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_ca_whose_key_lies_in_a_token_signs_all_that_a_ca_signs(
+def test_a_ca_with_a_token_key_signs_all_that_a_ca_signs(
     labels: dict[KeyKind, str], pin: Secret, kind: KeyKind, tmp_path: Path
 ) -> None:
     day = Validity.for_days(1)
     with opened_token_key(TOKEN, labels[kind], pin) as key:
-        root = make_root(key, name_from_text("CN=Root in a token,C=SG"), day)
+        root = issue_root(key, name_from_text("CN=Root in a token,C=SG"), day)
         authority = Issuer(root, key)
         leaf_key = key_of(KeyType.P_256)
         server = CertificateProfile.TLS_SERVER
         leaf = issue(authority, leaf_key.public_key(), name_from_text("CN=broker"), [x509.DNSName("a.sg")], server, day)
-        crl = make_crl(authority, [Revoked(leaf.serial_number, datetime.now(UTC), x509.ReasonFlags.superseded)], 1, day)
-        csr = make_csr(key, name_from_text("CN=Root in a token"), [], CertificateProfile.INTERMEDIATE)
+        crl = issue_crl(
+            authority, [Revoked(leaf.serial_number, datetime.now(UTC), x509.ReasonFlags.superseded)], 1, day
+        )
+        csr = create_csr(key, name_from_text("CN=Root in a token"), [], CertificateProfile.INTERMEDIATE)
         asked = ocsp.OCSPRequestBuilder().add_certificate(leaf, root, hashes.SHA256()).build()
         told = answer(asked.public_bytes(Encoding.DER), root, authority, lambda serial: NotRevoked.GOOD, day)
         signed = cms.sign(b"roots", root, key)
@@ -94,11 +96,11 @@ def test_a_ca_whose_key_lies_in_a_token_signs_all_that_a_ca_signs(
     files = {"root": root, "leaf": leaf, "crl": crl}
     for name, thing in files.items():
         (tmp_path / name).write_bytes(thing.public_bytes(Encoding.PEM))
-    assert "leaf: OK" in openssl_says("verify", "-CAfile", tmp_path / "root", tmp_path / "leaf")
-    assert "verify OK" in openssl_says("crl", "-noout", "-CAfile", tmp_path / "root", "-in", tmp_path / "crl")
+    assert "leaf: OK" in run_openssl("verify", "-CAfile", tmp_path / "root", tmp_path / "leaf")
+    assert "verify OK" in run_openssl("crl", "-noout", "-CAfile", tmp_path / "root", "-in", tmp_path / "crl")
     (tmp_path / "answer").write_bytes(told)
     options = ("-sha256", "-issuer", tmp_path / "root", "-cert", tmp_path / "leaf", "-CAfile", tmp_path / "root")
-    said = openssl_says("ocsp", "-respin", tmp_path / "answer", *options)
+    said = run_openssl("ocsp", "-respin", tmp_path / "answer", *options)
     assert "Response verify OK" in said and "leaf: good" in said
 
 
@@ -160,7 +162,7 @@ def test_a_label_is_given_once(labels: dict[KeyKind, str], pin: Secret) -> None:
         make_token_key(TOKEN, labels[KeyKind.P_256], KeyKind.P_256, pin)
 
 
-def test_what_is_not_there_is_told(labels: dict[KeyKind, str], pin: Secret) -> None:
+def test_missing_tokens_and_keys_are_reported(labels: dict[KeyKind, str], pin: Secret) -> None:
     cases = {
         ("offic", "root p-256", pin.reveal()): "No token is called offic; did you mean office",
         (TOKEN, "none", pin.reveal()): "has no private keys labelled none",
@@ -187,7 +189,7 @@ def test_a_closed_key_signs_no_more_and_its_process_is_gone(labels: dict[KeyKind
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no signals")
-def test_a_module_that_crashes_is_told_and_takes_nothing_along(key: RemotePrivateKey) -> None:
+def test_a_module_crash_is_reported_and_stays_in_its_process(key: RemotePrivateKey) -> None:
     [child] = [each for each in psutil.Process().children() if "key_holding" in " ".join(each.cmdline())]
     child.kill()
     assert isinstance(key, ec.EllipticCurvePrivateKey)

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from labconsole.errors import BadInput
 from labconsole.security.x509 import cms
 from labconsole.security.x509.cms import algorithm_for
-from labconsole.security.x509.issuing import Issuer, make_root
+from labconsole.security.x509.issuing import Issuer, issue_root
 from labconsole.security.x509.key_types import KeyType, generate, signing_hash
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
@@ -28,7 +28,7 @@ _MUTATIONS = 1000
 
 def _root(type: KeyType = KeyType.P_256, name: str = "CN=Bücher Root,O=Lab") -> Issuer:
     key = generate(type)
-    return Issuer(make_root(key, name_from_text(name), Validity.for_days(10)), key)
+    return Issuer(issue_root(key, name_from_text(name), Validity.for_days(10)), key)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_a_key_signs_only_for_its_own_certificate(root: Issuer) -> None:
 def test_another_certificate_with_the_same_key_is_not_the_signer(root: Issuer) -> None:
     """RFC 5035: the signature is bound to the certificate, not to its issuer and serial number."""
     signed = asn1_cms.ContentInfo.load(cms.sign(_CONTENT, root.certificate, root.key))
-    other = make_root(root.key, name_from_text("CN=Bücher Root,O=Lab"), Validity.for_days(20))
+    other = issue_root(root.key, name_from_text("CN=Bücher Root,O=Lab"), Validity.for_days(20))
     twin = x509.load_der_x509_certificate(other.public_bytes(Encoding.DER))
     content = signed["content"]
     parsed = asn1_cms.CertificateChoices.load(twin.public_bytes(Encoding.DER))

@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
+from labconsole.security.x509.crls import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
+from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_command import OpensslRefusalError, openssl_says
+from tests.helpers.openssl_command import OpensslError, run_openssl
 from tests.helpers.pkilint_errors import crl_errors
 from tests.helpers.x509_keys import key_of
 
@@ -38,18 +38,18 @@ def test_openssl_refuses_the_listed_certificate_only(root: Issuer, tmp_path: Pat
     good, bad = (
         issue(root, public_key, named(f"CN={name}"), HOST, CertificateProfile.TLS_SERVER, WEEK) for name in "ab"
     )
-    crl = make_crl(root, [Revoked(bad.serial_number, AT, REASON)], 1, WEEK)
+    crl = issue_crl(root, [Revoked(bad.serial_number, AT, REASON)], 1, WEEK)
     files = {name: tmp_path / name for name in ("root", "good", "bad", "crl")}
     for file, made in zip(files.values(), (root.certificate, good, bad, crl), strict=True):
         file.write_bytes(made.public_bytes(Encoding.PEM))
     check = ("verify", "-crl_check", "-CAfile", files["root"], "-CRLfile", files["crl"])
-    openssl_says(*check, files["good"])
-    with pytest.raises(OpensslRefusalError, match="certificate revoked"):
-        openssl_says(*check, files["bad"])
+    run_openssl(*check, files["good"])
+    with pytest.raises(OpensslError, match="certificate revoked"):
+        run_openssl(*check, files["bad"])
 
 
-def test_what_stands_in_a_crl(root: Issuer) -> None:
-    crl = make_crl(root, [Revoked(5, AT, REASON), Revoked(6, AT, x509.ReasonFlags.unspecified)], 1 << 158, WEEK)
+def test_crl_contents(root: Issuer) -> None:
+    crl = issue_crl(root, [Revoked(5, AT, REASON), Revoked(6, AT, x509.ReasonFlags.unspecified)], 1 << 158, WEEK)
     assert crl_errors(crl) == []
     assert (crl.last_update_utc, crl.next_update_utc) == (WEEK.not_before, WEEK.not_after)
     assert crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number == 1 << 158
@@ -62,13 +62,13 @@ def test_what_stands_in_a_crl(root: Issuer) -> None:
     assert not list(unspecified.extensions)
 
 
-def test_an_empty_crl_is_one(root: Issuer) -> None:
-    crl = make_crl(root, [], 0, WEEK)
+def test_an_empty_crl_is_issued(root: Issuer) -> None:
+    crl = issue_crl(root, [], 0, WEEK)
     assert crl_errors(crl) == []
     assert not list(crl)
 
 
-def test_what_is_no_crl_is_refused(root: Issuer) -> None:
+def test_an_invalid_crl_is_not_issued(root: Issuer) -> None:
     key = key_of(KeyType.P_256)
     end = issue(root, key.public_key(), named("CN=x"), HOST, CertificateProfile.TLS_SERVER, WEEK)
     for issuer, revoked, number, said in (
@@ -79,13 +79,13 @@ def test_what_is_no_crl_is_refused(root: Issuer) -> None:
         (root, [Revoked(5, AT, x509.ReasonFlags.remove_from_crl)], 1, "delta CRLs only"),
     ):
         with pytest.raises(BadInput, match=said):
-            make_crl(issuer, revoked, number, WEEK)
+            issue_crl(issuer, revoked, number, WEEK)
 
 
 def test_no_entry_is_revoked_after_this_update(root: Issuer) -> None:
     """RFC 5280, 5.1.2.4 and 5.3.2 as zlint reads them; revocation dates have whole seconds."""
     at = datetime.now(UTC).replace(microsecond=700_000)
-    crl = make_crl(root, [Revoked(5, at, REASON), Revoked(6, at - timedelta(days=3), REASON)], 1, WEEK)
+    crl = issue_crl(root, [Revoked(5, at, REASON), Revoked(6, at - timedelta(days=3), REASON)], 1, WEEK)
     assert crl.last_update_utc == at.replace(microsecond=0) == max(one.revocation_date_utc for one in crl)
     assert crl_errors(crl) == []
 
@@ -94,17 +94,17 @@ def test_no_entry_is_revoked_after_this_update(root: Issuer) -> None:
 def test_the_clock_of_a_ca_may_be_five_minutes_ahead(root: Issuer, minutes: int, accepted: bool) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     begins = now + timedelta(minutes=minutes)
-    crl = make_crl(root, [], 1, Validity(begins, begins + timedelta(days=1)))
+    crl = issue_crl(root, [], 1, Validity(begins, begins + timedelta(days=1)))
     leaf = issue(root, key_of(KeyType.P_256).public_key(), named("CN=a"), HOST, CertificateProfile.TLS_SERVER, WEEK)
     judged = validate(leaf, [], [root.certificate], [crl], at=now, crls_required=True)
     assert judged.accepted is accepted, judged.why
     client = make_end(root, CertificateProfile.TLS_CLIENT, crl)
     server = make_end(root, CertificateProfile.TLS_SERVER, crl)
-    assert shake_hands(client, server).ok is accepted
+    assert perform_handshake(client, server).ok is accepted
 
 
-def make_end(root: Issuer, profile: CertificateProfile, crl: x509.CertificateRevocationList) -> TlsEnd:
+def make_end(root: Issuer, profile: CertificateProfile, crl: x509.CertificateRevocationList) -> TlsCredentials:
     """An end of a handshake that knows this CRL."""
     key = key_of(KeyType.P_256)
     certificate = issue(root, key.public_key(), named("CN=end"), HOST, profile, WEEK)
-    return TlsEnd(certificate, (), key, (root.certificate,), (crl,))
+    return TlsCredentials(certificate, (), key, (root.certificate,), (crl,))

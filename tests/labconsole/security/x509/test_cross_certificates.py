@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile, profile_extensions
-from labconsole.security.x509.crls import make_crl
-from labconsole.security.x509.issuing import Issuer, certify, cross_certificate, issue, link_certificates, make_root
+from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.issuing import Issuer, certify, cross_certificate, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import TlsEnd, shake_hands
+from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_command import OpensslRefusalError, openssl_says
+from tests.helpers.openssl_command import OpensslError, run_openssl
 from tests.helpers.pkilint_errors import certificate_errors, chain_errors
 from tests.helpers.x509_keys import key_of
 
@@ -34,7 +34,7 @@ def end(issuer: Issuer) -> x509.Certificate:
 def verify(folder: Path, trusted: x509.Certificate, between: x509.Certificate, leaf: x509.Certificate) -> str:
     for name, certificate in (("trusted", trusted), ("between", between), ("leaf", leaf)):
         (folder / name).write_bytes(certificate.public_bytes(Encoding.PEM))
-    return openssl_says(*CHECKED, "-CAfile", folder / "trusted", "-untrusted", folder / "between", folder / "leaf")
+    return run_openssl(*CHECKED, "-CAfile", folder / "trusted", "-untrusted", folder / "between", folder / "leaf")
 
 
 @pytest.mark.parametrize("path_length", [None, 0])
@@ -47,7 +47,7 @@ def test_both_roots_lead_to_what_both_issued(
     """One name, two keys: neither link uses up any path length (RFC 5280, 6.1.4)."""
     name = named("CN=State B Root,C=SG")
     old, new = (
-        Issuer(make_root(key, name, Validity.for_days(days), path_length=path_length), key)
+        Issuer(issue_root(key, name, Validity.for_days(days), path_length=path_length), key)
         for key, days in ((key_of(old_type), 60), (key_of(new_type), 600))
     )
     old_with_new, new_with_old = link_certificates(old, new)
@@ -59,23 +59,23 @@ def test_both_roots_lead_to_what_both_issued(
         assert link.not_valid_after_utc == old.certificate.not_valid_after_utc
     assert old_with_new.not_valid_before_utc == old.certificate.not_valid_before_utc
     assert new_with_old.not_valid_before_utc == new.certificate.not_valid_before_utc
-    with pytest.raises(OpensslRefusalError):
+    with pytest.raises(OpensslError):
         verify(tmp_path, new.certificate, new_with_old, end(old))
 
 
 @pytest.mark.parametrize("trusts_old", [True, False])
-def test_a_server_of_the_new_root_shows_the_link_and_is_let_in(trusts_old: bool) -> None:
+def test_a_server_of_the_new_root_is_accepted_by_its_link_certificate(trusts_old: bool) -> None:
     """By real TLS: whoever has not heard of the new root yet finds it through the link."""
     name, client_root = named("CN=State B Root"), new_authority("State A Root")
-    old, new = (Issuer(make_root(key, name, MONTH), key) for key in (key_of(KeyType.P_384), generate(KeyType.P_256)))
+    old, new = (Issuer(issue_root(key, name, MONTH), key) for key in (key_of(KeyType.P_384), generate(KeyType.P_256)))
     _, new_with_old = link_certificates(old, new)
     key = key_of(KeyType.P_256)
     public_key, profile = key.public_key(), CertificateProfile.TLS_CLIENT
     client = issue(client_root, public_key, named("CN=Client"), [], profile, Validity.for_days(7))
     trusted = (old if trusts_old else new).certificate
-    handshake = shake_hands(
-        TlsEnd(client, (), key, (trusted,)),
-        TlsEnd(end(new), (new_with_old,), key, (client_root.certificate,)),
+    handshake = perform_handshake(
+        TlsCredentials(client, (), key, (trusted,)),
+        TlsCredentials(end(new), (new_with_old,), key, (client_root.certificate,)),
         "broker.b.example",
     )
     assert handshake.ok, handshake.client_said
@@ -102,14 +102,14 @@ def test_another_state_is_certified_within_its_domain_only(tmp_path: Path) -> No
         CertificateProfile.TLS_SERVER,
         MONTH,
     )
-    with pytest.raises(OpensslRefusalError, match="permitted subtree violation"):
+    with pytest.raises(OpensslError, match="permitted subtree violation"):
         verify(tmp_path, own.certificate, cross, outside)
 
 
 def test_a_cross_certificate_keeps_the_limits_and_identifier_of_the_other_ca() -> None:
     key = generate(KeyType.P_256)
     limits = [x509.DNSName("b.example")]
-    other = make_root(key, named("CN=B"), MONTH, path_length=0, name_constraints=limits)
+    other = issue_root(key, named("CN=B"), MONTH, path_length=0, name_constraints=limits)
     cross = cross_certificate(new_authority("A"), other, Validity.for_days(7))
     for type in (x509.NameConstraints, x509.BasicConstraints, x509.SubjectKeyIdentifier):
         assert cross.extensions.get_extension_for_class(type) == other.extensions.get_extension_for_class(type)
@@ -124,7 +124,7 @@ def test_a_ca_whose_key_identifier_is_made_another_way_keeps_it(tmp_path: Path) 
     own = new_authority("State A Root")
     cross = cross_certificate(own, other.certificate, Validity.for_days(7))
     assert cross.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value == key_id
-    crl = make_crl(other, [], 1, Validity.for_days(7))
+    crl = issue_crl(other, [], 1, Validity.for_days(7))
     for made in (end(other), crl):
         authority = made.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
         assert authority.key_identifier == key_id.digest
@@ -136,7 +136,7 @@ def test_a_ca_outside_its_own_limits_gets_a_new_key_all_the_same() -> None:
     limits = [x509.DirectoryName(named("O=Ministry"))]
     name = named("CN=State B Root")
     old, new = (
-        Issuer(make_root(key, name, MONTH, name_constraints=limits), key)
+        Issuer(issue_root(key, name, MONTH, name_constraints=limits), key)
         for key in (key_of(KeyType.P_256), key_of(KeyType.P_384))
     )
     for link, issuer in zip(link_certificates(old, new), (new, old), strict=True):

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.fingerprints import fingerprint, groups, key_fingerprint, typed_matches
 from tests.helpers.authorities import new_authority
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 
 DIGITS = hashlib.sha256(b"a certificate").hexdigest()
 
@@ -17,7 +17,7 @@ DIGITS = hashlib.sha256(b"a certificate").hexdigest()
 def test_openssl_says_the_same() -> None:
     authority = new_authority("Root")
     certificate = authority.certificate
-    said = openssl_says("x509", "-noout", "-fingerprint", "-sha256", data=certificate.public_bytes(Encoding.PEM))
+    said = run_openssl("x509", "-noout", "-fingerprint", "-sha256", data=certificate.public_bytes(Encoding.PEM))
     assert said.strip().split("=")[1].replace(":", "").lower() == fingerprint(certificate)
     assert fingerprint(certificate) == fingerprint(certificate.public_bytes(Encoding.DER))
     assert key_fingerprint(certificate.public_key()) == key_fingerprint(authority.key.public_key())

@@ -14,11 +14,11 @@ from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsag
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProfile
-from labconsole.security.x509.issuing import Issuer, issue, make_root, make_self_signed
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, PublicKey
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
 PUBLIC_KEY = key_of(KeyType.P_256).public_key()
@@ -127,12 +127,12 @@ def test_a_profile_and_the_type_of_key_decide_the_usage(
 def test_the_year_2050_is_said_in_another_form_and_nothing_is_too_long(root: Issuer) -> None:
     """UTCTime through 2049, GeneralizedTime after (RFC 5280, 4.1.2.5); no rule of browsers shortens it."""
     key = root.key
-    made = make_root(
+    made = issue_root(
         key, named("CN=Long"), Validity(datetime(2049, 12, 31, tzinfo=UTC), datetime(2050, 1, 1, tzinfo=UTC))
     )
     der = made.public_bytes(Encoding.DER)
     assert b"\x17\x0d491231000000Z\x18\x0f20500101000000Z" in der
-    lasting = make_root(key, named("CN=Lasting"), Validity.for_days(36_500))
+    lasting = issue_root(key, named("CN=Lasting"), Validity.for_days(36_500))
     assert lasting.not_valid_after_utc - lasting.not_valid_before_utc > timedelta(days=36_500)
 
 
@@ -151,7 +151,7 @@ def test_an_empty_subject_makes_the_names_critical(root: Issuer, tmp_path: Path)
     assert not end(root).extensions.get_extension_for_class(x509.SubjectAlternativeName).critical
     for name, certificate in (("root", root.certificate), ("end", made)):
         (tmp_path / name).write_bytes(certificate.public_bytes(Encoding.PEM))
-    openssl_says("verify", "-x509_strict", "-CAfile", tmp_path / "root", tmp_path / "end")
+    run_openssl("verify", "-x509_strict", "-CAfile", tmp_path / "root", tmp_path / "end")
 
 
 def test_path_lengths_are_kept() -> None:
@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[Callable[[Issuer], object], str]] = {
         "Neither",
     ),
     "a server without a name": (lambda root: issue(root, PUBLIC_KEY, named("CN=x"), [], SERVER, MONTH), "host name"),
-    "a CA without a subject": (lambda root: make_root(root.key, x509.Name([]), MONTH), "needs a subject"),
+    "a CA without a subject": (lambda root: issue_root(root.key, x509.Name([]), MONTH), "needs a subject"),
     "an end certificate with limits": (
         lambda root: issue(root, PUBLIC_KEY, named("CN=x"), HOST, SERVER, MONTH, path_length=0),
         "for CAs only",

@@ -10,12 +10,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import judge_csr, make_csr
-from labconsole.security.x509.issuing import Issuer, issue, make_root, make_self_signed
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr, judge_csr
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.validity import Validity
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.pkilint_errors import certificate_errors, chain_errors, crl_errors
 from tests.helpers.x509_keys import key_of
 
@@ -30,7 +30,7 @@ class Issued:
 
     def __init__(self, type: KeyType) -> None:
         key = key_of(type)
-        self.root = Issuer(make_root(key, _name("CN=State A Root,O=Luftfahrt-Behörde,C=SG"), YEARS), key)
+        self.root = Issuer(issue_root(key, _name("CN=State A Root,O=Luftfahrt-Behörde,C=SG"), YEARS), key)
         below = issue(
             self.root,
             key.public_key(),
@@ -56,13 +56,13 @@ class Issued:
             )
             for profile in _end_profiles(type)
         }
-        self.csr = make_csr(key, _name("CN=Bücher,C=SG"), NAMES, CertificateProfile.TLS_SERVER)
+        self.csr = create_csr(key, _name("CN=Bücher,C=SG"), NAMES, CertificateProfile.TLS_SERVER)
         revoked = [
             Revoked(certificate.serial_number, datetime.now(UTC), reason)
             for certificate, reason in zip(self.ends.values(), x509.ReasonFlags, strict=False)
             if reason is not x509.ReasonFlags.remove_from_crl
         ]
-        self.crl = make_crl(self.intermediate, revoked, 7, WEEK)
+        self.crl = issue_crl(self.intermediate, revoked, 7, WEEK)
 
 
 def _name(text: str) -> x509.Name:
@@ -114,20 +114,20 @@ def test_openssl_verifies_all(type: KeyType, tmp_path: Path) -> None:
     for profile, certificate in issued.ends.items():
         (tmp_path / f"{profile}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
     ends = [tmp_path / f"{profile}.pem" for profile in issued.ends]
-    said = openssl_says("verify", "-x509_strict", "-CAfile", root, "-untrusted", intermediate, *ends)
+    said = run_openssl("verify", "-x509_strict", "-CAfile", root, "-untrusted", intermediate, *ends)
     assert said.split() == [word for end in ends for word in (f"{end}:", "OK")]
     for profile, purpose in (
         ("tls-server", "sslserver"),
         ("tls-client", "sslclient"),
         ("message-signing", "smimesign"),
     ):
-        openssl_says(
+        run_openssl(
             "verify", "-purpose", purpose, "-CAfile", root, "-untrusted", intermediate, tmp_path / f"{profile}.pem"
         )
     (tmp_path / "csr.pem").write_bytes(issued.csr.public_bytes(Encoding.PEM))
-    assert "verify OK" in openssl_says("req", "-verify", "-noout", "-in", tmp_path / "csr.pem")
+    assert "verify OK" in run_openssl("req", "-verify", "-noout", "-in", tmp_path / "csr.pem")
     (tmp_path / "crl.pem").write_bytes(issued.crl.public_bytes(Encoding.PEM))
-    assert "verify OK" in openssl_says("crl", "-noout", "-CAfile", intermediate, "-in", tmp_path / "crl.pem")
+    assert "verify OK" in run_openssl("crl", "-noout", "-CAfile", intermediate, "-in", tmp_path / "crl.pem")
 
 
 @pytest.mark.parametrize("type", [KeyType.P_256, KeyType.ED25519, KeyType.ML_DSA_65])
@@ -139,4 +139,4 @@ def test_a_self_signed_end_certificate(type: KeyType, tmp_path: Path) -> None:
     assert type_of(certificate.public_key()) is type
     if type in KNOWN_TO_OPENSSL_3_0:
         (tmp_path / "own.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-        openssl_says("verify", "-purpose", "sslserver", "-CAfile", tmp_path / "own.pem", tmp_path / "own.pem")
+        run_openssl("verify", "-purpose", "sslserver", "-CAfile", tmp_path / "own.pem", tmp_path / "own.pem")

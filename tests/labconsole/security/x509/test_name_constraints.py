@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import Issuer, issue, make_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
-from labconsole.security.x509.name_constraints import outside_limits
+from labconsole.security.x509.name_constraints import outside_name_constraints
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named
-from tests.helpers.openssl_command import OpensslRefusalError, openssl_says
+from tests.helpers.openssl_command import OpensslError, run_openssl
 from tests.helpers.x509_keys import key_of
 
 KEY = key_of(KeyType.P_256)
@@ -70,7 +70,7 @@ CASES = [
 
 
 def limited(permitted: x509.GeneralName) -> Issuer:
-    return Issuer(make_root(KEY, named("CN=Root,O=SG Lab,C=SG"), WEEK, name_constraints=[permitted]), KEY)
+    return Issuer(issue_root(KEY, named("CN=Root,O=SG Lab,C=SG"), WEEK, name_constraints=[permitted]), KEY)
 
 
 @pytest.mark.parametrize(("permitted", "name", "allowed"), CASES)
@@ -78,18 +78,18 @@ def test_openssl_refuses_the_same(
     permitted: x509.GeneralName, name: x509.GeneralName, allowed: bool, tmp_path: Path
 ) -> None:
     issuer = limited(permitted)
-    free = Issuer(make_root(KEY, issuer.certificate.subject, WEEK), KEY)
+    free = Issuer(issue_root(KEY, issuer.certificate.subject, WEEK), KEY)
     leaf = issue(free, KEY.public_key(), PLAIN, [name], CertificateProfile.TLS_CLIENT, WEEK)
     for file, certificate in (("root", issuer.certificate), ("leaf", leaf)):
         (tmp_path / file).write_bytes(certificate.public_bytes(Encoding.PEM))
     check = ("verify", "-CAfile", tmp_path / "root", tmp_path / "leaf")
     if allowed:
-        assert outside_limits(PLAIN, [name], [issuer.certificate]) is None
-        openssl_says(*check)
+        assert outside_name_constraints(PLAIN, [name], [issuer.certificate]) is None
+        run_openssl(*check)
     else:
-        assert outside_limits(PLAIN, [name], [issuer.certificate]) is not None
-        with pytest.raises(OpensslRefusalError, match="subtree violation"):
-            openssl_says(*check)
+        assert outside_name_constraints(PLAIN, [name], [issuer.certificate]) is not None
+        with pytest.raises(OpensslError, match="subtree violation"):
+            run_openssl(*check)
 
 
 def test_a_host_in_the_common_name_alone_counts_too() -> None:

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 from labconsole.errors import BadInput
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import (
     general_name_as_text,
@@ -27,7 +27,7 @@ from labconsole.security.x509.names import (
     short_name,
     shown,
 )
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
 KEY = key_of(KeyType.P_256)
@@ -52,7 +52,7 @@ def test_names_of_any_script_come_back_as_they_were(text: str) -> None:
     name = name_from_text(text)
     assert name_as_text(name) == text
     assert name_from_text(name_as_text(name)) == name
-    csr = make_csr(KEY, name, [], CertificateProfile.TLS_SERVER)
+    csr = create_csr(KEY, name, [], CertificateProfile.TLS_SERVER)
     assert parsing.read_csr(csr.public_bytes(Encoding.DER)).subject == name
 
 
@@ -65,7 +65,7 @@ def test_names_are_made_of_values_as_they_are() -> None:
 
 @pytest.mark.filterwarnings("ignore:Attribute's length must be")
 def test_long_names_are_read_in_silence(tmp_path: Path) -> None:
-    csr = make_csr(KEY, name_from_text(f"CN={THAI},C=TH"), [], CertificateProfile.TLS_CLIENT)
+    csr = create_csr(KEY, name_from_text(f"CN={THAI},C=TH"), [], CertificateProfile.TLS_CLIENT)
     (tmp_path / "a.csr").write_bytes(csr.public_bytes(Encoding.PEM))
     read = (
         "import pathlib, sys; from labconsole.security.x509.parsing import read_csr; "
@@ -77,10 +77,8 @@ def test_long_names_are_read_in_silence(tmp_path: Path) -> None:
 
 def test_openssl_reads_utf8_in_subjects_and_idna_in_hosts() -> None:
     name = name_from_text(f"CN=ศูนย์,O={THAI},C=TH")
-    csr = make_csr(KEY, name, [general_name_from_text("ศูนย์.ไทย")], CertificateProfile.TLS_SERVER)
-    said = openssl_says(
-        "req", "-noout", "-text", "-nameopt", "utf8,sep_comma_plus", data=csr.public_bytes(Encoding.PEM)
-    )
+    csr = create_csr(KEY, name, [general_name_from_text("ศูนย์.ไทย")], CertificateProfile.TLS_SERVER)
+    said = run_openssl("req", "-noout", "-text", "-nameopt", "utf8,sep_comma_plus", data=csr.public_bytes(Encoding.PEM))
     assert f"O={THAI}" in said
     assert "DNS:xn--" in said
 
@@ -193,7 +191,7 @@ def test_a_hostile_name_is_safe_to_show() -> None:
     assert general_name_as_text(x509.UniformResourceIdentifier("http://a\r")) == "URI:http://a<U+000D>"
 
 
-def test_hosts_that_are_no_idna_are_shown_as_they_are() -> None:
+def test_hosts_that_are_not_idna_are_shown_unchanged() -> None:
     assert general_name_as_text(x509.DNSName("xn--zz.example")) == "xn--zz.example (no valid international name)"
     assert general_name_as_text(x509.DNSName(".caas.gov.sg")) == ".caas.gov.sg"
     damaged = x509.OtherName(x509.ObjectIdentifier("1.3.6.1.5.5.7.8.9"), b"\x0c\x01\xff")

@@ -26,14 +26,14 @@ from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import make_crl
-from labconsole.security.x509.csrs import make_csr
+from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.parsing import ContentKind
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
 PASSWORD = Secret("long-and-secret")
@@ -48,12 +48,12 @@ def authority() -> Issuer:
 
 @pytest.fixture(scope="module")
 def csr() -> x509.CertificateSigningRequest:
-    return make_csr(KEY, named("CN=broker"), [], CertificateProfile.TLS_SERVER)
+    return create_csr(KEY, named("CN=broker"), [], CertificateProfile.TLS_SERVER)
 
 
 @pytest.fixture(scope="module")
 def crl(authority: Issuer) -> x509.CertificateRevocationList:
-    return make_crl(authority, [], 1, Validity.for_days(3))
+    return issue_crl(authority, [], 1, Validity.for_days(3))
 
 
 def key_bytes(encoding: Encoding = Encoding.PEM, password: Secret | None = None) -> bytes:
@@ -113,7 +113,7 @@ def test_old_key_files_of_openssl_are_read() -> None:
     data = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, protection)
     assert b"Proc-Type: 4,ENCRYPTED" in data and parsing.kind_of(data) is ContentKind.ENCRYPTED_PRIVATE_KEY
     assert parsing.read_private_key(data, PASSWORD).public_key() == KEY.public_key()
-    with_parameters = openssl_says("ecparam", "-name", "prime256v1", "-genkey").encode()
+    with_parameters = run_openssl("ecparam", "-name", "prime256v1", "-genkey").encode()
     assert with_parameters.startswith(b"-----BEGIN EC PARAMETERS-----")
     assert parsing.kind_of(with_parameters) is ContentKind.PRIVATE_KEY
     parsing.read_private_key(with_parameters)
@@ -156,7 +156,7 @@ def test_openssl_reads_the_same_pkcs12(authority: Issuer, tmp_path: Path) -> Non
     key.write_bytes(authority.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     certificate.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
     made = tmp_path / "made.p12"
-    openssl_says(
+    run_openssl(
         *("pkcs12", "-export", "-inkey", key, "-in", certificate, "-out", made, "-passout", "pass:x"),
         *("-keypbe", "PBE-SHA1-3DES", "-certpbe", "PBE-SHA1-3DES", "-macalg", "sha1", "-name", "ブローカー"),
     )
@@ -164,7 +164,7 @@ def test_openssl_reads_the_same_pkcs12(authority: Issuer, tmp_path: Path) -> Non
     assert read.certificate == authority.certificate and read.friendly_name == "ブローカー"
 
 
-def test_a_private_key_in_place_of_a_certificate_is_told(
+def test_a_private_key_in_place_of_a_certificate_is_reported(
     authority: Issuer, csr: x509.CertificateSigningRequest
 ) -> None:
     certificate = authority.certificate.public_bytes(Encoding.PEM)
@@ -179,7 +179,7 @@ def test_a_private_key_in_place_of_a_certificate_is_told(
     assert "holds a certificate and not a PKCS#12 file" in refusal(lambda: parsing.read_pkcs12(certificate))
 
 
-def test_passphrases_are_asked_for_and_wrong_ones_are_told_without_them() -> None:
+def test_missing_and_wrong_passphrases_are_reported_without_showing_them() -> None:
     for encoding in ENCODINGS:
         data = key_bytes(encoding, PASSWORD)
         assert refusal(lambda: parsing.read_private_key(data, what="The file a.key")) == (  # noqa: B023
@@ -196,7 +196,7 @@ def test_a_key_that_signs_no_certificate_is_refused() -> None:
 
 
 @pytest.mark.parametrize("part", [0.3, 0.9, 0.99])
-def test_truncated_files_are_told(authority: Issuer, part: float) -> None:
+def test_truncated_files_are_reported(authority: Issuer, part: float) -> None:
     for encoding, reason in (
         (Encoding.PEM, "is damaged, a BEGIN line and its END line do not meet"),
         (Encoding.DER, "cut off"),
@@ -213,7 +213,7 @@ def test_boundaries_of_two_kinds_do_not_meet(authority: Issuer) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b" \n", b"hello", b"0", b"\x30\x80", b"\x30\x00", b"\xff" * 99, bytes(10)])
-def test_rubbish_is_refused(data: bytes) -> None:
+def test_files_without_any_known_content_are_refused(data: bytes) -> None:
     assert parsing.kind_of(data) is ContentKind.UNKNOWN and parsing.kinds_of(data) == ()
     for read in (parsing.read, parsing.read_certificates, parsing.read_csr, parsing.read_crl, parsing.read_private_key):
         refusal(lambda: read(data))  # noqa: B023
@@ -233,7 +233,7 @@ def test_a_fault_deep_inside_is_found_at_once(authority: Issuer) -> None:
 
 
 def test_a_crl_without_next_update_is_refused(authority: Issuer) -> None:
-    crl = make_crl(authority, [], 1, Validity.for_days(3))
+    crl = issue_crl(authority, [], 1, Validity.for_days(3))
     parsed = asn1_crl.CertificateList.load(crl.public_bytes(Encoding.DER))
     content = parsed["tbs_cert_list"]
     del content["next_update"]
@@ -264,7 +264,7 @@ def test_work_that_a_file_demands_is_limited(tmp_path: Path) -> None:
     demanding = made.dump(force=True)
     assert parsing.kind_of(demanding) is ContentKind.ENCRYPTED_PRIVATE_KEY
     assert "demands far too much work" in refusal(lambda: parsing.read_private_key(demanding, PASSWORD))
-    usual = openssl_says("pkcs8", "-topk8", "-scrypt", "-in", key, "-passout", "pass:x").encode()
+    usual = run_openssl("pkcs8", "-topk8", "-scrypt", "-in", key, "-passout", "pass:x").encode()
     assert parsing.read_private_key(usual, Secret("x")).public_key() == KEY.public_key()
     usual_work, much_work = (bytes.fromhex(f"02024000 0201{r} 0201{p}") for r, p in (("08", "01"), ("7f", "7f")))
     greedy = pem.unarmor(usual)[2].replace(usual_work, much_work)  # N = 16,384; r and p

@@ -52,7 +52,7 @@ def test_files_of_other_programs_open(file: Path, certificate: x509.Certificate)
         open_here(file.read_bytes(), Secret("other"), "The file")
 
 
-def test_the_gate_opens_a_file_in_a_child_process(certificate: x509.Certificate) -> None:
+def test_a_file_is_opened_in_a_child_process(certificate: x509.Certificate) -> None:
     opened = read_pkcs12((CORPUS / "keytool.p12").read_bytes(), Secret("secretsecret"))
     assert opened.key is not None and opened.key.public_key() == certificate.public_key()
     assert (opened.certificate, opened.chain, opened.friendly_name) == (certificate, (), "corpus")
@@ -121,7 +121,7 @@ def test_rounds_of_slow_hashes_count_twice(prf: str, refused: bool) -> None:
         refuse_costly_key(encrypted, "The key")
 
 
-def test_a_file_that_takes_too_long_is_given_up_with_its_process() -> None:
+def test_a_file_that_takes_too_long_is_refused_and_its_process_killed() -> None:
     """What an encrypted part demands shows with the password only, so a time limit ends it."""
     data, before = (CORPUS / "openssl-3.p12").read_bytes(), set(psutil.Process().children(recursive=True))
     with pytest.raises(BadInput, match="takes too long to open"):

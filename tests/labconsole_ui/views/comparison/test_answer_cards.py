@@ -16,7 +16,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.answer_cards import AnswerCard
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -24,18 +24,18 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 STEPS = (("Test 1: plain", {"test": 1}), ("Test 2: TLS", {"test": 2}), ("Test 3: TLS, signed", {"test": 3}))
 THROUGHPUT = ("What does TLS cost in throughput?", "What does signing cost in throughput?")
 
-Open = Callable[..., SideBySideView]
+Open = Callable[..., ComparisonView]
 
 
 @pytest.fixture
 def opened(
     qtbot: QtBot, plugins: Plugins, theme: Theme, readers: Callable[[], Reader]
-) -> Iterator[Callable[..., SideBySideView]]:
+) -> Iterator[Callable[..., ComparisonView]]:
     """Opens a view on runs, or follows them."""
-    views: list[SideBySideView] = []
+    views: list[ComparisonView] = []
 
-    def make(run_ids: list[int], follow: QueueBridge | None = None) -> SideBySideView:
-        view = SideBySideView(readers, run_ids, plugins, theme, follow=follow)
+    def make(run_ids: list[int], follow: QueueBridge | None = None) -> ComparisonView:
+        view = ComparisonView(readers, run_ids, plugins, theme, follow=follow)
         views.append(view)
         view.resize(1079, 452)
         view.show()

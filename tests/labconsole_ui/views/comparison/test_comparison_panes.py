@@ -17,8 +17,8 @@ from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
-from labconsole_ui.views.comparison.run_samples import spread
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
+from labconsole_ui.views.comparison.run_samples import plotted_distribution
 from labconsole_ui.views.comparison.samples_pane import SamplesPane
 from tests.labconsole_ui.views.conftest import StoredRuns
 
@@ -30,10 +30,10 @@ RUNS, MESSAGES = 5, 400
 @pytest.fixture
 def view(
     stored: StoredRuns, qtbot: QtBot, plugins: Plugins, theme: Theme, readers: Callable[[], Reader]
-) -> Iterator[SideBySideView]:
+) -> Iterator[ComparisonView]:
     """Two scenarios of the source's small table with five repeats each; the second one is half as fast."""
     scenarios = [("Plain", {"test": 1, "payload": "fpl-tac"}), ("TLS", {"test": 2, "payload": "fpl-tac"})]
-    view = SideBySideView(readers, stored.finished(*scenarios, repeats=RUNS, messages=MESSAGES), plugins, theme)
+    view = ComparisonView(readers, stored.finished(*scenarios, repeats=RUNS, messages=MESSAGES), plugins, theme)
     view.resize(1280, 800)
     view.show()
     qtbot.waitUntil(lambda: view.table_data is not None)
@@ -43,7 +43,7 @@ def view(
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
-def shown(view: SideBySideView, pane: SamplesPane, qtbot: QtBot) -> None:
+def shown(view: ComparisonView, pane: SamplesPane, qtbot: QtBot) -> None:
     view.tabs.setCurrentWidget(pane)
     qtbot.waitUntil(lambda: pane.complete)
 
@@ -52,7 +52,7 @@ def colours(plot: CurvePlot) -> list[int | None]:
     return [curve.colour for curve in plot.curves()]
 
 
-def test_findings_are_sentences_with_their_figures_and_are_copied(view: SideBySideView, qtbot: QtBot) -> None:
+def test_findings_are_sentences_with_their_figures_and_are_copied(view: ComparisonView, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: "TLS" in view.findings.plain_text())
     text = view.findings.text.toPlainText()
     assert "TLS against plain: message throughput is lower by" in text and "5 runs each" in text
@@ -62,13 +62,13 @@ def test_findings_are_sentences_with_their_figures_and_are_copied(view: SideBySi
     assert QGuiApplication.clipboard().text() == view.findings.plain_text()
 
 
-def test_nothing_is_read_for_a_pane_that_nobody_looks_at(view: SideBySideView, qtbot: QtBot) -> None:
+def test_samples_are_not_read_for_a_hidden_pane(view: ComparisonView, qtbot: QtBot) -> None:
     assert not view.curves.complete and not view.curves.plots
     shown(view, view.curves, qtbot)
     assert list(view.curves.plots) == ["Throughput", "Latency", "CPU, 100 % = one core", "Resident memory"]
 
 
-def test_the_curves_of_all_columns_lie_over_each_other_in_one_colour_each(view: SideBySideView, qtbot: QtBot) -> None:
+def test_curves_of_all_columns_are_overlaid_in_one_colour_each(view: ComparisonView, qtbot: QtBot) -> None:
     shown(view, view.curves, qtbot)
     plot = view.curves.plots["Throughput"]
     assert [curve.title for curve in plot.curves()] == ["Plain"] * RUNS + ["TLS"] * RUNS
@@ -86,7 +86,7 @@ def test_the_curves_of_all_columns_lie_over_each_other_in_one_colour_each(view: 
     assert title == "Plain" and "–" in value and value.endswith("msg/s"), "the median of the repeats, and their span"
 
 
-def test_curves_have_the_colour_of_their_column_wherever_it_stands(view: SideBySideView, qtbot: QtBot) -> None:
+def test_curves_have_the_colour_of_their_column_at_any_position(view: ComparisonView, qtbot: QtBot) -> None:
     shown(view, view.curves, qtbot)
     view.add_published(["swim-within-malaysia-medium/test-1"])
     qtbot.waitUntil(lambda: len(view._page.columns) == 3)
@@ -96,7 +96,7 @@ def test_curves_have_the_colour_of_their_column_wherever_it_stands(view: SideByS
 
 
 def test_one_legend_serves_all_plots_of_a_pane_and_pictures_keep_it(
-    view: SideBySideView, qtbot: QtBot, tmp_path: Path
+    view: ComparisonView, qtbot: QtBot, tmp_path: Path
 ) -> None:
     shown(view, view.curves, qtbot)
     qtbot.mouseClick(view.curves.legend.button("TLS"), Qt.MouseButton.LeftButton)
@@ -110,7 +110,7 @@ def test_one_legend_serves_all_plots_of_a_pane_and_pictures_keep_it(
     assert ">Plain</text>" in text and ">TLS</text>" not in text
 
 
-def test_distributions_are_drawn_up_to_the_percentile_that_the_samples_bear(view: SideBySideView, qtbot: QtBot) -> None:
+def test_distributions_are_drawn_up_to_the_percentile_that_the_samples_bear(view: ComparisonView, qtbot: QtBot) -> None:
     shown(view, view.distribution, qtbot)
     ecdf, percentiles = view.distribution.ecdf, view.distribution.percentiles
     assert ecdf is not None and percentiles is not None
@@ -122,7 +122,7 @@ def test_distributions_are_drawn_up_to_the_percentile_that_the_samples_bear(view
 
 def test_the_percentiles_that_are_drawn_are_those_of_the_samples() -> None:
     values = np.random.default_rng(3).gamma(4.0, 0.5, 50_000)
-    one = spread("Latency", "ms", values)
+    one = plotted_distribution("Latency", "ms", values)
     assert one.fractions[-1] == pytest.approx(0.999)
     assert np.array_equal(one.quantiles[1:], np.quantile(values, one.fractions[1:], method="inverted_cdf"))
     assert one.values[0] == values.min() and one.values[-1] == values.max()
@@ -131,7 +131,7 @@ def test_the_percentiles_that_are_drawn_are_those_of_the_samples() -> None:
     assert len(one.values) < 15_000, "no more than a screen shows"
 
 
-def test_bars_show_the_metric_of_the_current_row_with_interval(view: SideBySideView, qtbot: QtBot) -> None:
+def test_bars_show_the_metric_of_the_current_row_with_interval(view: ComparisonView, qtbot: QtBot) -> None:
     view.tabs.setCurrentWidget(view.bars)
     plot = view.bars.plot
     assert plot is not None and plot.title == "Message throughput", "a key figure first"
@@ -150,7 +150,7 @@ def test_bars_show_the_metric_of_the_current_row_with_interval(view: SideBySideV
     assert theirs.interval is None and theirs.text.endswith("published")
 
 
-def test_the_sources_own_table_is_filled(view: SideBySideView, qtbot: QtBot) -> None:
+def test_the_sources_own_table_is_filled(view: ComparisonView, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: view.tabs.isTabVisible(view.tabs.indexOf(view.shapes)) and view.shapes.box.count() > 0)
     view.tabs.setCurrentWidget(view.shapes)
     assert view.shapes.box.currentText() == "Within Malaysia: Medium Payload"
@@ -165,7 +165,7 @@ def test_the_sources_own_table_is_filled(view: SideBySideView, qtbot: QtBot) -> 
     assert "WP/16" in view.shapes.about.toPlainText()
 
 
-def test_other_columns_are_read_when_they_come(stored: StoredRuns, view: SideBySideView, qtbot: QtBot) -> None:
+def test_other_columns_are_read_when_they_come(stored: StoredRuns, view: ComparisonView, qtbot: QtBot) -> None:
     shown(view, view.curves, qtbot)
     view.add_runs(stored.finished(("Signed", {"test": 3}), messages=300))
     qtbot.waitUntil(lambda: "Signed" in {curve.title for curve in view.curves.plots["Throughput"].curves()})

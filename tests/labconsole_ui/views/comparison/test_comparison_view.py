@@ -23,24 +23,24 @@ from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from labconsole_ui.views.comparison.column_header import Density
 from labconsole_ui.views.comparison.comparison_rows import CellText, Row
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 PUBLISHED = "swim-within-malaysia-medium"
-Open = Callable[..., SideBySideView]
+Open = Callable[..., ComparisonView]
 
 
 @pytest.fixture
 def opened(
     qtbot: QtBot, plugins: Plugins, theme: Theme, readers: Callable[[], Reader]
-) -> Iterator[Callable[..., SideBySideView]]:
+) -> Iterator[Callable[..., ComparisonView]]:
     """Opens a view on runs and waits for its first page."""
-    views: list[SideBySideView] = []
+    views: list[ComparisonView] = []
 
-    def make(run_ids: list[int], width: int = 1280) -> SideBySideView:
-        view = SideBySideView(readers, run_ids, plugins, theme)
+    def make(run_ids: list[int], width: int = 1280) -> ComparisonView:
+        view = ComparisonView(readers, run_ids, plugins, theme)
         views.append(view)
         view.resize(width, 800)
         view.show()
@@ -55,44 +55,44 @@ def opened(
 
 
 @pytest.fixture
-def view(stored: StoredRuns, opened: Open) -> SideBySideView:
+def view(stored: StoredRuns, opened: Open) -> ComparisonView:
     """Two scenarios with two repeats each; the second one is half as fast."""
     return opened(stored.finished(("Plain", {"test": 1}), ("Signed", {"test": 3}), repeats=2, messages=500))
 
 
 @pytest.fixture
-def judged(stored: StoredRuns, opened: Open) -> SideBySideView:
+def judged(stored: StoredRuns, opened: Open) -> ComparisonView:
     """Two scenarios with five repeats each, so that differences are judged."""
     return opened(stored.finished(("Plain", {"test": 1}), ("Signed", {"test": 3}), repeats=5, messages=500))
 
 
-def headings(view: SideBySideView) -> list[str]:
+def headings(view: ComparisonView) -> list[str]:
     model = view.table.model()
     return [model.headerData(column, Qt.Orientation.Horizontal) for column in range(1, model.columnCount())]
 
 
-def titles(view: SideBySideView) -> list[str]:
+def titles(view: ComparisonView) -> list[str]:
     return [row.title for row in view.table.rows.records()]
 
 
-def row(view: SideBySideView, title: str) -> Row:
+def row(view: ComparisonView, title: str) -> Row:
     return next(row for row in view.table.rows.records() if row.title == title and not row.heading)
 
 
-def cells(view: SideBySideView, title: str) -> tuple[CellText, ...]:
+def cells(view: ComparisonView, title: str) -> tuple[CellText, ...]:
     return row(view, title).cells
 
 
-def index(view: SideBySideView, title: str, column: int) -> Any:
+def index(view: ComparisonView, title: str, column: int) -> Any:
     """Of a scenario's cell; column -1 has the titles."""
     return view.table.model().index(titles(view).index(title), column + 1)
 
 
-def act(view: SideBySideView, column: int, text: str) -> None:
+def act(view: ComparisonView, column: int, text: str) -> None:
     next(action for action in view.column_actions(column) if action.text() == text).trigger()
 
 
-def image(view: SideBySideView, title: str, column: int) -> QImage:
+def image(view: ComparisonView, title: str, column: int) -> QImage:
     """The cell as it is painted."""
     view.table.clearSelection()
     place = index(view, title, column)
@@ -105,7 +105,7 @@ def has_colour(picture: QImage, colour: QColor) -> bool:
     return any(picture.pixel(x, y) == wanted for x in range(picture.width()) for y in range(picture.height()))
 
 
-def test_repeats_are_one_column_with_their_number(view: SideBySideView) -> None:
+def test_repeats_are_one_column_with_their_number(view: ComparisonView) -> None:
     assert headings(view) == ["Plain, 2 repeats, baseline", "Signed, 2 repeats"]
     plain, signed = cells(view, "Message throughput")
     assert plain.value.endswith("msg/s") and plain.change == ""
@@ -115,21 +115,21 @@ def test_repeats_are_one_column_with_their_number(view: SideBySideView) -> None:
     assert index(view, "Message throughput", -1).data() == "Message throughput, higher is better, fewer than 5 repeats"
 
 
-def test_few_repeats_are_named_in_the_line_and_never_coloured(view: SideBySideView, theme: Theme) -> None:
+def test_few_repeats_are_named_in_the_line_and_never_coloured(view: ComparisonView, theme: Theme) -> None:
     assert "fewer than 5 repeats" in row(view, "Message throughput").about
     assert {cell.tone for row in view.table.rows.records() for cell in row.cells} == {""}
     assert not has_colour(image(view, "Message throughput", 1), theme.colour("bad_ground"))
 
 
-def test_enough_repeats_are_judged_by_colour_and_word(judged: SideBySideView, theme: Theme) -> None:
+def test_enough_repeats_are_judged_by_colour_and_text(judged: ComparisonView, theme: Theme) -> None:
     plain, signed = cells(judged, "Message throughput")
     assert (signed.mark, signed.tone) == ("worse", "bad") and (plain.mark, plain.tone) == ("", "")
     assert has_colour(image(judged, "Message throughput", 1), theme.colour("bad_ground"))
     assert not has_colour(image(judged, "Message throughput", 0), theme.colour("bad_ground"))
 
 
-def test_better_is_said_in_green_where_the_baseline_is_the_slower_one(
-    judged: SideBySideView, theme: Theme, qtbot: QtBot
+def test_better_is_green_where_the_baseline_is_the_slower_one(
+    judged: ComparisonView, theme: Theme, qtbot: QtBot
 ) -> None:
     judged.baseline_box.setCurrentIndex(1)
     qtbot.waitUntil(lambda: cells(judged, "Message throughput")[0].change != "")
@@ -160,7 +160,7 @@ def test_the_demo_is_read_without_scrolling_sideways_on_a_common_screen(
     assert bar.rect().contains(bar.tabRect(bar.count() - 1)), "all tabs are seen"
 
 
-def test_a_run_alone_has_a_difference_without_interval_and_says_why(stored: StoredRuns, opened: Open) -> None:
+def test_a_single_run_has_a_difference_without_interval_and_the_reason(stored: StoredRuns, opened: Open) -> None:
     view = opened(stored.finished(("Plain", {"test": 1}), ("Signed", {"test": 3}), messages=500))
     _, signed = cells(view, "Message throughput")
     assert signed.change.endswith(" %") and "[" not in signed.change
@@ -169,7 +169,7 @@ def test_a_run_alone_has_a_difference_without_interval_and_says_why(stored: Stor
     assert throughput.remark == "fewer than 5 repeats; one run: no interval", "all of it where one points at the line"
 
 
-def test_another_baseline_is_chosen_in_the_box(view: SideBySideView, qtbot: QtBot) -> None:
+def test_another_baseline_is_chosen_in_the_box(view: ComparisonView, qtbot: QtBot) -> None:
     before = [cell.value for cell in cells(view, "Message throughput")]
     qtbot.keyClick(view.baseline_box, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: headings(view) == ["Plain, 2 repeats", "Signed, 2 repeats, baseline"])
@@ -178,7 +178,7 @@ def test_another_baseline_is_chosen_in_the_box(view: SideBySideView, qtbot: QtBo
     assert 95 < float(plain.change.split(" ")[0].strip("+")) < 105
 
 
-def test_columns_are_moved_removed_and_brought_back_at_their_heading(view: SideBySideView, qtbot: QtBot) -> None:
+def test_columns_are_moved_removed_and_brought_back_at_their_heading(view: ComparisonView, qtbot: QtBot) -> None:
     act(view, 1, "Use as baseline")
     qtbot.waitUntil(lambda: headings(view)[1] == "Signed, 2 repeats, baseline")
     assert view.baseline_box.currentText() == "Signed"
@@ -193,7 +193,7 @@ def test_columns_are_moved_removed_and_brought_back_at_their_heading(view: SideB
     assert view.column_actions(-1) == [] and view.column_actions(2) == []
 
 
-def test_changes_in_quick_succession_all_count(judged: SideBySideView, qtbot: QtBot) -> None:
+def test_changes_in_quick_succession_all_count(judged: ComparisonView, qtbot: QtBot) -> None:
     judged.set_grouped(False)
     judged.set_baseline(1)
     judged.remove_column(0)
@@ -206,13 +206,13 @@ def test_changes_in_quick_succession_all_count(judged: SideBySideView, qtbot: Qt
     assert judged.group_box.isChecked()
 
 
-def test_what_is_asked_of_a_page_before_it_has_a_table_counts(
+def test_requests_before_the_table_is_loaded_are_applied(
     stored: StoredRuns, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot
 ) -> None:
     plain, signed, more = stored.finished(
         ("Plain", {"test": 1}), ("Signed", {"test": 3}), ("TLS", {"test": 2}), messages=300
     )
-    view = SideBySideView(readers, [plain, signed], plugins, theme)
+    view = ComparisonView(readers, [plain, signed], plugins, theme)
     qtbot.addWidget(view)
     view.resize(700, 800)
     view.add_runs([more])
@@ -235,11 +235,11 @@ def test_what_is_asked_of_a_page_before_it_has_a_table_counts(
     theme.set_mode(mode)
 
 
-def test_a_page_that_goes_at_once_leaves_nothing(
+def test_a_page_that_is_closed_at_once_leaves_no_thread(
     stored: StoredRuns, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot
 ) -> None:
     runs = stored.finished(("Plain", {"test": 1}), messages=300)
-    view = SideBySideView(readers, [], plugins, theme)
+    view = ComparisonView(readers, [], plugins, theme)
     gone = []
     view.destroyed.connect(lambda: gone.append(True))
     view.show()
@@ -252,12 +252,12 @@ def test_a_page_that_goes_at_once_leaves_nothing(
 
 
 def test_how_the_width_is_shared_is_remembered(
-    view: SideBySideView, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot, tmp_path: Path
+    view: ComparisonView, plugins: Plugins, theme: Theme, readers: Callable[[], Reader], qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = WindowState(tmp_path / "window.ini")
     shares = []
     for _ in range(2):
-        other = SideBySideView(readers, view.selection.run_ids, plugins, theme, state)
+        other = ComparisonView(readers, view.selection.run_ids, plugins, theme, state)
         qtbot.addWidget(other)
         other.resize(1400, 800)
         other.show()
@@ -271,7 +271,7 @@ def test_how_the_width_is_shared_is_remembered(
     qtbot.wait(20)
 
 
-def test_without_columns_the_page_says_how_to_get_some(view: SideBySideView, qtbot: QtBot) -> None:
+def test_without_columns_the_page_shows_how_to_add_some(view: ComparisonView, qtbot: QtBot) -> None:
     for left in (1, 0):
         act(view, 0, "Remove from the comparison")
         qtbot.waitUntil(lambda left=left: len(view._page.columns) == left)
@@ -279,13 +279,13 @@ def test_without_columns_the_page_says_how_to_get_some(view: SideBySideView, qtb
     assert not view.controls.report_button.isEnabled()
 
 
-def test_each_run_can_stand_alone(view: SideBySideView, qtbot: QtBot) -> None:
+def test_each_run_can_be_its_own_column(view: ComparisonView, qtbot: QtBot) -> None:
     qtbot.keyClick(view.group_box, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: len(headings(view)) == 4)
     assert headings(view) == ["Plain · run 1, baseline", "Signed · run 2", "Plain · run 3", "Signed · run 4"]
 
 
-def test_runs_are_dropped_on_the_page(stored: StoredRuns, view: SideBySideView, qtbot: QtBot) -> None:
+def test_runs_are_dropped_on_the_page(stored: StoredRuns, view: ComparisonView, qtbot: QtBot) -> None:
     more = stored.finished(("Encrypted", {"test": 4}), messages=300)
     data = encode_runs(more)
     actions, buttons = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
@@ -303,7 +303,7 @@ def test_runs_are_dropped_on_the_page(stored: StoredRuns, view: SideBySideView, 
     assert not refused.isAccepted()
 
 
-def test_a_run_that_still_goes_is_left_out_and_named(stored: StoredRuns, opened: Open) -> None:
+def test_a_run_in_progress_is_left_out_and_named(stored: StoredRuns, opened: Open) -> None:
     done = stored.finished(("Plain", {"test": 1}), messages=300)
     [going] = stored.queued(("Signed", {"test": 3}))
     stored.start(going)
@@ -324,13 +324,15 @@ def test_an_interrupted_run_is_compared_and_marked(stored: StoredRuns, opened: O
     assert f"Run {cut} of Signed is interrupted" in view.findings.text.toPlainText()
 
 
-def test_a_run_that_is_not_there_is_said(stored: StoredRuns, opened: Open) -> None:
+def test_a_missing_run_is_reported(stored: StoredRuns, opened: Open) -> None:
     view = opened([77])
     assert "77" in view.messages.entries()[0].message.sentence
     assert view.empty.isVisible()
 
 
-def test_the_pinned_baseline_stands_first_and_can_be_removed(stored: StoredRuns, opened: Open, qtbot: QtBot) -> None:
+def test_the_pinned_baseline_is_the_first_column_and_can_be_removed(
+    stored: StoredRuns, opened: Open, qtbot: QtBot
+) -> None:
     pinned = stored.finished(("Reference", {"test": 1}), repeats=2, messages=300)
     pin_baseline(stored.store, pinned[0])
     view = opened(stored.finished(("Signed", {"test": 3}), repeats=2, messages=300))
@@ -352,7 +354,7 @@ def published_actions(menu: QMenu, text: str) -> list[Any]:
     return [action for table in below for action in table.actions() if action.text() == text]
 
 
-def test_published_columns_stand_beside_the_runs_and_are_marked(
+def test_published_columns_are_next_to_the_runs_and_marked(
     stored: StoredRuns, opened: Open, qtbot: QtBot, theme: Theme
 ) -> None:
     scenarios = [(f"Test {test}", {"test": test, "payload": "fpl-tac"}) for test in (1, 2)]
@@ -420,7 +422,7 @@ def test_the_first_column_stays_when_the_others_are_scrolled(stored: StoredRuns,
     assert [table.frozen.rowHeight(row) for row in rows] == [table.rowHeight(row) for row in rows]
 
 
-def test_only_differing_parameters_are_shown_until_unfolded(view: SideBySideView, qtbot: QtBot) -> None:
+def test_only_differing_parameters_are_shown_until_unfolded(view: ComparisonView, qtbot: QtBot) -> None:
     table = view.table
     assert titles(view)[:3] == ["Parameters that differ", "Test", "Metrics"]
     assert [cell.value for cell in cells(view, "Test")] == ["1", "3"]
@@ -435,7 +437,7 @@ def test_only_differing_parameters_are_shown_until_unfolded(view: SideBySideView
     assert len(titles(view)) == folded
 
 
-def test_definitions_are_tooltips(view: SideBySideView, plugins: Plugins) -> None:
+def test_definitions_are_tooltips(view: ComparisonView, plugins: Plugins) -> None:
     [described] = [kind for kind in plugins.trial("amqp.messaging").metrics if kind.name == "throughput"]
     tip = view.table.model().index(titles(view).index("Message throughput"), 0).data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith(described.description)
@@ -443,7 +445,7 @@ def test_definitions_are_tooltips(view: SideBySideView, plugins: Plugins) -> Non
 
 
 def test_the_comparison_leaves_as_text_and_as_csv(
-    view: SideBySideView, tmp_path: Path, qtbot: QtBot, readers: Callable[[], Reader]
+    view: ComparisonView, tmp_path: Path, qtbot: QtBot, readers: Callable[[], Reader]
 ) -> None:
     head, *lines = view.table.as_tsv().splitlines()
     assert head.split("\t") == [
@@ -462,18 +464,14 @@ def test_the_comparison_leaves_as_text_and_as_csv(
     assert plain["runs"] == "2" and plain["unit"] == "msg/s"
 
 
-def test_a_folder_that_is_not_there_is_said_and_nothing_is_written(
-    view: SideBySideView, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_missing_folder_is_reported_and_nothing_is_written(view: ComparisonView, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "file").write_text("")
     view.export_csv(tmp_path / "file" / "comparison.csv")
     qtbot.waitUntil(lambda: bool(view.messages.entries()))
     assert "cannot be written" in view.messages.entries()[0].message.sentence
 
 
-def test_the_panes_stand_beneath_a_narrow_table_and_may_have_the_whole_page(
-    stored: StoredRuns, opened: Open, qtbot: QtBot
-) -> None:
+def test_panes_are_beneath_a_narrow_table_and_may_fill_the_page(stored: StoredRuns, opened: Open, qtbot: QtBot) -> None:
     view = opened(stored.finished(("Plain", {"test": 1}), messages=300), width=700)
     assert view.splitter.orientation() is Qt.Orientation.Vertical
     view.resize(1280, 800)

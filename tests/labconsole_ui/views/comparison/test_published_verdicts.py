@@ -20,7 +20,7 @@ from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import Store
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_rows import CellText
-from labconsole_ui.views.comparison.comparison_view import SideBySideView
+from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from tests.helpers.practice import KIND, PLUGIN
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -46,10 +46,10 @@ def database(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def view(database: Path, theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[SideBySideView]:
+def view(database: Path, theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[ComparisonView]:
     monkeypatch.syspath_prepend(str(PLUGIN))
     importlib.invalidate_caches()
-    made = SideBySideView(lambda: Reader(database), [1, 2, 3, 4], Plugins.discover(), theme)
+    made = ComparisonView(lambda: Reader(database), [1, 2, 3, 4], Plugins.discover(), theme)
     qtbot.addWidget(made)
     made.resize(1280, 900)
     made.show()
@@ -60,22 +60,22 @@ def view(database: Path, theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyP
     sys.modules.pop("practice_trial", None)
 
 
-def titles(view: SideBySideView) -> list[str]:
+def titles(view: ComparisonView) -> list[str]:
     return [row.title for row in view.table.rows.records()]
 
 
-def cells(view: SideBySideView, title: str) -> tuple[CellText, ...]:
+def cells(view: ComparisonView, title: str) -> tuple[CellText, ...]:
     return next(row.cells for row in view.table.rows.records() if row.title == title)
 
 
-def click(view: SideBySideView, title: str, qtbot: QtBot) -> None:
+def click(view: ComparisonView, title: str, qtbot: QtBot) -> None:
     index = view.table.model().index(titles(view).index(title), 0)
     view.table.scrollTo(index)
     place = view.table.visualRect(index).center()
     qtbot.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
 
-def add_published(view: SideBySideView, table: str, qtbot: QtBot) -> None:
+def add_published(view: ComparisonView, table: str, qtbot: QtBot) -> None:
     """Choose the columns of a published table that are of the same scenarios as the runs."""
     [menu] = [action.menu() for action in view.controls.published_menu.actions() if table in action.text()]
     before = len(view.selection.published)
@@ -85,7 +85,7 @@ def add_published(view: SideBySideView, table: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: view.table.model().columnCount() == len(view.table_data.columns) + 1)
 
 
-def test_published_verdicts_are_next_to_those_of_the_same_scenario(view: SideBySideView, qtbot: QtBot) -> None:
+def test_published_verdicts_are_next_to_those_of_the_same_scenario(view: ComparisonView, qtbot: QtBot) -> None:
     add_published(view, "Practice verdicts", qtbot)
     ours, theirs, other, printed = cells(view, "all counted")
     assert (ours.value, ours.change, ours.mark, ours.tone) == ("pass", "", "", "")
@@ -100,7 +100,7 @@ def test_published_verdicts_are_next_to_those_of_the_same_scenario(view: SideByS
 
 
 def test_verdicts_that_passed_in_all_runs_are_folded_until_their_heading_is_clicked(
-    view: SideBySideView, qtbot: QtBot
+    view: ComparisonView, qtbot: QtBot
 ) -> None:
     heading = "Verdicts passed in all runs: 1"
     assert "all counted" in titles(view) and "clean" not in titles(view)
@@ -113,7 +113,7 @@ def test_verdicts_that_passed_in_all_runs_are_folded_until_their_heading_is_clic
     assert "clean" not in titles(view)
 
 
-def test_a_copied_table_and_the_csv_have_the_verdicts(view: SideBySideView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_copied_table_and_the_csv_have_the_verdicts(view: ComparisonView, qtbot: QtBot, tmp_path: Path) -> None:
     add_published(view, "Practice verdicts", qtbot)
     line = next(line for line in view.table.as_tsv().splitlines() if line.startswith("all counted"))
     first, second = ["pass", "passed", "✓ as ours"], ["fail", "1 of 2 pass 1 of 2 fail", "passed", "✗ not as ours"]

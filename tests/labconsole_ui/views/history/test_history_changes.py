@@ -13,7 +13,7 @@ from labconsole.store.reader import Reader
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.views.history.columns import column_of
 from labconsole_ui.views.history.history_view import HistoryView
-from tests.labconsole_ui.shown_messages import told
+from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns
 from tests.labconsole_ui.views.history.history_rows import cell, select, shown, stored_run
 
@@ -51,7 +51,7 @@ def test_delete_moves_to_the_trash_and_ctrl_z_brings_back(view: HistoryView, fil
     qtbot.keyClick(view.table, Qt.Key.Key_Delete)
     qtbot.waitUntil(lambda: shown(view) == [2])
     assert stored_run(filled, 1).trashed and stored_run(filled, 3).trashed
-    assert told(view) == ["2 runs moved to trash"]
+    assert shown_sentences(view) == ["2 runs moved to trash"]
     qtbot.keyClick(view.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: shown(view) == [3, 2, 1])
     assert not stored_run(filled, 1).trashed
@@ -72,7 +72,7 @@ def test_undo_is_offered_for_the_latest_change_only(view: HistoryView, qtbot: Qt
         select(view, run_id)
         qtbot.keyClick(view.table, Qt.Key.Key_Delete)
         qtbot.waitUntil(lambda rest=rest: shown(view) == rest)
-    assert told(view) == ["Run 3 moved to trash"]
+    assert shown_sentences(view) == ["Run 3 moved to trash"]
     qtbot.keyClick(view.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: shown(view) == [3, 1])
     assert view.messages.entries() == [], "its link would bring back run 2"
@@ -97,7 +97,7 @@ def test_the_trash_can_be_seen_restored_and_emptied(
         assert [run.id for run in reader.runs(include_trashed=True)] == [3, 2]
 
 
-def test_a_live_run_is_not_deleted_and_the_reason_is_said(
+def test_a_live_run_is_not_deleted_and_the_reason_is_shown(
     make: Callable[[StoredRuns], HistoryView], stored: StoredRuns, qtbot: QtBot
 ) -> None:
     [run_id] = stored.queued(("Waiting", {}))

@@ -103,7 +103,7 @@ def test_boxes_filter_too_and_one_button_clears_everything(view: HistoryView, qt
     assert shown(view) == [3, 2, 1]
 
 
-def test_the_panel_filters_by_profile_and_time_and_its_button_says_so(
+def test_the_panel_filters_by_profile_and_time_and_its_button_shows_it(
     view: HistoryView, filled: StoredRuns, qtbot: QtBot
 ) -> None:
     qtbot.mouseClick(view.filters.panel_button, Qt.MouseButton.LeftButton)
@@ -123,9 +123,7 @@ def test_the_panel_filters_by_profile_and_time_and_its_button_says_so(
     assert shown(view) == [today, 3, 2, 1] and view.filters.panel_button.text() == "Filter"
 
 
-def test_runs_stand_beneath_their_campaigns_and_a_head_stands_for_all_of_its_runs(
-    view: HistoryView, qtbot: QtBot
-) -> None:
+def test_runs_are_grouped_by_campaign_and_a_head_selects_all_of_its_runs(view: HistoryView, qtbot: QtBot) -> None:
     qtbot.mouseClick(view.run_actions.group_button, Qt.MouseButton.LeftButton)
     assert heads_and_runs(view) == ["Night campaign", 3, "Demo campaign", 2, 1]
     chosen: list[list[int]] = []
@@ -162,6 +160,6 @@ def test_a_click_on_a_title_sorts_by_value_and_runs_without_one_come_last(view: 
         assert shown(view) == expected
 
 
-def test_words_with_a_colon_that_name_no_field_are_plain_words() -> None:
+def test_terms_with_an_unknown_field_are_plain_text() -> None:
     assert filter_query.parse("host:5671 Tag:A") == (filter_query.Term("", "host:5671"), filter_query.Term("tag", "a"))
     assert filter_query.parse('status: "two words') == (filter_query.Term("", "two words"),)

@@ -16,7 +16,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.views.history.columns import column_of
 from labconsole_ui.views.history.history_view import HistoryView
-from labconsole_ui.views.history.run_loader import RunSource
+from labconsole_ui.views.history.run_loader import RunLoader
 from tests.labconsole_ui.slot_watch import slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
 from tests.labconsole_ui.views.history.history_rows import select, shown
@@ -36,9 +36,9 @@ class StutteringReader(Reader):
         return super().runs(**conditions)
 
 
-def test_what_could_not_be_read_is_read_at_the_next_look(stored: StoredRuns, plugins: Plugins) -> None:
+def test_failed_read_is_repeated_at_the_next_poll(stored: StoredRuns, plugins: Plugins) -> None:
     stored.queued(("A", {"test": 1}))
-    source = RunSource(lambda: StutteringReader(stored.path), plugins)
+    source = RunLoader(lambda: StutteringReader(stored.path), plugins)
     with pytest.raises(StoreError):
         source.read(force=False)
     read = source.read(force=False)
@@ -47,7 +47,7 @@ def test_what_could_not_be_read_is_read_at_the_next_look(stored: StoredRuns, plu
     source.close()
 
 
-def test_enter_double_click_and_buttons_hand_out_the_selected_runs(view: HistoryView, qtbot: QtBot) -> None:
+def test_enter_double_click_and_buttons_emit_the_selected_runs(view: HistoryView, qtbot: QtBot) -> None:
     opened: list[list[int]] = []
     compared: list[list[int]] = []
     used: list[int] = []
@@ -95,7 +95,7 @@ def test_hidden_columns_and_widths_are_remembered(
     assert again.table.isColumnHidden(column) and again.table.columnWidth(0) == 187
 
 
-def test_without_runs_the_view_says_what_to_do(make: Callable[[StoredRuns], HistoryView], stored: StoredRuns) -> None:
+def test_without_runs_the_view_shows_what_to_do(make: Callable[[StoredRuns], HistoryView], stored: StoredRuns) -> None:
     view = make(stored)
     assert view.stack.currentWidget() is view.empty
     assert view.empty.label.text().startswith("No runs yet.")

@@ -110,7 +110,7 @@ def test_at_the_end_the_figures_are_those_of_the_stored_samples(
     assert view._note.text().startswith("Final figures, from the stored samples.")
 
 
-def test_no_live_plot_asks_the_run_for_no_frames(
+def test_without_live_plots_no_frames_are_requested(
     view: LiveView, bridge: QueueBridge, run_id: int, qtbot: QtBot
 ) -> None:
     assert bridge.live_plots

@@ -79,7 +79,7 @@ def view(
     yield view
 
 
-def test_few_roles_have_a_line_each_in_natural_order_and_gaps_where_they_are_gone() -> None:
+def test_few_roles_have_a_curve_each_in_natural_order_with_gaps_where_they_are_missing() -> None:
     curves = RoleCurves(3)
     curves.append(T0, {"b-10": 1.0, "b-2": 2.0})
     curves.append(T0 + 10**9, {"b-10": 3.0})

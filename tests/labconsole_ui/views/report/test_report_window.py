@@ -22,7 +22,7 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.pdfsig import pdfsig
-from tests.labconsole_ui.shown_messages import told
+from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
@@ -80,7 +80,7 @@ def test_pages_are_shown_turned_and_zoomed(stored: StoredRuns, make: Make, qtbot
     assert len(shades) > 10, "the page is painted"
 
 
-def test_what_is_chosen_changes_the_pages_and_is_remembered(
+def test_choices_change_the_pages_and_are_remembered(
     stored: StoredRuns, make: Make, qtbot: QtBot, tmp_path: Path, state: WindowState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_ids = stored.finished(("Test 1", {"test": 1}), ("Test 3", {"test": 3}), repeats=2, messages=100)
@@ -102,9 +102,9 @@ def test_what_is_chosen_changes_the_pages_and_is_remembered(
     target = tmp_path / "report"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
     qtbot.mouseClick(window.save_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(told(window)))
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
     pdf = tmp_path / "report.pdf"
-    assert told(window) == [f"Saved: {pdf} ({len(window.pages.pages)} pages)."]
+    assert shown_sentences(window) == [f"Saved: {pdf} ({len(window.pages.pages)} pages)."]
     assert pdf.read_bytes().startswith(b"%PDF")
     assert (state.text("report/author"), state.text("report/paper")) == ("A. Controller", "US Letter")
     assert make(run_ids[0]).form.author.text() == "A. Controller"
@@ -140,8 +140,8 @@ def test_a_report_is_signed_after_the_passphrase_was_asked_for(
         window.save_to(target)
         [dialog] = window.findChildren(SecretDialog)
         qtbot.keyClicks(dialog.edits["signing"], passphrase)
-        qtbot.mouseClick(dialog.go_on_button, Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda outcome=outcome: any(outcome in sentence for sentence in told(window)))
+        qtbot.mouseClick(dialog.continue_button, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda outcome=outcome: any(outcome in sentence for sentence in shown_sentences(window)))
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert b"ETSI.CAdES.detached" in target.read_bytes()
     assert "Signature is Valid" in pdfsig(target)
@@ -158,14 +158,12 @@ def test_a_report_that_is_cancelled_while_its_pages_are_set_is_not_written(
     [dialog] = window.findChildren(QProgressDialog)
     qtbot.waitUntil(lambda: dialog.labelText() == "Setting the pages")
     dialog.canceled.emit()
-    qtbot.waitUntil(lambda: bool(told(window)))
-    assert told(window) == ["Cancelled. Nothing half-written is left."]
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
+    assert shown_sentences(window) == ["Cancelled. Nothing half-written is left."]
     assert list(tmp_path.glob("*.pdf")) == []
 
 
-def test_what_cannot_be_reported_or_written_is_said_in_a_sentence(
-    stored: StoredRuns, make: Make, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_failed_report_is_explained_in_a_sentence(stored: StoredRuns, make: Make, qtbot: QtBot, tmp_path: Path) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}), messages=50)
     [live] = stored.queued(("Test 2", {"test": 2}))
     gone, waiting = make(99), make(live)
@@ -175,16 +173,16 @@ def test_what_cannot_be_reported_or_written_is_said_in_a_sentence(
     window = make(run_id)
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     window.save_to(tmp_path / "file" / "report.pdf")
-    qtbot.waitUntil(lambda: bool(told(window)))
-    assert "cannot be written" in told(window)[0]
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
+    assert "cannot be written" in shown_sentences(window)[0]
 
 
-def test_a_note_in_letters_that_no_font_has_is_reported_without_pdf_a_and_said_so(
+def test_a_note_without_a_matching_font_is_reported_without_pdf_a_and_that_is_shown(
     stored: StoredRuns, make: Make, qtbot: QtBot, tmp_path: Path
 ) -> None:
     [run_id] = stored.finished(("Test 1", {"test": 1}), messages=50)
     window = make(run_id)
     window.form.title.setText("Report \U00012000")
     window.save_to(tmp_path / "report.pdf")
-    qtbot.waitUntil(lambda: bool(told(window)))
-    assert "CUNEIFORM SIGN A" in told(window)[0]
+    qtbot.waitUntil(lambda: bool(shown_sentences(window)))
+    assert "CUNEIFORM SIGN A" in shown_sentences(window)[0]

@@ -25,7 +25,7 @@ from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.run.loaded_run import load_run
-from labconsole_ui.views.run.run_view import LEAST_PLOTS_WIDTH, RunView
+from labconsole_ui.views.run.run_view import MIN_PLOTS_WIDTH, RunView
 from labconsole_ui.views.run.stored_files import TextViewer
 from tests.labconsole_ui.slot_watch import slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
@@ -144,7 +144,7 @@ def test_events_are_timed_from_t0_and_provenance_and_sites_are_there(
         (RunStatus.INTERRUPTED, "Its process ended in mid-run; what it had measured until then is kept."),
     ],
 )
-def test_a_run_that_did_not_end_well_shows_why_and_what_was_sampled(
+def test_a_failed_run_shows_its_reason_and_its_samples(
     stored: StoredRuns, make: Callable[..., RunView], status: RunStatus, reason: str
 ) -> None:
     [run_id] = stored.queued(("Test 2", {"test": 2}))
@@ -152,13 +152,13 @@ def test_a_run_that_did_not_end_well_shows_why_and_what_was_sampled(
     stored.sample(run_id, messages=300)
     stored.end(run_id, status, reason)
     view = make(run_id)
-    told = f"Run {run_id} is {status.value}: its figures cover what was sampled until then."
-    assert view.header.messages()[0] == reason and told in view.header.messages()
+    shown_sentences = f"Run {run_id} is {status.value}: its figures cover what was sampled until then."
+    assert view.header.messages()[0] == reason and shown_sentences in view.header.messages()
     assert [row[1].split()[0] for row in rows(view, "metrics") if row[0] == "Messages received"] == ["300"]
     assert list(view.plots) == PLOTS
 
 
-def test_a_run_that_goes_on_is_shown_and_filled_when_it_has_finished(
+def test_a_run_in_progress_is_shown_and_completed_when_it_has_finished(
     stored: StoredRuns, make: Callable[..., RunView], bridge: QueueBridge, qtbot: QtBot
 ) -> None:
     [run_id] = stored.queued(("Test 1", {"test": 1}))
@@ -219,7 +219,7 @@ def test_evidence_is_shown_and_verified_and_one_flipped_byte_is_found(
     assert "hash" in pane.outcome.text()
 
 
-def test_a_run_that_goes_on_is_not_sealed_yet_and_cannot_leave(
+def test_a_run_in_progress_is_not_sealed_and_cannot_be_exported(
     stored: StoredRuns, make: Callable[..., RunView]
 ) -> None:
     [run_id] = stored.queued(("Test 1", {"test": 1}))
@@ -321,7 +321,7 @@ def test_saving_an_attachment_can_be_cancelled(
     assert not target.parent.exists()
 
 
-def test_on_a_common_screen_all_tabs_are_seen_beside_the_plots(
+def test_all_tabs_are_visible_next_to_the_plots_on_a_common_screen(
     stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
 ) -> None:
     """The page of a window of 1280 x 800 px, and a run that has everything a run can have."""
@@ -339,7 +339,7 @@ def test_on_a_common_screen_all_tabs_are_seen_beside_the_plots(
         bar.setCurrentIndex(index)
         assert all(bar.rect().contains(bar.tabRect(tab)) for tab in range(bar.count()))
         assert not any(arrow.isVisible() for arrow in bar.findChildren(QToolButton))
-    assert view.grid.width() >= LEAST_PLOTS_WIDTH
+    assert view.grid.width() >= MIN_PLOTS_WIDTH
 
 
 def test_figures_that_are_not_judged_are_grey_with_the_reason_and_without_an_arrow(
@@ -367,23 +367,21 @@ def test_a_figure_of_a_single_run_has_a_readable_unit(
     assert rows(make(run_id), "metrics")[0][1] == "40.65 s"
 
 
-def test_buttons_hand_out_the_run_and_the_baseline_it_is_compared_with(
-    stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
-) -> None:
+def test_buttons_emit_the_run_and_its_baseline(stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot) -> None:
     first, second = stored.finished(("Test 1", {"test": 1}), ("Test 2", {"test": 2}), messages=50)
     edits.pin_baseline(stored.store, first)
     assert not make(first).header.buttons.compare_button.isEnabled()
     view = make(second)
-    told: list[object] = []
+    shown_sentences: list[object] = []
     for signal in (view.use_wanted, view.compare_wanted, view.report_wanted):
-        signal.connect(told.append)
-    view.export_wanted.connect(lambda chosen, run_ids: told.append((chosen, run_ids)))
+        signal.connect(shown_sentences.append)
+    view.export_wanted.connect(lambda chosen, run_ids: shown_sentences.append((chosen, run_ids)))
     view.tabs.setCurrentIndex(1)
     qtbot.mouseClick(view.use_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.header.buttons.compare_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.header.buttons.report_button, Qt.MouseButton.LeftButton)
     view.header.buttons.export_menu.by_format[ExportFormat.JSON].trigger()
-    assert told == [second, [first, second], [second], (ExportFormat.JSON, [second])]
+    assert shown_sentences == [second, [first, second], [second], (ExportFormat.JSON, [second])]
 
 
 def test_every_table_is_copied_as_text(stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot) -> None:
@@ -412,7 +410,7 @@ def test_a_run_of_a_trial_that_is_not_installed_shows_what_is_stored(
     assert list(view.plots) == ["CPU, 100 % = one core", "Resident memory"]
 
 
-def test_a_run_whose_data_fail_a_check_says_so_and_an_unknown_verdict_is_not_a_cross(
+def test_failed_check_of_a_run_is_shown_and_an_unknown_verdict_is_not_a_cross(
     make: Callable[..., RunView], stored: StoredRuns
 ) -> None:
     [run_id] = stored.finished(("Plain", {"test": 1}))
@@ -427,5 +425,5 @@ def test_a_run_whose_data_fail_a_check_says_so_and_an_unknown_verdict_is_not_a_c
     assert [row[0] for row in rows(view, "verdicts")] == ["Fail", "Unknown"]
 
 
-def test_an_unknown_run_is_said_to_be_unknown(make: Callable[..., RunView]) -> None:
+def test_an_unknown_run_is_reported(make: Callable[..., RunView]) -> None:
     assert make(99).header.title.text().startswith("There is no run 99")

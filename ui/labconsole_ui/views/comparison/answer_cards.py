@@ -16,7 +16,7 @@ from labconsole_ui.widgets.labels import plain_label
 CARD_WIDTH = 290
 """A row takes as many cards as are at least this wide (px)."""
 GAP = 10
-BAR_HEIGHT, BAR_GAP, LEAST_BAR = 9, 4, 2
+BAR_HEIGHT, BAR_GAP, MIN_BAR = 9, 4, 2
 TITLE_SHARE = 0.36
 _TONES = {Judgement.BETTER: "good", Judgement.WORSE: "bad"}
 
@@ -166,7 +166,7 @@ class AnswerChart(QWidget):
             middle = top + row / 2
             painter.setPen(self._theme.colour("muted"))
             painter.drawText(QRect(0, top, titles + 4, row), int(Qt.AlignmentFlag.AlignVCenter.value), shown[place])
-            length = max(LEAST_BAR if bar.value > 0 else 0, room.width() * bar.value / largest)
+            length = max(MIN_BAR if bar.value > 0 else 0, room.width() * bar.value / largest)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self._colour(place) if judged else self._theme.colour("scroll"))
             painter.drawRoundedRect(QRectF(room.left(), middle - BAR_HEIGHT / 2, length, BAR_HEIGHT), 2, 2)

@@ -69,8 +69,8 @@ def _tr(text: str) -> str:
 PADDING = 7
 SWATCH = 10
 BADGE_PADDING, BADGE_GAP = 6, 4
-MOST_LINES, MOST_NARROW_LINES = 2, 5
-LEAST_WIDTH, MOST_WIDTH = 90, 260
+MAX_LINES, MAX_NARROW_LINES = 2, 5
+MIN_WIDTH, MAX_WIDTH = 90, 260
 
 
 class Density(IntEnum):
@@ -116,11 +116,11 @@ class ColumnHeader(QHeaderView):
         self.setFixedHeight(max(titles, default=1) * line + max(beneath, default=1) * _pitch(caption) + 16)
 
     def least_width(self, index: int, density: Density) -> int:
-        """So wide must the column be for its title on `MOST_LINES` lines (more where it is narrow), and its badges."""
+        """So wide must the column be for its title on `MAX_LINES` lines (more where it is narrow), and its badges."""
         heading = self._headings[index]
         parts = [_width(part, self._caption()) for part in _parts(heading)]
-        width = max(max(parts, default=0) if density is Density.DENSE else sum(parts), LEAST_WIDTH - 2 * PADDING)
-        while width < MOST_WIDTH and not self._fits(heading, width, density):
+        width = max(max(parts, default=0) if density is Density.DENSE else sum(parts), MIN_WIDTH - 2 * PADDING)
+        while width < MAX_WIDTH and not self._fits(heading, width, density):
             width += 5
         return width + 2 * PADDING
 
@@ -199,7 +199,7 @@ class ColumnHeader(QHeaderView):
         lines = self._lines(heading, width, density)
         metrics = QFontMetrics(self._font(published=heading.published))
         widest = max(map(metrics.horizontalAdvance, lines)) + _inset(heading)
-        return len(lines) <= (MOST_NARROW_LINES if density else MOST_LINES) and widest <= width
+        return len(lines) <= (MAX_NARROW_LINES if density else MAX_LINES) and widest <= width
 
     def _repaint(self) -> None:
         self.viewport().update()

@@ -13,7 +13,7 @@ from labconsole.analysis.published_figures import PublishedColumn, PublishedTabl
 from labconsole.analysis.table_shape import FilledTable, fill, table_shapes
 from labconsole.model.plugin import Plugins
 from labconsole.store.records import RunRow, RunStatus
-from labconsole_ui.views.comparison.run_samples import KeptReader
+from labconsole_ui.views.comparison.run_samples import ReusedReader
 
 Entry = int | str
 """A run's id, or the name of a published column."""
@@ -77,13 +77,12 @@ def baseline_of(selection: Selection, columns: Sequence[Column]) -> int:
 
 
 @dataclass(frozen=True)
-class Page:
-    """A selection with its comparison and what that answers. `told` are sentences for the operator on what was done to
-    it."""
+class ComparisonPage:
+    """A selection with its comparison and what that answers. `notices` are for the operator: what was changed in it."""
 
     selection: Selection
     comparison: Comparison | None
-    told: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     answers: tuple[Answer, ...] = ()
     progress: str = ""
     """How far a campaign is whose runs are followed; nothing once it is done."""
@@ -99,37 +98,37 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Beside:
+class FindingsAndTables:
     """What stands beside a comparison: findings in words, and the sources' own tables that its runs fill."""
 
     findings: tuple[Finding, ...]
     tables: tuple[FilledTable, ...]
 
 
-class Composer:
+class ComparisonLoader:
     """Reads runs once and composes pages of them. To be used by one thread at a time."""
 
-    def __init__(self, reader: KeptReader, plugins: Plugins) -> None:
+    def __init__(self, reader: ReusedReader, plugins: Plugins) -> None:
         self._reader = reader
         self._plugins = plugins
         self._runs: dict[int, RunRow] = {}
         self._published: Mapping[str, PublishedColumn] = {}
         self._tables: tuple[PublishedTable, ...] | None = None
 
-    def open(self, selection: Selection) -> Page:
+    def open(self, selection: Selection) -> ComparisonPage:
         """The first page: the pinned baseline of its runs' kind stands in it. Raises UserError."""
-        selection, told = self._known(selection)
+        selection, notices = self._known(selection)
         kinds = {self._runs[run_id].kind for run_id in selection.run_ids}
         if len(kinds) == 1:
             selection, pinned = self._with_pinned(selection, kinds.pop())
-            told += pinned
-        return self._page(selection, told)
+            notices += pinned
+        return self._page(selection, notices)
 
-    def page(self, selection: Selection) -> Page:
+    def page(self, selection: Selection) -> ComparisonPage:
         """The page of a selection. Raises UserError."""
         return self._page(*self._known(selection))
 
-    def followed(self, run_ids: Sequence[int], selection: Selection) -> Page:
+    def followed(self, run_ids: Sequence[int], selection: Selection) -> ComparisonPage:
         """The page of those of a campaign's runs that are selected, with all questions that the campaign will answer.
         Raises UserError."""
         rows = self._reader.opened().comparable(run_ids)
@@ -150,33 +149,33 @@ class Composer:
             self._published = {column.name: column for table in self._tables for column in table.columns}
         return self._tables
 
-    def beside(self, page: Page) -> Beside:
+    def beside(self, page: ComparisonPage) -> FindingsAndTables:
         """What stands beside the page; it comes last, so the reader is let go. Raises UserError."""
-        self._reader.let_go()
+        self._reader.release()
         if page.comparison is None:
-            return Beside((), ())
+            return FindingsAndTables((), ())
         groups = [column for column in page.columns if isinstance(column, RunGroup)]
         kinds = sorted({group.kind for group in groups})
         shapes = {shape.name: shape for kind in kinds for shape in table_shapes(self._plugins, kind)}
         filled = (fill(shape, groups, self._plugins) for shape in shapes.values())
-        return Beside(
+        return FindingsAndTables(
             findings(page.comparison, self._plugins.installed(page.columns[0].kind)),
             tuple(table for table in filled if table.filled),
         )
 
     def _known(self, selection: Selection) -> tuple[Selection, tuple[str, ...]]:
-        """The selection with its runs read; without those that have not ended, as is told."""
+        """The selection with its runs read; without those that have not ended, which a notice says."""
         missing = [run_id for run_id in selection.run_ids if run_id not in self._runs]
         if missing:
             self._runs |= {run.id: run for run in self._reader.opened().comparable(missing)}
         live = [run_id for run_id in selection.run_ids if not self._runs[run_id].status.final]
-        told = tuple(
+        notices = tuple(
             f"Run {run_id} is still {self._runs[run_id].status.value}: it is left out. Compare it once it has ended."
             for run_id in live
         )
         for run_id in live:
             del self._runs[run_id]
-        return selection.without(live), told
+        return selection.without(live), notices
 
     def _with_pinned(self, selection: Selection, kind: str) -> tuple[Selection, tuple[str, ...]]:
         """The pinned baseline of `kind` as the baseline: where it stands, or as a first column with its repeats."""
@@ -193,19 +192,19 @@ class Composer:
             and (run.status is RunStatus.FINISHED or run.id == pinned)
         ]
         self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}
-        told = f"The pinned baseline, {row.scenario} of {row.campaign}, is the first; its heading's menu removes it."
-        return replace(selection.adding(sorted(repeats), first=True), baseline=pinned), (told,)
+        notices = f"The pinned baseline, {row.scenario} of {row.campaign}, is the first; its heading's menu removes it."
+        return replace(selection.adding(sorted(repeats), first=True), baseline=pinned), (notices,)
 
-    def _page(self, selection: Selection, told: tuple[str, ...]) -> Page:
+    def _page(self, selection: Selection, notices: tuple[str, ...]) -> ComparisonPage:
         if not selection.entries:
-            return Page(selection, None, told=told)
+            return ComparisonPage(selection, None, notices=notices)
         if selection.published:
             self.tables()
         columns = columns_of(selection, self._runs, self._published)
         trial = self._plugins.installed(columns[0].kind)
         verdicts = self._reader.opened().verdicts(selection.run_ids)
         comparison = compare(columns, trial, baseline=baseline_of(selection, columns), verdicts=verdicts)
-        return Page(selection, comparison, told, answers(comparison, trial, verdicts))
+        return ComparisonPage(selection, comparison, notices, answers(comparison, trial, verdicts))
 
 
 def _progress(rows: Sequence[RunRow]) -> str:
@@ -214,11 +213,11 @@ def _progress(rows: Sequence[RunRow]) -> str:
         return ""
     rounds = max(run.repeat for run in rows)
     now = min(run.repeat for run in rows if not run.status.final)
-    told = (
+    notices = (
         f"Round {now} of {rounds}, {done} of {len(rows)} runs done."
         if rounds > 1
         else f"{done} of {len(rows)} runs done."
     )
     if rounds < ENOUGH_REPEATS:
-        return told
-    return f"{told} Answers are grey until each scenario has run {ENOUGH_REPEATS} times."
+        return notices
+    return f"{notices} Answers are grey until each scenario has run {ENOUGH_REPEATS} times."

@@ -30,31 +30,36 @@ from labconsole.output.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
 from labconsole_ui.runs.drag_and_drop import DropArea
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Turns
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.answer_cards import AnswerCards
 from labconsole_ui.views.comparison.bars_pane import BarsPane
 from labconsole_ui.views.comparison.column_header import heading_of
-from labconsole_ui.views.comparison.comparison_loader import Beside, Composer, Page, Selection
+from labconsole_ui.views.comparison.comparison_loader import (
+    ComparisonLoader,
+    ComparisonPage,
+    FindingsAndTables,
+    Selection,
+)
 from labconsole_ui.views.comparison.comparison_rows import Section, rows_of
 from labconsole_ui.views.comparison.curves_pane import CurvesPane
 from labconsole_ui.views.comparison.distribution_pane import DistributionPane
 from labconsole_ui.views.comparison.findings_pane import FindingsPane
-from labconsole_ui.views.comparison.published_tables_pane import ShapesPane
-from labconsole_ui.views.comparison.run_samples import KeptReader, RunSamples
+from labconsole_ui.views.comparison.published_tables_pane import PublishedTablesPane
+from labconsole_ui.views.comparison.run_samples import ReusedReader, RunSamples
 from labconsole_ui.views.comparison.scenario_table import ComparisonTable
-from labconsole_ui.views.comparison.splitter import SharedRoom
+from labconsole_ui.views.comparison.splitter import TableAndTabsSplitter
 from labconsole_ui.views.comparison.toolbar import ComparisonControls
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 
-LEAST_HEIGHT = 360
+MIN_HEIGHT = 360
 """Height (px) of table and tabs: on a page that is too low for this and the answers, one scrolls down to them."""
 
 
-class SideBySideView(DropArea):
+class ComparisonView(DropArea):
     """Compares stored runs; repeats of a scenario make one column, unless they are to stand alone.
 
     `report_wanted(run ids, names of published columns, baseline)` asks for a report of what is compared; the baseline
@@ -77,12 +82,12 @@ class SideBySideView(DropArea):
         """`state` remembers how the width is shared between table and tabs. With `follow` the runs are queued there:
         each is compared as soon as it has ended, and the answers fill in."""
         super().__init__(theme, parent)
-        reader = KeptReader(reader_factory)
-        self._composer = Composer(reader, plugins)
+        reader = ReusedReader(reader_factory)
+        self._composer = ComparisonLoader(reader, plugins)
         self._samples = RunSamples(reader, plugins)
-        self._background = Background(self, reader.let_go)
-        self._turns = Turns(self)
-        self._page = Page(Selection(), None)
+        self._background = Background(self, reader.release)
+        self._turns = EventLoopQueue(self)
+        self._page = ComparisonPage(Selection(), None)
         self._wanted = Selection(() if follow is not None else tuple(run_ids))
         self._followed: tuple[int, ...] = () if follow is None else tuple(run_ids)
         self._before: list[Selection] = []
@@ -101,8 +106,10 @@ class SideBySideView(DropArea):
     def _begin(self) -> None:
         self._begun = True
         work = partial(self._composer.followed, self._followed) if self._followed else self._composer.open
-        self._background.submit(partial(work, self._wanted), partial(self._take, self._wanted), self._say_nothing_there)
-        self._background.submit(self._composer.tables, self._take_tables, self._say)
+        self._background.submit(
+            partial(work, self._wanted), partial(self._take, self._wanted), self._show_without_columns
+        )
+        self._background.submit(self._composer.tables, self._take_tables, self._show_sentence)
 
     @property
     def table_data(self) -> Comparison | None:
@@ -171,7 +178,7 @@ class SideBySideView(DropArea):
             return  # there is nothing to show it in: `_begin` reads what is wanted by then
         work = partial(self._composer.followed, self._followed) if self._followed else self._composer.page
         self._background.submit(
-            partial(work, selection), partial(self._take, selection), partial(self._say_kept, selection)
+            partial(work, selection), partial(self._take, selection), partial(self._withdraw_change, selection)
         )
 
     def _add_followed(self, run_id: int) -> None:
@@ -179,17 +186,17 @@ class SideBySideView(DropArea):
         if run_id in self._followed:
             self._compose(self._wanted.adding([run_id]))
 
-    def _take(self, asked: Selection, page: Page) -> None:
+    def _take(self, asked: Selection, page: ComparisonPage) -> None:
         """Show the page, unless something else has been chosen meanwhile."""
         if asked == self._wanted:
             self._show(page)
 
     # Showing
 
-    def _show(self, page: Page) -> None:
+    def _show(self, page: ComparisonPage) -> None:
         self._page = page
         self._wanted = page.selection
-        for sentence in page.told:
+        for sentence in page.notices:
             self.messages.show_message(Message(Tone.INFO, sentence))
         comparison = page.comparison
         titles = [column.title for column in page.columns]
@@ -197,7 +204,9 @@ class SideBySideView(DropArea):
         self.controls.set_columns(titles, baseline, grouped=page.selection.grouped)
         self.stack.setCurrentWidget(self.splitter if comparison is not None else self.empty)
         self._turns.add(self._fill, self._fill_plots, self._offer_published)
-        self._background.submit(partial(self._composer.beside, page), partial(self._take_beside, page), self._say)
+        self._background.submit(
+            partial(self._composer.beside, page), partial(self._take_findings, page), self._show_sentence
+        )
 
     def _fill(self) -> None:
         comparison = self._page.comparison
@@ -228,14 +237,14 @@ class SideBySideView(DropArea):
         self._tables = tables
         self._turns.add(self._offer_published)
 
-    def _take_beside(self, page: Page, beside: Beside) -> None:
-        self._turns.add(partial(self._show_findings, page, beside), partial(self._show_shapes, page, beside))
+    def _take_findings(self, page: ComparisonPage, beside: FindingsAndTables) -> None:
+        self._turns.add(partial(self._show_findings, page, beside), partial(self._show_published_tables, page, beside))
 
-    def _show_findings(self, page: Page, beside: Beside) -> None:
+    def _show_findings(self, page: ComparisonPage, beside: FindingsAndTables) -> None:
         if page is self._page:
             self.findings.show_findings(beside.findings, page.comparison.notes if page.comparison is not None else ())
 
-    def _show_shapes(self, page: Page, beside: Beside) -> None:
+    def _show_published_tables(self, page: ComparisonPage, beside: FindingsAndTables) -> None:
         if page is self._page:
             self.shapes.set_tables(beside.tables)
             self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(beside.tables))
@@ -243,20 +252,20 @@ class SideBySideView(DropArea):
     def _offer_published(self) -> None:
         self.controls.published_menu.offer(self._tables, self._page.columns, self.selection.published)
 
-    def _say(self, sentence: str) -> None:
+    def _show_sentence(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
 
-    def _say_kept(self, asked: Selection, sentence: str) -> None:
+    def _withdraw_change(self, asked: Selection, sentence: str) -> None:
         """A change that cannot be shown is taken back."""
-        self._say(sentence)
+        self._show_sentence(sentence)
         if asked == self._wanted:
             if self._before:
                 self._before.pop()
-            self._show(replace(self._page, told=()))
+            self._show(replace(self._page, notices=()))
 
-    def _say_nothing_there(self, sentence: str) -> None:
-        self._say(sentence)
-        self._show(Page(Selection(), None))
+    def _show_without_columns(self, sentence: str) -> None:
+        self._show_sentence(sentence)
+        self._show(ComparisonPage(Selection(), None))
 
     # Export
 
@@ -264,9 +273,11 @@ class SideBySideView(DropArea):
         """Write the comparison to `path`, in the background."""
         comparison = self._page.comparison
         if comparison is not None:
-            self._background.submit(partial(write_comparison, comparison, path), self._say_written, self._say)
+            self._background.submit(
+                partial(write_comparison, comparison, path), self._show_written, self._show_sentence
+            )
 
-    def _say_written(self, path: Path) -> None:
+    def _show_written(self, path: Path) -> None:
         self.messages.show_message(Message(Tone.GOOD, self.tr("{0} written.").format(path)))
 
     def _export_dialog(self) -> None:
@@ -327,7 +338,7 @@ class SideBySideView(DropArea):
     def _give_height(self) -> None:
         """Enough for table and tabs, also where these are beneath it: the page scrolls."""
         beside = self.splitter.orientation() is Qt.Orientation.Horizontal
-        self.stack.setMinimumHeight(LEAST_HEIGHT if beside else 2 * LEAST_HEIGHT)
+        self.stack.setMinimumHeight(MIN_HEIGHT if beside else 2 * MIN_HEIGHT)
 
     def _show_table(self, hidden: bool) -> None:
         self.table.setVisible(not hidden)
@@ -366,7 +377,7 @@ class SideBySideView(DropArea):
         self.empty = self._centred(
             self.tr("Nothing is compared yet.\nDrag runs from the history here, or select several there.")
         )
-        self.splitter = SharedRoom(state, self.stack)
+        self.splitter = TableAndTabsSplitter(state, self.stack)
         self.stack.addWidget(self.splitter)
         undo = QAction(self.tr("Undo"), self)
         undo.setShortcut(QKeySequence.StandardKey.Undo)
@@ -390,7 +401,7 @@ class SideBySideView(DropArea):
         self.curves = CurvesPane(self._samples, self._background, self._theme, self.tabs)
         self.distribution = DistributionPane(self._samples, self._background, self._theme, self.tabs)
         self.bars = BarsPane(self._theme, self.tabs)
-        self.shapes = ShapesPane(self._theme, self.tabs)
+        self.shapes = PublishedTablesPane(self._theme, self.tabs)
         self.table.metric_chosen.connect(self.bars.choose)
         for pane, title in (
             (self.findings, self.tr("Findings")),

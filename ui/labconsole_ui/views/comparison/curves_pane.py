@@ -14,7 +14,7 @@ from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.run_samples import RunSamples
-from labconsole_ui.views.comparison.samples_pane import OVERLAY_HEIGHT, SamplesPane, Traced
+from labconsole_ui.views.comparison.samples_pane import OVERLAY_HEIGHT, SampledColumn, SamplesPane
 
 
 class OverlayPlot(TimePlot):
@@ -68,7 +68,7 @@ class CurvesPane(SamplesPane):
         """The run's curves. Raises UserError."""
         return self._samples.curves(run_id)
 
-    def turns(self, columns: Sequence[Traced], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
+    def turns(self, columns: Sequence[SampledColumn], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
         """A plot for each group of curves."""
         groups: dict[str, tuple[str, dict[str, list[PlotCurve]]]] = {}
         for column in columns:
@@ -82,7 +82,7 @@ class CurvesPane(SamplesPane):
         for name, (unit, titles) in groups.items():
             yield partial(self._show_plot, name, unit, titles)
         if not groups:
-            yield partial(self._say, self.tr("These columns have no samples."))
+            yield partial(self._show_sentence, self.tr("These columns have no samples."))
 
     def _show_plot(self, name: str, unit: str, titles: dict[str, list[PlotCurve]]) -> None:
         plot = self.plots.get(name)

@@ -14,8 +14,8 @@ from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.comparison.run_samples import RunSamples, Spread
-from labconsole_ui.views.comparison.samples_pane import OVERLAY_HEIGHT, SamplesPane, Traced
+from labconsole_ui.views.comparison.run_samples import PlottedDistribution, RunSamples
+from labconsole_ui.views.comparison.samples_pane import OVERLAY_HEIGHT, SampledColumn, SamplesPane
 
 
 class DistributionPane(SamplesPane):
@@ -23,7 +23,7 @@ class DistributionPane(SamplesPane):
 
     def __init__(self, samples: RunSamples, background: Background, theme: Theme, parent: QWidget) -> None:
         super().__init__(samples, background, theme, parent)
-        self._spreads: dict[tuple[str, str], list[tuple[Traced, Spread]]] = {}
+        self._distributions: dict[tuple[str, str], list[tuple[SampledColumn, PlottedDistribution]]] = {}
         self.ecdf: CurvePlot | None = None
         self.percentiles: CurvePlot | None = None
         self._unit = ""
@@ -49,19 +49,19 @@ class DistributionPane(SamplesPane):
         """The plots that the legend serves."""
         return [plot for plot in (self.ecdf, self.percentiles) if plot is not None]
 
-    def read_run(self, run_id: int) -> tuple[Spread, ...]:
+    def read_run(self, run_id: int) -> tuple[PlottedDistribution, ...]:
         """The run's distributions. Raises UserError."""
-        return self._samples.spreads(run_id)
+        return self._samples.distributions(run_id)
 
-    def turns(self, columns: Sequence[Traced], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
+    def turns(self, columns: Sequence[SampledColumn], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
         """The distribution that is chosen, of all columns."""
-        self._spreads = {}
+        self._distributions = {}
         for column in columns:
             for run_id in column.run_ids:
                 for one in parts.get(run_id, ()):
-                    self._spreads.setdefault((one.title, one.unit), []).append((column, one))
+                    self._distributions.setdefault((one.title, one.unit), []).append((column, one))
         yield self._offer
-        if self._spreads:
+        if self._distributions:
             yield self._show_ecdf
             yield self._show_percentiles
 
@@ -69,26 +69,26 @@ class DistributionPane(SamplesPane):
         chosen = self.box.currentText()
         self.box.blockSignals(True)
         self.box.clear()
-        self.box.addItems([title for title, _ in self._spreads])
+        self.box.addItems([title for title, _ in self._distributions])
         self.box.setCurrentText(chosen)
         self.box.blockSignals(False)
-        self.box.setVisible(len(self._spreads) > 1)
-        self._about.setVisible(bool(self._spreads))
-        self.grid.setVisible(bool(self._spreads))
-        if not self._spreads:
-            self._say(self.tr("The trial of these runs names nothing whose distribution could be drawn."))
+        self.box.setVisible(len(self._distributions) > 1)
+        self._about.setVisible(bool(self._distributions))
+        self.grid.setVisible(bool(self._distributions))
+        if not self._distributions:
+            self._show_sentence(self.tr("The trial of these runs names nothing whose distribution could be drawn."))
 
     def _show_chosen(self) -> None:
         self._show_ecdf()
         self._show_percentiles()
 
-    def _chosen(self) -> tuple[str, str, list[tuple[Traced, Spread]]]:
+    def _chosen(self) -> tuple[str, str, list[tuple[SampledColumn, PlottedDistribution]]]:
         """Title, unit and distributions that the box names."""
-        (title, unit), spreads = list(self._spreads.items())[max(0, self.box.currentIndex())]
-        return title, unit, spreads
+        (title, unit), distributions = list(self._distributions.items())[max(0, self.box.currentIndex())]
+        return title, unit, distributions
 
     def _show_ecdf(self) -> None:
-        title, unit, spreads = self._chosen()
+        title, unit, distributions = self._chosen()
         if self.ecdf is None or self._unit != unit:
             # The unit is that of its horizontal axis.
             self._unit = unit
@@ -96,18 +96,20 @@ class DistributionPane(SamplesPane):
                 self.grid.remove("ecdf")
             self.ecdf = self._new_plot("ecdf", "%", LogScale(title, unit))
         self.ecdf.set_title(self.tr("{0}: cumulative (ECDF)").format(title))
-        self.ecdf.set_curves([PlotCurve(column.title, one.values, one.parts, column.colour) for column, one in spreads])
+        self.ecdf.set_curves(
+            [PlotCurve(column.title, one.values, one.parts, column.colour) for column, one in distributions]
+        )
 
     def _show_percentiles(self) -> None:
-        title, unit, spreads = self._chosen()
+        title, unit, distributions = self._chosen()
         if self.percentiles is None:
             self.percentiles = self._new_plot("percentiles", unit, PercentileScale())
         # As in the report: the small latencies of one column would lie flat beneath the large ones of another.
-        positive = all(one.values[0] > 0 for _, one in spreads)
+        positive = all(one.values[0] > 0 for _, one in distributions)
         self.percentiles.set_unit(unit, logarithmic=positive)
         self.percentiles.set_title(self.tr("{0}: percentiles").format(title))
         self.percentiles.set_curves(
-            [PlotCurve(column.title, one.fractions, one.quantiles, column.colour) for column, one in spreads]
+            [PlotCurve(column.title, one.fractions, one.quantiles, column.colour) for column, one in distributions]
         )
 
     def _new_plot(self, name: str, unit: str, scale: Scale) -> CurvePlot:

@@ -58,13 +58,13 @@ class FindingsPane(QWidget):
         self.title.setFont(self._theme.font(FontRole.HEADING))
         self.text.setFont(self._theme.font(FontRole.BODY))
         judged = [finding.sentence for finding in self._findings if finding.judged]
-        told = [finding.sentence for finding in self._findings if not finding.judged]
+        notices = [finding.sentence for finding in self._findings if not finding.judged]
         parts = []
         if judged:
             parts.append(_list(judged, colours.text, 8))
-        if told:
+        if notices:
             heading = self.tr("Seen, but not judged")
-            parts += [_heading(heading, colours.muted), _list(told, colours.text, 8)]
+            parts += [_heading(heading, colours.muted), _list(notices, colours.text, 8)]
         if not self._findings:
             nothing = self.tr("Nothing to find yet: compare at least two columns.")
             parts.append(f"<p style='color: {colours.muted}'>{nothing}</p>")

@@ -17,7 +17,7 @@ from labconsole_ui.views.comparison.scenario_table import ScenarioTable
 NOTES_HEIGHT = 84
 
 
-class ShapesPane(QWidget):
+class PublishedTablesPane(QWidget):
     """A box chooses the table, where the runs fill several."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:

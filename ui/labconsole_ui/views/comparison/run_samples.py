@@ -15,7 +15,7 @@ from labconsole.model.trial import Curve
 from labconsole.store.reader import Reader
 
 
-class KeptReader:
+class ReusedReader:
     """Opens the database when it is first wanted: opening it for every run again would take 10 ms a run.
 
     To be used by one thread at a time.
@@ -31,7 +31,7 @@ class KeptReader:
             self._reader = self._factory()
         return self._reader
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the database; the next read opens it again."""
         if self._reader is not None:
             self._reader.close()
@@ -43,7 +43,7 @@ PERCENTILE_POINTS = 400
 
 
 @dataclass(frozen=True)
-class Spread:
+class PlottedDistribution:
     """How the observations of one kind lie in a run: `values` in `unit`, rising, with the part (%) of observations up
     to each; and the values at percentiles (fractions), as far as `ENOUGH_BEYOND` samples lie beyond them."""
 
@@ -58,11 +58,11 @@ class Spread:
 class RunSamples:
     """Reads what plots need, each run once. To be used by one thread at a time."""
 
-    def __init__(self, reader: KeptReader, plugins: Plugins) -> None:
+    def __init__(self, reader: ReusedReader, plugins: Plugins) -> None:
         self._reader = reader
         self._plugins = plugins
         self._curves: dict[int, tuple[Curve, ...]] = {}
-        self._spreads: dict[int, tuple[Spread, ...]] = {}
+        self._distributions: dict[int, tuple[PlottedDistribution, ...]] = {}
 
     def curves(self, run_id: int) -> tuple[Curve, ...]:
         """The lines of a run over time. Raises UserError."""
@@ -70,26 +70,26 @@ class RunSamples:
             self._curves[run_id] = load_curves(self._reader.opened(), run_id, self._plugins)
         return self._curves[run_id]
 
-    def spreads(self, run_id: int) -> tuple[Spread, ...]:
+    def distributions(self, run_id: int) -> tuple[PlottedDistribution, ...]:
         """The distributions of a run; none where its trial names none or is not installed. Raises UserError."""
-        if run_id not in self._spreads:
-            self._spreads[run_id] = self._read_spreads(run_id)
-        return self._spreads[run_id]
+        if run_id not in self._distributions:
+            self._distributions[run_id] = self._read_distributions(run_id)
+        return self._distributions[run_id]
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the database; the next run opens it again."""
-        self._reader.let_go()
+        self._reader.release()
 
-    def _read_spreads(self, run_id: int) -> tuple[Spread, ...]:
+    def _read_distributions(self, run_id: int) -> tuple[PlottedDistribution, ...]:
         run = open_run(self._reader.opened(), run_id, self._plugins)
         if run.trial is None or not run.sampled:
             return ()
         found = run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events)
-        return tuple(spread(one.title, one.unit, one.values) for one in found if len(one.values))
+        return tuple(plotted_distribution(one.title, one.unit, one.values) for one in found if len(one.values))
 
 
-def spread(title: str, unit: str, observed: Array) -> Spread:
+def plotted_distribution(title: str, unit: str, observed: Array) -> PlottedDistribution:
     """ECDF and percentiles of `observed` (in any order, at least one)."""
     ascending = np.sort(observed)
     values, shares = ecdf(ascending)
-    return Spread(title, unit, values, shares * 100.0, *percentile_curve(ascending, PERCENTILE_POINTS))
+    return PlottedDistribution(title, unit, values, shares * 100.0, *percentile_curve(ascending, PERCENTILE_POINTS))

@@ -17,7 +17,7 @@ from labconsole.analysis.comparison import Column, RunGroup
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.plots.legend import Legend
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Turns
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.run_samples import RunSamples
 from labconsole_ui.widgets.labels import plain_label
@@ -31,7 +31,7 @@ STEP = 5
 
 
 @dataclass(frozen=True)
-class Traced:
+class SampledColumn:
     """A column with samples: its title, the index of its colour, and its runs."""
 
     title: str
@@ -39,10 +39,10 @@ class Traced:
     run_ids: tuple[int, ...]
 
 
-def traced(columns: Sequence[Column]) -> tuple[Traced, ...]:
+def sampled_columns(columns: Sequence[Column]) -> tuple[SampledColumn, ...]:
     """The columns that have runs; published ones have no samples."""
     return tuple(
-        Traced(column.title, index, tuple(run.id for run in column.used))
+        SampledColumn(column.title, index, tuple(run.id for run in column.used))
         for index, column in enumerate(columns)
         if isinstance(column, RunGroup)
     )
@@ -57,12 +57,12 @@ class SamplesPane(QWidget):
         self._samples = samples
         self._background = background
         self._theme = theme
-        self._wanted: tuple[Traced, ...] = ()
-        self._shown: tuple[Traced, ...] | None = None
+        self._wanted: tuple[SampledColumn, ...] = ()
+        self._shown: tuple[SampledColumn, ...] | None = None
         self._parts: dict[int, Any] = {}
         self._round = 0
-        self._came = 0
-        self._turns = Turns(self)
+        self._runs_read = 0
+        self._turns = EventLoopQueue(self)
         self.progress = QProgressBar(self)
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(self.tr("Reading the samples"))
@@ -89,7 +89,7 @@ class SamplesPane(QWidget):
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show these columns, at once or when the pane is looked at."""
-        self._wanted = traced(columns)
+        self._wanted = sampled_columns(columns)
         if self.isVisible():
             self._read()
 
@@ -103,7 +103,7 @@ class SamplesPane(QWidget):
         """What is shown of a run. Raises UserError."""
         raise NotImplementedError
 
-    def turns(self, columns: Sequence[Traced], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
+    def turns(self, columns: Sequence[SampledColumn], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
         """What shows the columns, in steps that take 10 ms each: the window paints and answers in between.
 
         `parts` holds what was read of their runs.
@@ -127,7 +127,7 @@ class SamplesPane(QWidget):
         ahead = [run_id for run_id in missing if run_id in firsts]
         self.progress.setRange(0, max(1, len(missing)))
         self.progress.setValue(0)
-        self._came = 0
+        self._runs_read = 0
         self.progress.setVisible(bool(missing))
         self.note.hide()
         self._submit(ahead)
@@ -135,13 +135,13 @@ class SamplesPane(QWidget):
         self._background.submit(
             lambda: (perf_counter() - begin) / max(1, len(ahead)) * others,
             partial(self._take_firsts, self._round),
-            self._say,
+            self._show_sentence,
         )
 
     def _submit(self, run_ids: Sequence[int]) -> None:
         for run_id in run_ids:
             self._background.submit(
-                partial(self._read_if_wanted, self._round, run_id), partial(self._take, run_id), self._say
+                partial(self._read_if_wanted, self._round, run_id), partial(self._take, run_id), self._show_sentence
             )
 
     def _read_if_wanted(self, turn: int, run_id: int) -> Any:
@@ -151,9 +151,9 @@ class SamplesPane(QWidget):
     def _take(self, run_id: int, part: Any) -> None:
         if part is not None:
             self._parts[run_id] = part
-            self._came += 1
-            if self._came % STEP == 0:
-                self.progress.setValue(self._came)
+            self._runs_read += 1
+            if self._runs_read % STEP == 0:
+                self.progress.setValue(self._runs_read)
 
     def _take_firsts(self, turn: int, others_s: float) -> None:
         """`others_s` is how long the other runs will take, as far as the first ones tell."""
@@ -162,7 +162,7 @@ class SamplesPane(QWidget):
 
     def _read_others(self) -> None:
         self._submit([run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts])
-        self._background.submit(self._samples.let_go, partial(self._finish, self._round), self._say)
+        self._background.submit(self._samples.release, partial(self._finish, self._round), self._show_sentence)
 
     def _finish(self, turn: int, _: None) -> None:
         if turn == self._round:
@@ -188,12 +188,12 @@ class SamplesPane(QWidget):
         self.setUpdatesEnabled(True)
         self._turns.add_first(partial(canvas.setUpdatesEnabled, True) for canvas in canvases)
 
-    def _say(self, sentence: str) -> None:
+    def _show_sentence(self, sentence: str) -> None:
         self.note.setText(sentence)
         self.note.show()
 
 
-def _repeat_by_repeat(columns: Sequence[Traced]) -> list[int]:
+def _repeat_by_repeat(columns: Sequence[SampledColumn]) -> list[int]:
     """The first run of every column, then the second of every column, and so on."""
     rounds = zip_longest(*(column.run_ids for column in columns))
     return [run_id for line in rounds for run_id in line if run_id is not None]

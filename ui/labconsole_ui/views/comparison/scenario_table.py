@@ -21,7 +21,7 @@ FIRST_VALUE = 1
 ROW_HEIGHT = 25
 WIDEST_TITLE = 250
 WIDEST_VALUE = 260
-LEAST_TITLE, SCROLLED_TITLE = 140, 220
+MIN_TITLE, SCROLLED_TITLE = 140, 220
 
 
 class ScenarioTable(DataTable):
@@ -65,7 +65,7 @@ class ScenarioTable(DataTable):
 
     def least_width(self) -> int:
         """The width (px) that titles and scenarios need at least, with intervals beneath the changes."""
-        return LEAST_TITLE + sum(self._least[Density.DENSE])
+        return MIN_TITLE + sum(self._least[Density.DENSE])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the width."""
@@ -123,13 +123,13 @@ class ScenarioTable(DataTable):
         if not rows or not self._count:
             return
         width = self.viewport().width()
-        fitting = (density for density in Density if LEAST_TITLE + sum(self._least[density]) <= width)
+        fitting = (density for density in Density if MIN_TITLE + sum(self._least[density]) <= width)
         self.header.density = next(fitting, Density.DENSE)
         self._values.compact = self.header.density is not Density.WIDE
         needed, least = self._needed, self._least[self.header.density]
         # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
         room = width - sum(least)
-        first = min(needed, WIDEST_TITLE, room if room >= LEAST_TITLE else SCROLLED_TITLE)
+        first = min(needed, WIDEST_TITLE, room if room >= MIN_TITLE else SCROLLED_TITLE)
         spare = max(0, width - first - sum(least)) // len(least)
         self.setColumnWidth(0, first)
         for index, one in enumerate(least):
@@ -167,7 +167,7 @@ class ComparisonTable(ScenarioTable):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._cell_menu)
         self.frozen.clicked.connect(self._toggle_at)
-        self.selectionModel().currentRowChanged.connect(self._tell_metric)
+        self.selectionModel().currentRowChanged.connect(self._emit_metric)
 
     def show_comparison(
         self,
@@ -209,7 +209,7 @@ class ComparisonTable(ScenarioTable):
             if row.heading and row.section in FOLDED:
                 self.fold_toggled.emit(row.section)
 
-    def _tell_metric(self, index: QModelIndex) -> None:
+    def _emit_metric(self, index: QModelIndex) -> None:
         if index.isValid() and self.rows.record(index.row()).metric:
             self.metric_chosen.emit(self.rows.record(index.row()).metric)
 

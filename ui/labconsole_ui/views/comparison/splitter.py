@@ -14,14 +14,14 @@ TABLE_SHARE, NARROW_TABLE_SHARE = 0.56, 0.67
 NARROW = 1400
 SHARE_KEY = "compare/table-share"
 SHARE = re.compile(r"0\.\d{3}")
-LEAST_TABLE = 360
+MIN_TABLE = 360
 AROUND = 60
 """Margins, handle and scroll bars (px) of the page and the table."""
 SIDE_BY_SIDE_FROM = 760
 """Below this width (px) the tabs stand beneath the table."""
 
 
-class SharedRoom(QSplitter):
+class TableAndTabsSplitter(QSplitter):
     """The splitter between table and tabs."""
 
     def __init__(self, state: WindowState | None, parent: QWidget) -> None:
@@ -37,7 +37,7 @@ class SharedRoom(QSplitter):
 
     def hold(self, table: QWidget, tabs: QTabWidget) -> None:
         """Share the room between these two, which stand in it; the tabs are all seen."""
-        table.setMinimumWidth(LEAST_TABLE)
+        table.setMinimumWidth(MIN_TABLE)
         tabs.setUsesScrollButtons(False)
         self.setStretchFactor(self.indexOf(table), 3)
         self.setStretchFactor(self.indexOf(tabs), 2)

@@ -78,7 +78,7 @@ class PublishedMenu(QMenu):
         action.triggered.connect(partial(self.chosen.emit, names))
 
 
-LEAST_TITLE, MOST_TITLE = 14, 24
+MIN_TITLE, MAX_TITLE = 14, 24
 """Wide letters that the box of the baseline has room for, by the titles that it offers."""
 
 
@@ -136,7 +136,7 @@ class ComparisonControls(QWidget):
         self.baseline_box.clear()
         self.baseline_box.addItems([shown_lines(title) for title in titles])
         longest = max(map(len, titles), default=0)
-        self.baseline_box.setMinimumContentsLength(min(max(longest, LEAST_TITLE), MOST_TITLE))
+        self.baseline_box.setMinimumContentsLength(min(max(longest, MIN_TITLE), MAX_TITLE))
         self.baseline_box.setCurrentIndex(baseline if titles else -1)
         self.baseline_box.blockSignals(False)
         for widget in (self.baseline_box, self.group_box, self.export_button, self.report_button):

@@ -16,7 +16,7 @@ from labconsole.store.records import RunRow
 from labconsole_ui.tables.record_table import Field
 from labconsole_ui.views.history.run_model import CampaignHead
 from labconsole_ui.views.history.undoable_changes import RunChanges
-from labconsole_ui.widgets.status_text import local_time, run_icon, run_word, status_word, utc_time
+from labconsole_ui.widgets.status_text import local_time, run_status_icon, run_status_text, status_text, utc_time
 
 USUAL_FIGURE = "1,234 ms"
 ICON_ROOM = "0000"
@@ -51,10 +51,10 @@ def run_fields(known: Catalogue, changes: RunChanges, shown: Callable[[RunRow], 
     return [
         Field(
             translate("History", "Status"),
-            lambda run: run_word(run, shown(run)),
-            icon=lambda run: run_icon(run, shown(run)),
-            tooltip=lambda run: " ".join(filter(None, (run.reason, *run.failed_checks))) or status_word(shown(run)),
-            tone=lambda run: run_icon(run, shown(run))[1],
+            lambda run: run_status_text(run, shown(run)),
+            icon=lambda run: run_status_icon(run, shown(run)),
+            tooltip=lambda run: " ".join(filter(None, (run.reason, *run.failed_checks))) or status_text(shown(run)),
+            tone=lambda run: run_status_icon(run, shown(run))[1],
         ),
         Field(
             translate("History", "Run"),

@@ -22,9 +22,9 @@ from labconsole.clock import wall_now
 from labconsole.safe_text import shown_lines
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_ui.views.history import filter_query
-from labconsole_ui.widgets.status_text import status_word
+from labconsole_ui.widgets.status_text import status_text
 
-LEAST_SEARCH_WIDTH = 140
+MIN_SEARCH_WIDTH = 140
 BOX_WIDTH = 210
 
 
@@ -45,7 +45,7 @@ class HistoryFilters(QWidget):
         )
         self.search.setAccessibleName(self.tr("Filter the runs"))
         self.search.setClearButtonEnabled(True)
-        self.search.setMinimumWidth(LEAST_SEARCH_WIDTH)
+        self.search.setMinimumWidth(MIN_SEARCH_WIDTH)
         self.panel = FilterPanel(self)
         self.panel_button = QPushButton(self.tr("Filter"), self)
         self.panel_button.setToolTip(self.tr("Show only runs of a state, trial, profile or time"))
@@ -116,7 +116,7 @@ class FilterPanel(QFrame):
         self.kind_box = self._box(self.tr("Trial of the runs"))
         self.profile_box = self._box(self.tr("Profile of the runs"))
         self.time_box = self._box(self.tr("When the runs started"))
-        _offer(self.status_box, self.tr("All states"), {status.value: status_word(status) for status in RunStatus})
+        _offer(self.status_box, self.tr("All states"), {status.value: status_text(status) for status in RunStatus})
         self.set_kinds({})
         self.set_profiles(())
         self.time_box.addItem(self.tr("Any time"), 0)

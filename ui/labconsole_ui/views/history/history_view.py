@@ -31,7 +31,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.queue_bridge import QueueBridge
-from labconsole_ui.tables.record_table import DataTable, choose_rows, chosen_rows
+from labconsole_ui.tables.record_table import DataTable, select_rows, selected_rows
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.history.actions import HistoryActions, open_column_menu
 from labconsole_ui.views.history.columns import (
@@ -43,7 +43,7 @@ from labconsole_ui.views.history.columns import (
     run_fields,
 )
 from labconsole_ui.views.history.filters import EmptyHistory, HistoryFilters
-from labconsole_ui.views.history.run_loader import History, RunSource
+from labconsole_ui.views.history.run_loader import History, RunLoader
 from labconsole_ui.views.history.run_model import CampaignHead, Line, RunModel
 from labconsole_ui.views.history.undoable_changes import RunChanges
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
@@ -74,7 +74,7 @@ class HistoryView(QWidget):
         self.setAccessibleName(self.tr("History of all runs"))
         self._theme = theme
         self._bridge = bridge
-        self._runs = RunSource(reader_factory, plugins)
+        self._runs = RunLoader(reader_factory, plugins)
         self._background = Background(self, at_end=self._runs.close)
         self._busy = self._stale = False
         self._all: dict[int, RunRow] = {}
@@ -83,7 +83,7 @@ class HistoryView(QWidget):
         self._columns_state = QByteArray()
         self.changes = RunChanges(store_path, self._background, self)
         self.changes.changed.connect(self.refresh)
-        self.changes.failed.connect(self._say_failed)
+        self.changes.failed.connect(self._show_failure)
         self.changes.stack.indexChanged.connect(self._withdraw_undo)
         self._undo_offered: Message | None = None
         self.messages = MessageBar(theme)
@@ -121,7 +121,7 @@ class HistoryView(QWidget):
             self._stale = True
             return
         self._busy = True
-        self._background.submit(lambda: self._runs.read(force=True), self._take, self._say_unreadable)
+        self._background.submit(lambda: self._runs.read(force=True), self._take, self._show_unreadable)
 
     def _follow_queue(self) -> None:
         """Show at once what the queue knows of the runs shown, then read them again."""
@@ -133,7 +133,7 @@ class HistoryView(QWidget):
         if self._busy or self._editing or not self.isVisible():
             return
         self._busy = True
-        self._background.submit(lambda: self._runs.read(force=False), self._take, self._say_unreadable)
+        self._background.submit(lambda: self._runs.read(force=False), self._take, self._show_unreadable)
 
     @property
     def _editing(self) -> bool:
@@ -146,7 +146,7 @@ class HistoryView(QWidget):
                 self._catalogue = read.known
                 self._show_columns(read.known)
             self._show_runs(read)
-            self._background.submit(lambda: self._runs.texts(read), self._take_texts, self._say_unreadable)
+            self._background.submit(lambda: self._runs.texts(read), self._take_texts, self._show_unreadable)
         if self._stale:
             self._stale = False
             self.refresh()
@@ -176,7 +176,7 @@ class HistoryView(QWidget):
     def _keeping_selection(self, change: Callable[[], None]) -> None:
         """Change what the model shows; what was chosen and in view stays so, as far as it is still there."""
         selection = self.table.selectionModel()
-        chosen = {_key(self.model.line(row)) for row in chosen_rows(self.table)}
+        chosen = {_key(self.model.line(row)) for row in selected_rows(self.table)}
         current = self.table.currentIndex()
         current_key = _key(self.model.line(current.row())) if current.isValid() else None
         scrolled = self.table.verticalScrollBar().value()
@@ -186,15 +186,15 @@ class HistoryView(QWidget):
             if current_key in keys:
                 place = self.model.index(keys.index(current_key), current.column())
                 selection.setCurrentIndex(place, selection.SelectionFlag.NoUpdate)
-            choose_rows(self.table, [row for row, key in enumerate(keys) if key in chosen])
+            select_rows(self.table, [row for row, key in enumerate(keys) if key in chosen])
         self.table.verticalScrollBar().setValue(scrolled)
         self._update_state()
 
-    def _say_failed(self, sentence: str) -> None:
+    def _show_failure(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
         self.refresh()
 
-    def _say_unreadable(self, sentence: str) -> None:
+    def _show_unreadable(self, sentence: str) -> None:
         self._busy = False
         self.messages.show_message(Message(Tone.BAD, sentence))
 
@@ -220,7 +220,7 @@ class HistoryView(QWidget):
 
     def selected(self) -> list[RunRow]:
         """The chosen runs, in the order of the table; with the line of a campaign all its runs."""
-        return list({run.id: run for row in chosen_rows(self.table) for run in self.model.runs_at(row)}.values())
+        return list({run.id: run for row in selected_rows(self.table) for run in self.model.runs_at(row)}.values())
 
     def _baseline_of(self, run: RunRow) -> RunRow | None:
         """The pinned baseline of the run's trial, if it is another run."""
@@ -232,7 +232,7 @@ class HistoryView(QWidget):
         self.run_actions.follow(self.selected(), trash=self.filters.trash, trashed=trashed, baseline=self._baseline_of)
 
     def _open(self) -> None:
-        rows = chosen_rows(self.table)
+        rows = selected_rows(self.table)
         head = self.model.line(rows[0]) if len(rows) == 1 else None
         if isinstance(head, CampaignHead):
             self._fold(head, not head.folded)
@@ -244,7 +244,7 @@ class HistoryView(QWidget):
         against = self._baseline_of(runs[0]) if len(runs) == 1 else None
         self.compare_runs.emit([run.id for run in ([against] if against is not None else []) + runs])
 
-    def _hand_out(self, signal: SignalInstance) -> None:
+    def _emit_selected(self, signal: SignalInstance) -> None:
         signal.emit([run.id for run in self.selected()])
 
     def _use(self) -> None:
@@ -253,15 +253,15 @@ class HistoryView(QWidget):
     def _pin(self) -> None:
         [run] = self.selected()
         before = next((other for other in self._all.values() if other.pinned and other.kind == run.kind), None)
-        self._say_done(self.changes.unpin(run) if run.pinned else self.changes.pin(run, before))
+        self._show_done(self.changes.unpin(run) if run.pinned else self.changes.pin(run, before))
 
     def _trash(self) -> None:
-        self._say_done(self.changes.trash(self.selected()))
+        self._show_done(self.changes.trash(self.selected()))
 
     def _restore(self) -> None:
-        self._say_done(self.changes.restore(self.selected()))
+        self._show_done(self.changes.restore(self.selected()))
 
-    def _say_done(self, text: str) -> None:
+    def _show_done(self, text: str) -> None:
         self._undo_offered = Message(Tone.INFO, text, link=(self.tr("Undo"), self.changes.stack.undo))
         self.messages.show_message(self._undo_offered)
 
@@ -356,8 +356,8 @@ class HistoryView(QWidget):
             (self.run_actions.compare, self._compare),
             (self.run_actions.use, self._use),
             (self.run_actions.pin, self._pin),
-            (self.run_actions.report, lambda: self._hand_out(self.report_wanted)),
-            (self.run_actions.verify, lambda: self._hand_out(self.verify_wanted)),
+            (self.run_actions.report, lambda: self._emit_selected(self.report_wanted)),
+            (self.run_actions.verify, lambda: self._emit_selected(self.verify_wanted)),
             (self.run_actions.trash, self._trash),
             (self.run_actions.restore, self._restore),
             (self.run_actions.purge, self._purge),

@@ -12,9 +12,9 @@ from labconsole.store.records import RunRow
 from labconsole_ui.views.history.columns import Catalogue, catalogue
 from labconsole_ui.views.history.filter_query import searchable
 
-BREATH = 10
+YIELD_EVERY = 10
 """After so many runs the thread lets go of the interpreter, which the window needs for painting meanwhile."""
-PAINTED_S = 0.1
+TEXTS_DELAY_S = 0.1
 """Nobody waits for the texts: the window first paints the runs undisturbed."""
 
 
@@ -26,7 +26,7 @@ class History:
     runs: tuple[RunRow, ...]
 
 
-class RunSource:
+class RunLoader:
     """Keeps one connection, whose data version tells when to read again."""
 
     def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
@@ -57,14 +57,14 @@ class RunSource:
         The metrics are read here as well: the store's rows decode them when they are first asked for.
         """
         names = [kind.name for kind in history.known.metrics]
-        time.sleep(PAINTED_S)
+        time.sleep(TEXTS_DELAY_S)
         before, self._texts = self._texts, {}
         for number, run in enumerate(history.runs):
             known = before.get(run.id)
             self._texts[run.id] = known if known is not None and known[0] == run else (run, searchable(run))
             for name in names:
                 run.metrics.get(name)
-            if number % BREATH == 0:
+            if number % YIELD_EVERY == 0:
                 time.sleep(0.0005)
         return {run_id: text for run_id, (_, text) in self._texts.items()}
 

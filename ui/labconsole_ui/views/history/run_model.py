@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.store.records import RunRow
 from labconsole_ui.runs.drag_and_drop import RUNS_TYPE, encode_runs
-from labconsole_ui.tables.record_table import Field, Index, RecordModel, cell_answers
+from labconsole_ui.tables.record_table import Field, Index, RecordModel, cell_values_by_role
 from labconsole_ui.theme.theme import Theme
 
 
@@ -36,7 +36,7 @@ class RunModel(RecordModel[RunRow]):
         self, fields: Sequence[Field[RunRow]], heads: Sequence[Field[CampaignHead]], theme: Theme, parent: QWidget
     ) -> None:
         super().__init__(fields, theme, parent)
-        self._head_answers = [cell_answers(field, theme) for field in heads]
+        self._head_answers = [cell_values_by_role(field, theme) for field in heads]
         self._lines: list[Line] = []
         self._folded: set[int] = set()
         self._grouped = False
@@ -48,7 +48,7 @@ class RunModel(RecordModel[RunRow]):
 
     def set_columns(self, fields: Sequence[Field[RunRow]], heads: Sequence[Field[CampaignHead]]) -> None:
         """Show other columns: `fields` of runs, and as many `heads` of campaigns."""
-        self._head_answers = [cell_answers(field, self._theme) for field in heads]
+        self._head_answers = [cell_values_by_role(field, self._theme) for field in heads]
         self.set_fields(fields)
 
     def set_grouped(self, grouped: bool) -> None:
@@ -92,7 +92,7 @@ class RunModel(RecordModel[RunRow]):
                 return self._theme.colour("sunken")
             answer: Any = self._head_answers[index.column()].get(role)
         else:
-            answer = self._answers[index.column()].get(role)
+            answer = self._cell_values[index.column()].get(role)
         return None if answer is None else answer(line)
 
     def flags(self, index: Index) -> Qt.ItemFlag:

@@ -15,9 +15,9 @@ from labconsole_ui.views.live.growing_curves import GrowingCurve, RoleCurves
 WINDOW_NS = 1_000_000_000
 """Rates and percentiles of a curve cover this span: roles report ten times a second, so shorter ones would flicker."""
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
-MOST_PROCESSES = 40
+MAX_PROCESSES = 40
 """So many processes have a line each in the plots of resources."""
-MOST_ROLES = 16
+MAX_ROLES = 16
 """So many roles have a line each in the plots of their values."""
 
 
@@ -49,8 +49,8 @@ class LiveRun:
         self.latest: LiveFrame | None = None
         self.rates: dict[str, GrowingCurve] = {}
         self.latencies: dict[str, dict[str, GrowingCurve]] = {}
-        self.processors, self.memories = RoleCurves(MOST_PROCESSES), RoleCurves(MOST_PROCESSES)
-        self.by_role = {channel.name: RoleCurves(MOST_ROLES) for channel in channels if _drawn_by_role(channel)}
+        self.processors, self.memories = RoleCurves(MAX_PROCESSES), RoleCurves(MAX_PROCESSES)
+        self.by_role = {channel.name: RoleCurves(MAX_ROLES) for channel in channels if _drawn_by_role(channel)}
         """Curves of the gauges, and of the rates of totals by role, by channel."""
 
     @property

@@ -21,7 +21,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.plots.curve_plot import PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Turns
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.views.live.figure_table import Figure, FigureTable
@@ -31,7 +31,7 @@ from labconsole_ui.views.live.role_plots import RolePlots, role_curves
 from labconsole_ui.views.live.role_table import RoleTable
 from labconsole_ui.views.live.send_command import CommandButton
 from labconsole_ui.widgets.labels import plain_label
-from labconsole_ui.widgets.status_text import item_name, status_word
+from labconsole_ui.widgets.status_text import queue_item_title, status_text
 
 DRAW_MS = 125
 TABLE_NS = 250_000_000
@@ -65,7 +65,7 @@ class LiveView(QWidget):
         self._background = Background(self)
         self._low = False
         self._build()
-        self._turns = Turns(self)
+        self._turns = EventLoopQueue(self)
         self._due = QTimer(self)
         self._due.setSingleShot(True)
         self._due.setInterval(DRAW_MS)
@@ -225,7 +225,7 @@ class LiveView(QWidget):
     def _heading(self) -> str:
         if self._run_id is None:
             return self.tr("No run yet")
-        name = item_name(self._item) if self._item is not None else ""
+        name = queue_item_title(self._item) if self._item is not None else ""
         return self.tr("Run {0}: {1}").format(self._run_id, name) if name else self.tr("Run {0}").format(self._run_id)
 
     def _explanation(self) -> str:
@@ -244,7 +244,7 @@ class LiveView(QWidget):
         status = self._status or (RunStatus.RUNNING if self._run_id is not None else None)
         frame = self._live.latest if self._live is not None else None
         preparing = status is RunStatus.RUNNING and (frame is None or frame.begin_ns is None)
-        state = self.tr("Preparing") if preparing else status_word(status) if status is not None else "–"
+        state = self.tr("Preparing") if preparing else status_text(status) if status is not None else "–"
         figures = [Figure(self.tr("Status"), state)]
         if self._live is None or frame is None:
             return figures

@@ -14,7 +14,7 @@ from labconsole_ui.views.live.live_run import LiveRun
 
 WORKER = "worker"
 """The process that conducts the run, which is not a role."""
-MOST_FIELDS = 12
+MAX_FIELDS = 12
 """So many fields of one state have a column each."""
 LONGEST_LIST = 8
 """So many entries of a list are written in a cell; its tooltip has all."""
@@ -67,7 +67,7 @@ def state_fields(rows: Sequence[RoleRow], known: Sequence[tuple[str, str]] = ())
     found = dict.fromkeys([*known, *(entry for row in rows for entry in row.fields)])
     kept: list[tuple[str, str]] = []
     for channel, key in found:
-        if sum(other == channel for other, _ in kept) < MOST_FIELDS:
+        if sum(other == channel for other, _ in kept) < MAX_FIELDS:
             kept.append((channel, key))
     return kept
 

@@ -28,7 +28,7 @@ from labconsole_ui.widgets.layouts import fit_height
 _WIDTH = 580
 _ROLES_MS = 500
 """So often the dialog looks for roles that the run has started meanwhile."""
-_MOST_VISIBLE = 20
+_MAX_VISIBLE = 20
 
 
 class CommandButton(QPushButton):
@@ -83,7 +83,7 @@ class CommandDialog(QDialog):
         self._bridge = bridge
         self.role_combo = QComboBox(self)
         self.role_combo.setAccessibleName(self.tr("Role"))
-        self.role_combo.setMaxVisibleItems(_MOST_VISIBLE)
+        self.role_combo.setMaxVisibleItems(_MAX_VISIBLE)
         self.form = ParameterForm(command.parameters, theme, parent=self)
         self.refusal = plain_label("", self)
         self.refusal.setProperty("tone", "bad")

@@ -26,9 +26,9 @@ from labconsole_ui.widgets.status_text import (
     console_name,
     duration,
     fraction,
-    item_name,
+    queue_item_title,
     rate_text,
-    status_word,
+    status_text,
 )
 
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -158,11 +158,11 @@ class QueueModel(QAbstractTableModel):
             case QueueColumn.RUN:
                 return str(item.run_id)
             case QueueColumn.NAME:
-                return item_name(item)
+                return queue_item_title(item)
             case QueueColumn.CAMPAIGN:
                 return f"{item.campaign} · {console_name(item.console)}" if item.console else item.campaign
             case QueueColumn.STATUS:
-                return status_word(item.shown)
+                return status_text(item.shown)
             case QueueColumn.PROGRESS:
                 share = fraction(item)
                 return "" if share is None or item.state is QueueState.WAITING else f"{share:.0%}"

@@ -21,7 +21,7 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import busy_bar, plain_label
 
 GAP = 16
-LEAST_SHARE = 0.6
+MIN_SHARE = 0.6
 """Pages shown smaller than this are scaled with all their pixels, which takes longer, so that lines stay lines."""
 ZOOM_STEP = 1.25
 ZOOM_RANGE = (0.5, 3.0)
@@ -45,7 +45,7 @@ class Page(QWidget):
         """The page with a hairline around it."""
         size = self.size() * self.devicePixelRatioF()
         painter = QPainter(self)
-        if size.width() > LEAST_SHARE * self._image.width():
+        if size.width() > MIN_SHARE * self._image.width():
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             painter.drawImage(self.rect(), self._image)
         else:

@@ -28,7 +28,7 @@ from labconsole.output.report.report_request import ReportRequest, kind_for
 from labconsole.security.secrets import Secret
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.desktop import open_with_desktop
-from labconsole_ui.runtime.long_jobs import LongJobs, Ticket
+from labconsole_ui.runtime.long_jobs import Job, LongJobs
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.views.report.page_preview import PagesView
@@ -40,7 +40,7 @@ from labconsole_ui.widgets.status_text import number_ranges
 PREVIEW_PPI = 130.0
 SHARPEST = 1.5
 """Pages are made for so many pixels a point at most: more costs memory, and seconds."""
-QUIET_MS = 500
+IDLE_MS = 500
 """So long nothing is changed before the pages are made anew."""
 FORM_WIDTH = 320
 
@@ -73,7 +73,7 @@ class ReportWindow(QDialog):
         self.close_button.clicked.connect(self.close)
         self._quiet = QTimer(self)
         self._quiet.setSingleShot(True)
-        self._quiet.setInterval(QUIET_MS)
+        self._quiet.setInterval(IDLE_MS)
         self._quiet.timeout.connect(self.refresh)
         self._arrange()
         self.save_button.setEnabled(False)
@@ -174,20 +174,20 @@ class ReportWindow(QDialog):
     def _write(self, path: Path, signing: SigningFiles | None, secret: Secret | None) -> None:
         request, paper = self.form.request(), self.form.paper
 
-        def work(ticket: Ticket) -> PdfResult:
+        def work(job: Job) -> PdfResult:
             sign = signing.sign(secret, request.place) if signing is not None else None
-            document = self._document(request, ticket.step)
-            ticket.step(self.tr("Setting the pages"))
+            document = self._document(request, job.step)
+            job.step(self.tr("Setting the pages"))
 
             def last(pdf: bytes) -> bytes:
-                ticket.step(self.tr("Writing the file"))  # what was cancelled while pages were set is not written
+                job.step(self.tr("Writing the file"))  # what was cancelled while pages were set is not written
                 return sign(pdf) if sign is not None else pdf
 
             return write_pdf(document, path, paper, last)
 
-        self._jobs.run(self.tr("Making the report"), work, lambda result: self._say_saved(result, signing is not None))
+        self._jobs.run(self.tr("Making the report"), work, lambda result: self._show_saved(result, signing is not None))
 
-    def _say_saved(self, result: PdfResult, signed: bool) -> None:
+    def _show_saved(self, result: PdfResult, signed: bool) -> None:
         text = self.tr("Signed and saved: {0} ({1} pages).") if signed else self.tr("Saved: {0} ({1} pages).")
         sentence = " ".join([text.format(result.path, result.pages), *result.remarks])
         link: tuple[str, Callable[[], None]] = (self.tr("Open"), lambda: open_with_desktop(result.path))

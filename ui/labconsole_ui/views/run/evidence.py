@@ -68,7 +68,7 @@ class EvidencePane(QWidget):
         self.verify_button.setEnabled(False)
         self.progress.show()
         self._outcome.hide()
-        self._background.submit(self._verification, self._show_verification, self._say_failed)
+        self._background.submit(self._verification, self._show_verification, self._show_failure)
 
     def _verification(self) -> Verification:
         with self._reader_factory() as reader:
@@ -76,16 +76,16 @@ class EvidencePane(QWidget):
 
     def _show_verification(self, result: Verification) -> None:
         if result.ok:
-            self._say("good", self.tr("Nothing of this run has changed since it was sealed."))
+            self._show_sentence("good", self.tr("Nothing of this run has changed since it was sealed."))
         else:
-            self._say("bad", "\n".join(result.faults))
+            self._show_sentence("bad", "\n".join(result.faults))
         self.verified.emit(result.ok)
 
-    def _say_failed(self, sentence: str) -> None:
-        self._say("bad", sentence)
+    def _show_failure(self, sentence: str) -> None:
+        self._show_sentence("bad", sentence)
         self.verified.emit(False)
 
-    def _say(self, tone: str, sentence: str) -> None:
+    def _show_sentence(self, tone: str, sentence: str) -> None:
         self.progress.hide()
         self.verify_button.setEnabled(True)
         self._outcome.setProperty("message", tone)

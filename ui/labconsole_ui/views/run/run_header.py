@@ -15,7 +15,7 @@ from labconsole_ui.runs.run_files import ExportMenu
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.views.run.loaded_run import LoadedRun
 from labconsole_ui.widgets.labels import plain_label
-from labconsole_ui.widgets.status_text import local_time, run_icon, run_word, utc_time
+from labconsole_ui.widgets.status_text import local_time, run_status_icon, run_status_text, utc_time
 
 
 class RunButtons(QWidget):
@@ -130,13 +130,13 @@ class RunHeader(QFrame):
                 widget.hide()
                 widget.deleteLater()
         if row.reason:
-            self._say(row.reason, "bad" if row.status is RunStatus.FAILED else "warning")
+            self._show_sentence(row.reason, "bad" if row.status is RunStatus.FAILED else "warning")
         for failed in row.failed_checks:
-            self._say(self.tr("The figures of this run prove nothing: {0}").format(failed), "bad")
+            self._show_sentence(self.tr("The figures of this run prove nothing: {0}").format(failed), "bad")
         if not row.status.final:
-            self._say(self.tr("This run is not over. Figures appear here when it has finished."), "info")
+            self._show_sentence(self.tr("This run is not over. Figures appear here when it has finished."), "info")
         if told := caveats(row):
-            self._say("\n".join(told), "info")
+            self._show_sentence("\n".join(told), "info")
         self.buttons.follow(over=row.status.final, baseline=loaded.baseline)
 
     def messages(self) -> list[str]:
@@ -148,7 +148,7 @@ class RunHeader(QFrame):
     def _facts(self, loaded: LoadedRun) -> list[str]:
         row = loaded.detail.row
         facts = [
-            run_word(row, self._shown(row)),
+            run_status_text(row, self._shown(row)),
             loaded.trial.title if loaded.trial is not None else row.kind,
             row.campaign,
         ]
@@ -160,7 +160,7 @@ class RunHeader(QFrame):
             facts.append(self.tr("took {0}").format(format_duration(row.duration_s)))
         return facts
 
-    def _say(self, sentences: str, tone: str) -> None:
+    def _show_sentence(self, sentences: str, tone: str) -> None:
         """A box with a sentence a line."""
         frame = QFrame(self)
         frame.setProperty("message", tone)
@@ -193,7 +193,7 @@ class RunHeader(QFrame):
         self.title.setFont(self._theme.font(FontRole.HEADING))
         if self._row is not None:
             status = self._shown(self._row)
-            name, meaning = run_icon(self._row, status)
+            name, meaning = run_status_icon(self._row, status)
             self._icon.setPixmap(self._theme.pixmap(name, 20, meaning))
-            self._icon.setAccessibleName(run_word(self._row, status))
-            self._icon.setToolTip(run_word(self._row, status))
+            self._icon.setAccessibleName(run_status_text(self._row, status))
+            self._icon.setToolTip(run_status_text(self._row, status))

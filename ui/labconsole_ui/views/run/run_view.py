@@ -27,7 +27,7 @@ from labconsole.store.run_store import Store
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.incremental import Turns
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import Theme
@@ -35,14 +35,14 @@ from labconsole_ui.views.run import result_tables
 from labconsole_ui.views.run.evidence import EvidencePane
 from labconsole_ui.views.run.loaded_run import LoadedRun, load_curves, load_run
 from labconsole_ui.views.run.run_header import RunHeader
-from labconsole_ui.views.run.stored_files import ArtefactPane
+from labconsole_ui.views.run.stored_files import StoredFilesPane
 from labconsole_ui.widgets.labels import busy_bar, plain_label
 
 """Between two tables or plots, so that the window paints and answers in between."""
 
 
 WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
-LEAST_TABLES_WIDTH, LEAST_PLOTS_WIDTH = 380, 340
+MIN_TABLES_WIDTH, MIN_PLOTS_WIDTH = 380, 340
 FIRST_TABLES_WIDTH = 574
 """Where there is room, at first; more if the tabs need it."""
 
@@ -93,15 +93,15 @@ class RunView(QWidget):
         theme.bind_icon(self.use_button, "reset")
         self.use_button.clicked.connect(lambda: self.use_wanted.emit(run_id))
         self.use_button.hide()
-        self.artefacts = ArtefactPane(reader_factory, run_id, theme, self)
+        self.artefacts = StoredFilesPane(reader_factory, run_id, theme, self)
         self.artefacts.hide()
         self.evidence = EvidencePane(reader_factory, run_id, theme, self)
         self.evidence.hide()
         self._baseline: int | None = None
         self._shared = False
         self._arrange()
-        self.splitter.splitterMoved.connect(self._share_kept)
-        self._turns = Turns(self)
+        self.splitter.splitterMoved.connect(self._width_chosen)
+        self._turns = EventLoopQueue(self)
         self._queue = bridge.queue
         bridge.items_changed.connect(self._reload_unfinished)
         bridge.finished.connect(self._finished)
@@ -118,10 +118,10 @@ class RunView(QWidget):
         """Read the run again, in the background."""
         self.progress.show()
         self._background.submit(
-            lambda: load_run(self._reader_factory, self.run_id, self._plugins), self._show, self._say_failed
+            lambda: load_run(self._reader_factory, self.run_id, self._plugins), self._show, self._show_failure
         )
 
-    def _share_kept(self) -> None:
+    def _width_chosen(self) -> None:
         self._shared = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -133,7 +133,7 @@ class RunView(QWidget):
         """Share the width between tables, whose tabs shall all be seen, and plots, until the operator does."""
         if not self._shared:
             wanted = max(FIRST_TABLES_WIDTH, self.tabs.tabBar().sizeHint().width())
-            tables = min(wanted, self.splitter.width() - LEAST_PLOTS_WIDTH)
+            tables = min(wanted, self.splitter.width() - MIN_PLOTS_WIDTH)
             self.splitter.setSizes([tables, self.splitter.width() - tables])
 
     # Loading
@@ -161,14 +161,14 @@ class RunView(QWidget):
         self._background.submit(
             lambda: load_curves(self._reader_factory, self.run_id, self._plugins),
             self._show_curves,
-            self._say_no_curves,
+            self._show_no_curves,
         )
 
-    def _say_failed(self, sentence: str) -> None:
+    def _show_failure(self, sentence: str) -> None:
         self.progress.hide()
         self.header.title.setText(sentence)
 
-    def _say_no_curves(self, sentence: str) -> None:
+    def _show_no_curves(self, sentence: str) -> None:
         self.progress.hide()
         self._plots_note.setText(sentence)
         self._plots_note.show()
@@ -199,7 +199,7 @@ class RunView(QWidget):
         yield partial(
             self._fill, "events", self.tr("Events"), result_tables.event_fields(loaded.begin_ns), detail.events
         )
-        yield partial(self._show_kept, loaded)
+        yield partial(self._show_stored, loaded)
         yield partial(
             self._fill,
             "provenance",
@@ -237,7 +237,7 @@ class RunView(QWidget):
         self.use_button.show()
         return page
 
-    def _show_kept(self, loaded: LoadedRun) -> None:
+    def _show_stored(self, loaded: LoadedRun) -> None:
         self.evidence.show_evidence(loaded.evidence)
         self.artefacts.show_files(loaded.files)
         if self.tabs.indexOf(self.evidence) < 0:
@@ -292,7 +292,7 @@ class RunView(QWidget):
                 change(store)
             return load_run(self._reader_factory, self.run_id, self._plugins)
 
-        self._background.submit(work, self.header.show_run, self._say_failed)
+        self._background.submit(work, self.header.show_run, self._show_failure)
 
     # Building
 
@@ -313,7 +313,7 @@ class RunView(QWidget):
         self.splitter.setHandleWidth(12)
         self.splitter.addWidget(self.tabs)
         self.splitter.addWidget(right)
-        self.tabs.setMinimumWidth(LEAST_TABLES_WIDTH)
+        self.tabs.setMinimumWidth(MIN_TABLES_WIDTH)
         self.splitter.setStretchFactor(1, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 8, 16, 8)

@@ -24,7 +24,7 @@ from labconsole.output.export_file import complete_file
 from labconsole.store.reader import Reader
 from labconsole.store.records import StoredArtefact, StoredAttachment
 from labconsole_ui.runtime.background import Background
-from labconsole_ui.runtime.long_jobs import LongJobs, Ticket
+from labconsole_ui.runtime.long_jobs import Job, LongJobs
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
@@ -33,10 +33,10 @@ TEXT_TYPES = ("text/", "application/json", "application/xml", "application/x-pem
 LARGEST_TEXT = 1_000_000
 """Bytes of a text that is still shown."""
 
-KeptFile = StoredArtefact | StoredAttachment
+StoredFile = StoredArtefact | StoredAttachment
 
 
-class ArtefactPane(QWidget):
+class StoredFilesPane(QWidget):
     """A table of files with buttons to read and to save one; what goes wrong stands below it."""
 
     def __init__(self, reader_factory: Callable[[], Reader], run_id: int, theme: Theme, parent: QWidget) -> None:
@@ -46,7 +46,7 @@ class ArtefactPane(QWidget):
         self._background = Background(self)
         self.jobs = LongJobs(self, lambda message: self.said.setText(message.sentence))
         self.table = DataTable(self.tr("Artefacts of the run"), theme, self)
-        self.model: RecordModel[KeptFile] = RecordModel(artefact_fields(), theme, self.table)
+        self.model: RecordModel[StoredFile] = RecordModel(artefact_fields(), theme, self.table)
         self.table.setModel(self.model)
         self.table.doubleClicked.connect(self._read)
         self.table.selectionModel().selectionChanged.connect(self._judge)
@@ -68,22 +68,22 @@ class ArtefactPane(QWidget):
         layout.addLayout(buttons)
         self._judge()
 
-    def show_files(self, files: Sequence[KeptFile]) -> None:
+    def show_files(self, files: Sequence[StoredFile]) -> None:
         """Show these files."""
         self.model.set_records(files)
         self.table.fit_columns(widest=260)
         self._judge()
 
-    def save_to(self, file: KeptFile, path: Path) -> None:
+    def save_to(self, file: StoredFile, path: Path) -> None:
         """Write a file as it is stored, whole or not at all; a long one with its progress, and can be cancelled."""
 
-        def work(ticket: Ticket) -> None:
+        def work(job: Job) -> None:
             written = 0
             with complete_file(path) as partial, partial.open("xb") as target, closing(self._content(file)) as parts:
                 for part in parts:
                     target.write(part)
                     written += len(part)
-                    ticket.part(written, file.size)
+                    job.part(written, file.size)
 
         self.jobs.run(
             self.tr("Saving {0}").format(file.name),
@@ -91,7 +91,7 @@ class ArtefactPane(QWidget):
             lambda _: self.said.setText(self.tr("Saved: {0}").format(path)),
         )
 
-    def _chosen(self) -> KeptFile | None:
+    def _chosen(self) -> StoredFile | None:
         rows = self.table.selectionModel().selectedRows()
         return self.model.record(rows[0].row()) if len(rows) == 1 else None
 
@@ -117,7 +117,7 @@ class ArtefactPane(QWidget):
         if name:
             self.save_to(chosen, Path(name))
 
-    def _content(self, file: KeptFile) -> Generator[bytes, None, None]:
+    def _content(self, file: StoredFile) -> Generator[bytes, None, None]:
         with self._reader_factory() as reader:
             if isinstance(file, StoredAttachment):
                 yield from reader.attachments(self._run_id).content(file.role, file.name)
@@ -145,12 +145,12 @@ class TextViewer(QDialog):
         layout.addWidget(buttons)
 
 
-def is_text(file: KeptFile) -> bool:
+def is_text(file: StoredFile) -> bool:
     """Whether a file is a text, and not too long to be shown."""
     return file.media_type.startswith(TEXT_TYPES) and file.size <= LARGEST_TEXT
 
 
-def artefact_fields() -> list[Field[KeptFile]]:
+def artefact_fields() -> list[Field[StoredFile]]:
     """The columns of the table of files."""
     translate = QCoreApplication.translate
     return [
@@ -168,11 +168,11 @@ def artefact_fields() -> list[Field[KeptFile]]:
     ]
 
 
-def _source(file: KeptFile) -> str:
+def _source(file: StoredFile) -> str:
     """The process that kept a file: the worker, where the trial itself did."""
     return file.role if isinstance(file, StoredAttachment) else "worker"
 
 
-def _state(file: KeptFile) -> str:
+def _state(file: StoredFile) -> str:
     translate = QCoreApplication.translate
     return translate("RunView", "cut") if file.sha256 is None else translate("RunView", "complete")

@@ -17,13 +17,13 @@ from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import judge_csr, make_csr
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr, judge_csr
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.revocation.ocsp_answers import answer
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.pkilint_errors import certificate_errors, chain_errors, crl_errors, ocsp_errors
 
 YEAR = Validity.for_days(365)
@@ -35,12 +35,12 @@ HOST = [x509.DNSName("broker.a.example")]
 def test_a_token_issues_everything(session: Session, kind: KeyKind, tmp_path: Path) -> None:
     pair = generate(session, kind, extractable=False)
     key = private_key(pair.private_handle, pair.public_key)
-    root = Issuer(make_root(key, NAME, YEAR), key)
-    csr = make_csr(key, named("CN=Broker"), HOST, CertificateProfile.TLS_SERVER)
+    root = Issuer(issue_root(key, NAME, YEAR), key)
+    csr = create_csr(key, named("CN=Broker"), HOST, CertificateProfile.TLS_SERVER)
     assert judge_csr(csr).problems == ()
     leaf = issue(root, pair.public_key, csr.subject, HOST, CertificateProfile.TLS_SERVER, Validity.for_days(90))
     revoked = Revoked(leaf.serial_number, datetime.now(UTC), x509.ReasonFlags.superseded)
-    crl = make_crl(root, [revoked], 1, Validity.for_days(7))
+    crl = issue_crl(root, [revoked], 1, Validity.for_days(7))
     request = ocsp.OCSPRequestBuilder().add_certificate(leaf, root.certificate, hashes.SHA256()).build()
     response = answer(
         request.public_bytes(Encoding.DER), root.certificate, root, lambda _: revoked, Validity.for_days(1)
@@ -50,8 +50,8 @@ def test_a_token_issues_everything(session: Session, kind: KeyKind, tmp_path: Pa
     assert chain_errors(root.certificate, leaf) + ocsp_errors(response) == []
     for name, made in (("root", root.certificate), ("leaf", leaf), ("crl", crl)):
         (tmp_path / name).write_bytes(made.public_bytes(Encoding.PEM))
-    openssl_says("verify", "-x509_strict", "-CAfile", tmp_path / "root", tmp_path / "leaf")
-    openssl_says("crl", "-noout", "-CAfile", tmp_path / "root", "-in", tmp_path / "crl")
+    run_openssl("verify", "-x509_strict", "-CAfile", tmp_path / "root", tmp_path / "leaf")
+    run_openssl("crl", "-noout", "-CAfile", tmp_path / "root", "-in", tmp_path / "crl")
 
 
 def test_a_root_moves_into_a_token(session: Session) -> None:
@@ -59,7 +59,7 @@ def test_a_root_moves_into_a_token(session: Session) -> None:
     old = new_authority("State A Root")
     pair = generate(session, KeyKind.P_256, extractable=False)
     key = private_key(pair.private_handle, pair.public_key)
-    new = Issuer(make_root(key, old.certificate.subject, YEAR), key)
+    new = Issuer(issue_root(key, old.certificate.subject, YEAR), key)
     old_with_new, new_with_old = link_certificates(old, new)
     old_with_new.verify_directly_issued_by(new.certificate)
     new_with_old.verify_directly_issued_by(old.certificate)

@@ -112,7 +112,7 @@ def test_nss_pads_0x210a_as_pkcs7_and_wraps_rsa_keys_alone(nss: Token) -> None:
         choose_mechanism(probes.values(), KeyKind.P_256)
 
 
-def test_where_nobody_is_logged_in_nothing_is_testable(configuration: TokenConfiguration) -> None:
+def test_without_login_no_mechanism_is_testable(configuration: TokenConfiguration) -> None:
     module = load_module(configuration)
     try:
         with find_token(module, "test", configuration).open(rw=True) as session:
@@ -175,7 +175,7 @@ print(all(threads_safe(token) for _ in range(100)), flush=True)
 """
 
 
-def test_a_module_that_does_not_bear_threads_is_found_out(configuration: TokenConfiguration, pin: Secret) -> None:
+def test_a_module_that_is_not_thread_safe_is_detected(configuration: TokenConfiguration, pin: Secret) -> None:
     """SoftHSM2 that is not asked to lock fails with several threads, ends its process or hangs: hence one of its own.
 
     How soon is chance, and takes longest where the threads share one processor.

@@ -90,7 +90,7 @@ def test_a_library_without_pkcs11(configuration: TokenConfiguration) -> None:
     assert sentence == f"{library} is a library, but no PKCS#11 module: name the PKCS#11 library of the token's maker."
 
 
-def test_a_file_that_is_no_library(configuration: TokenConfiguration, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_library(configuration: TokenConfiguration, tmp_path: Path) -> None:
     text = tmp_path / "read me.so"
     text.write_text("This is no library.\n" * 100)
     sentence = refusal(configuration, module=text)
@@ -160,7 +160,7 @@ def test_nss_names_its_parameters_when_it_does_not_start(nss_configuration: Toke
     assert "(CK_RV 0x7): it may need parameters, as NSS does" in refusal(nss_configuration, parameters="")
 
 
-def test_softhsm_does_not_tell_its_free_memory(configuration: TokenConfiguration) -> None:
+def test_softhsm_does_not_report_free_memory(configuration: TokenConfiguration) -> None:
     with loaded(configuration) as module:
         assert [module.free_private_memory(slot.slot_id) for slot in module.get_slots()] == [None, None]
 

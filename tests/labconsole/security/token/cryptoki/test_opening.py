@@ -79,7 +79,7 @@ def test_the_session_that_logged_in_closes_last(
     assert alive_at_their_end == [2, 1, 0]
 
 
-def test_a_session_may_be_closed_by_who_took_it(token: Token) -> None:
+def test_a_session_may_be_closed_by_its_user(token: Token) -> None:
     token.session().close()
     kept = make_key(token.session())
     token.session().close()

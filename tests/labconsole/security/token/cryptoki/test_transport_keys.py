@@ -61,7 +61,7 @@ def test_the_transport_key_cannot_be_read_or_wrapped(session: pkcs11.Session, wr
             second.wrap(Wrapper(key.key, "transport", WrapMechanism.KEY_WRAP))
 
 
-def test_a_carried_wrapper_key_is_like_one_that_was_made(session: pkcs11.Session, wrapper: Wrapper) -> None:
+def test_a_transported_wrapper_key_equals_a_generated_one(session: pkcs11.Session, wrapper: Wrapper) -> None:
     with transport_key(session, TRANSPORT) as key:
         carried = key.unwrap(key.wrap(wrapper), "carried", wrapper.mechanism, stored=True)
     told = (

@@ -244,7 +244,7 @@ def test_a_key_of_another_kind_is_refused(pair_of: PairOf, wrapper: Wrapper, is_
         wrapper.unwrap(wrapper.wrap(pair_of(is_one)), asked)
 
 
-def told_of(configuration: TokenConfiguration, pin: Secret, wrapper: Wrapper) -> dict[str, Any]:
+def error_of(configuration: TokenConfiguration, pin: Secret, wrapper: Wrapper) -> dict[str, Any]:
     """What another process needs to use the same wrapper key; it goes over standard input."""
     return {
         "configuration": configuration.model_dump(mode="json"),
@@ -259,7 +259,7 @@ def test_a_second_process_unwraps_with_the_key_in_the_token(
 ) -> None:
     pair = pair_of(KeyKind.P_256)
     asked = {
-        **told_of(configuration, pin, wrapper),
+        **error_of(configuration, pin, wrapper),
         "wrapped": wrapper.wrap(pair).hex(),
         "public_key": pair.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode(),
         "message": MESSAGE.decode(),
@@ -283,7 +283,7 @@ def test_signing_never_waits_for_a_process_that_makes_keys(
     ):
         try:
             assert generator.stdin is not None and generator.stdout is not None
-            generator.stdin.write(json.dumps(told_of(configuration, pin, wrapper)) + "\n")
+            generator.stdin.write(json.dumps(error_of(configuration, pin, wrapper)) + "\n")
             generator.stdin.flush()
             made = json.loads(generator.stdout.readline())
             time.sleep(0.05)  # it makes an RSA key now, which takes seconds

@@ -130,7 +130,7 @@ def test_neither_library_alone_would_do(judgements: dict[str, Judgement]) -> Non
     assert len(by_openssl) == 180
 
 
-def test_whatever_cryptography_does_not_know_is_decided_by_openssl_and_said(judgements: dict[str, Judgement]) -> None:
+def test_features_unknown_to_cryptography_are_decided_by_openssl_and_reported(judgements: dict[str, Judgement]) -> None:
     alone = {name: one for name, one in judgements.items() if one.accepted and one.decided_by is Decision.OPENSSL}
 
     assert {one.cryptography.why.partition(" (")[0] for one in alone.values()} == {
@@ -162,7 +162,7 @@ def test_why_something_is_refused_is_said(judgements: dict[str, Judgement], case
     assert words in judgements[case].why
 
 
-def test_a_revoked_certificate_is_told_from_an_untrusted_one(judgements: dict[str, Judgement]) -> None:
+def test_a_revoked_certificate_is_distinguished_from_an_untrusted_one(judgements: dict[str, Judgement]) -> None:
     assert judgements["InvalidRevokedEETest3EE"].revoked
     assert judgements["InvalidRevokedCATest2EE"].revoked
     assert not judgements["InvalidMissingCRLTest1EE"].revoked

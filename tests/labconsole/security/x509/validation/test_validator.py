@@ -15,16 +15,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, make_crl
-from labconsole.security.x509.csrs import make_csr
-from labconsole.security.x509.issuing import Issuer, issue, link_certificates, make_root, make_self_signed
+from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.csrs import create_csr
+from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validation.judgement import Answer, Decision, Purpose
 from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.export_formats import as_pem
 from tests.helpers.authorities import named, new_authority
-from tests.helpers.openssl_command import openssl_says
+from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -53,7 +53,7 @@ def _end(
 
 def _crl(issuer: Issuer, *revoked: x509.Certificate, validity: Validity = MONTH) -> x509.CertificateRevocationList:
     reason = x509.ReasonFlags.key_compromise
-    return make_crl(issuer, [Revoked(one.serial_number, NOW, reason) for one in revoked], 1, validity)
+    return issue_crl(issuer, [Revoked(one.serial_number, NOW, reason) for one in revoked], 1, validity)
 
 
 def test_a_path_with_all_crls_is_accepted_by_both() -> None:
@@ -73,9 +73,9 @@ def test_a_path_with_all_crls_is_accepted_by_both() -> None:
 @pytest.mark.parametrize("type_", FAST_TYPES)
 def test_each_type_of_key_is_judged_and_a_forged_signature_is_refused(type_: KeyType) -> None:
     key, other = key_of(type_), new_authority("State A Root")
-    root = Issuer(make_root(key, named("CN=State A Root"), MONTH), key)
+    root = Issuer(issue_root(key, named("CN=State A Root"), MONTH), key)
     leaf = issue(root, key.public_key(), named("CN=client"), (), CertificateProfile.TLS_CLIENT, MONTH)
-    impostor = make_root(generate(KeyType.P_256), named("CN=State A Root"), MONTH)
+    impostor = issue_root(generate(KeyType.P_256), named("CN=State A Root"), MONTH)
 
     said = validate(leaf, (), [root.certificate], at=NOW)
     forged = validate(leaf, (), [impostor, other.certificate], at=NOW)
@@ -140,7 +140,7 @@ def test_a_crl_that_is_out_of_date_refuses_and_says_what_to_do() -> None:
     assert "CRL has expired, so publish or import its issuer's newer one" in said.why
 
 
-def test_a_crl_of_somebody_else_with_the_same_name_says_nothing() -> None:
+def test_a_crl_of_another_ca_with_the_same_name_is_ignored() -> None:
     root, impostor = new_authority("State A Root"), new_authority("State A Root")
     leaf = _end(root)
 
@@ -184,8 +184,8 @@ def test_time_is_that_of_the_question(offset: timedelta, words: str) -> None:
 
 def test_name_constraints_hold_for_what_a_limited_ca_issues() -> None:
     limit = [x509.DNSName("a.example")]
-    free = Issuer(make_root(P_256, named("CN=Limited"), MONTH), P_256)
-    limited = make_root(P_256, named("CN=Limited"), MONTH, name_constraints=limit)
+    free = Issuer(issue_root(P_256, named("CN=Limited"), MONTH), P_256)
+    limited = issue_root(P_256, named("CN=Limited"), MONTH, name_constraints=limit)
     inside, outside = _end(free), _end(free, [x509.DNSName("broker.b.example")])
 
     assert validate(inside, (), [limited], at=NOW).accepted
@@ -291,7 +291,7 @@ def test_link_certificates_lead_from_either_root_to_the_other(path_length: int |
         assert not validate(leaf, (), [root.certificate], at=NOW).accepted
 
 
-def test_a_self_signed_root_among_the_intermediates_does_not_stand_in_the_way_of_a_link() -> None:
+def test_a_self_signed_root_among_the_intermediates_does_not_block_a_link() -> None:
     old, new = new_authority("State A Root"), new_authority("State A Root")
     _, new_with_old = link_certificates(old, new)
 
@@ -384,7 +384,7 @@ def test_a_weak_ca_is_nothing_that_one_library_does_not_know() -> None:
 def test_a_broken_hash_is_refused_in_a_path_that_one_library_does_not_know(digest: str, tmp_path: Path) -> None:
     """OpenSSL takes any hash, and `cryptography` gives up at the Ed25519 key of the root."""
     top, key = key_of(KeyType.ED25519), key_of(KeyType.RSA_2048)
-    root = Issuer(make_root(top, named("CN=State A Root"), MONTH), top)
+    root = Issuer(issue_root(top, named("CN=State A Root"), MONTH), top)
     below = issue(root, key.public_key(), named("CN=below"), (), CertificateProfile.INTERMEDIATE, MONTH)
     ca, ca_key, extensions = tmp_path / "ca.pem", tmp_path / "ca.key", tmp_path / "extensions"
     ca.write_bytes(as_pem(below))
@@ -392,11 +392,11 @@ def test_a_broken_hash_is_refused_in_a_path_that_one_library_does_not_know(diges
     extensions.write_text(
         "basicConstraints=critical,CA:FALSE\nauthorityKeyIdentifier=keyid\nsubjectAltName=DNS:a.example"
     )
-    csr = make_csr(P_256, named("CN=leaf"), (), CertificateProfile.TLS_CLIENT).public_bytes(Encoding.PEM)
+    csr = create_csr(P_256, named("CN=leaf"), (), CertificateProfile.TLS_CLIENT).public_bytes(Encoding.PEM)
     given = ("-CA", ca, "-CAkey", ca_key, "-extfile", extensions, "-days", "9")
     saids = []
     for hashed in (digest, "sha256"):
-        pem = openssl_says("x509", "-req", *given, f"-{hashed}", data=csr)
+        pem = run_openssl("x509", "-req", *given, f"-{hashed}", data=csr)
         leaf = x509.load_pem_x509_certificate(pem[pem.index("-----BEGIN") :].encode())
         saids.append(validate(leaf, [below], [root.certificate], at=datetime.now(UTC)))
 
@@ -405,7 +405,7 @@ def test_a_broken_hash_is_refused_in_a_path_that_one_library_does_not_know(diges
     assert f"signed with {digest.upper()}, which can be forged" in saids[0].why
 
 
-def test_a_critical_extension_that_nobody_knows_refuses() -> None:
+def test_an_unknown_critical_extension_is_refused() -> None:
     root = new_authority("State A Root")
     strange = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), b"\x05\x00")
 
@@ -444,9 +444,9 @@ def test_what_rfc_5280_asks_of_a_ca_is_asked_of_roots_too() -> None:
     assert said.decided_by is Decision.OPENSSL
 
 
-def test_a_refusal_for_another_reason_stands_beside_what_is_not_known() -> None:
+def test_a_refusal_is_reported_together_with_unsupported_features() -> None:
     key = key_of(KeyType.ED25519)
-    root = Issuer(make_root(key, named("CN=State A Root"), MONTH), key)
+    root = Issuer(issue_root(key, named("CN=State A Root"), MONTH), key)
     leaf = (
         x509.CertificateBuilder()
         .subject_name(named("CN=odd"))
