@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QVBoxLayout
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.errors import UserError
+from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
 from labconsole.paths import resource
 from labconsole.security.pki.identities import names
@@ -20,7 +21,6 @@ from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParam
 from labconsole_amqp.wire.envelope import encoded_size
 from labconsole_amqp.wire.payload import BUILT_IN
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from labconsole.model.field_spec import FieldSpec
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.field_row import EditorFactory
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.widgets.labels import plain_label
 
 _WHOLE_LINE = 20

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 from labconsole import paths
 from labconsole.clock import wall_now
 from labconsole.errors import BadInput
+from labconsole.model.field_spec import FieldSpec
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.parsing import ContentKind, kind_of, read_file
 from labconsole_certificates.panel.audit_view import AuditView
@@ -27,7 +28,6 @@ from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices
 from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.field_row import EditorFactory
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.token_editor import TokenEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext

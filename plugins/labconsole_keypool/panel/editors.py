@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, Qt
 
+from labconsole.model.field_spec import FieldSpec
 from labconsole.profiles.timing_profile import load_timing
 from labconsole_keypool.choices import KeySource
 from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.field_row import EditorFactory
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.form.token_editor import token_editor
 from labconsole_ui.theme.theme import Theme

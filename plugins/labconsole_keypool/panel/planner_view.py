@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from labconsole.model.field_spec import FieldSpec
 from labconsole.store.reader import Reader
 from labconsole_keypool.choices import ArrivalPattern
 from labconsole_keypool.panel.forecast_card import ForecastCard
@@ -21,7 +22,6 @@ from labconsole_keypool.planning.plan import Plan, make_plan
 from labconsole_keypool.planning.plan_measurements import METRICS
 from labconsole_keypool.planning.planner_parameters import PlannerParameters
 from labconsole_ui.form.editors import ChoiceEditor, Editor
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.panels.trial_panel import PanelContext
 from labconsole_ui.runtime.background import Background

@@ -8,11 +8,11 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from labconsole.model.field_spec import FieldSpec
 from labconsole.security.secrets import Secret
 from labconsole_keypool.panel.share_editor import ShareEditor
 from labconsole_ui.form.editors import Editor
 from labconsole_ui.form.field_row import EditorFactory
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.token_editor import token_editor
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext

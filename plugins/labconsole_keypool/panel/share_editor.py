@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.errors import UserError
+from labconsole.model.field_spec import FieldSpec
 from labconsole.security.secrets import Secret
 from labconsole_keypool.shares.secret_sharing import Share, progress
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text
 from labconsole_keypool.shares.share_operations import SHARE_KEY
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 

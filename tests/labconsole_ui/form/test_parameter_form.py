@@ -14,9 +14,9 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
+from labconsole.model.field_spec import FieldKind, FieldSpec, fields_of
 from labconsole.model.trial import Parameters
 from labconsole_ui.form.editors import ChoiceEditor
-from labconsole_ui.form.field_spec import FieldKind, FieldSpec, fields_of
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.form.table_editor import TableEditor
 from labconsole_ui.theme.theme import Theme

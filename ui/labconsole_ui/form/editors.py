@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QWidget
 
-from labconsole_ui.form.field_spec import FieldKind, FieldSpec
+from labconsole.model.field_spec import FieldKind, FieldSpec
 
 NUMBER_WIDTH = 150
 _GROUP_MARKS = dict.fromkeys(map(ord, " _\u00a0\u2009\u202f'"))

@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
 
+from labconsole.model.field_spec import FieldKind, FieldSpec
 from labconsole_ui.form.editors import ChoiceEditor, Editor, FlagEditor, NumberEditor, TextEditor
-from labconsole_ui.form.field_spec import FieldKind, FieldSpec
 from labconsole_ui.form.file_editor import FileEditor, OpenChoiceEditor
 from labconsole_ui.form.table_editor import TableEditor
 from labconsole_ui.theme.theme import FontRole, Theme

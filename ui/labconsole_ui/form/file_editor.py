@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton
 
+from labconsole.model.field_spec import FieldKind, FieldSpec
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
-from labconsole_ui.form.field_spec import FieldKind, FieldSpec
 
 
 class FileEditor(Editor):

@@ -12,9 +12,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from labconsole.analysis.number_format import format_number
+from labconsole.model.field_spec import FieldKind, FieldSpec, fields_of
 from labconsole.model.trial import Parameters
 from labconsole_ui.form.field_row import EditorFactory, FieldRow
-from labconsole_ui.form.field_spec import FieldKind, FieldSpec, fields_of
 from labconsole_ui.form.form_section import FormSection
 from labconsole_ui.theme.theme import Theme
 

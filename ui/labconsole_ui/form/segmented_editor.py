@@ -10,8 +10,8 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QEnterEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout
 
+from labconsole.model.field_spec import FieldSpec
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.theme.theme import FontRole, Theme
 
 PADDING = 11

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from labconsole.model.field_spec import FieldKind, FieldSpec
 from labconsole_ui.form.editors import Editor
-from labconsole_ui.form.field_spec import FieldKind, FieldSpec
 
 VISIBLE_ROWS = 4
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from labconsole.errors import UserError
+from labconsole.model.field_spec import FieldSpec
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.named_tokens import load_configurations
 from labconsole_ui.form.editors import ChoiceEditor, Editor
-from labconsole_ui.form.field_spec import FieldSpec
 
 
 class TokenEditor(ChoiceEditor):

@@ -11,12 +11,12 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from labconsole.analysis.parameter_texts import describe_parameters
+from labconsole.model.field_spec import FieldSpec
 from labconsole.model.plugin import Plugin, Plugins
 from labconsole.model.trial import Parameters, Trial
 from labconsole.profiles.profile import Profile, ProfileError
 from labconsole.store.records import NewScenario
 from labconsole_ui.form.field_row import EditorFactory
-from labconsole_ui.form.field_spec import FieldSpec
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.panels.presets import PresetRow
 from labconsole_ui.panels.run_bar import RunBar
