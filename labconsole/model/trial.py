@@ -377,10 +377,6 @@ class Trial(ABC, Generic[P]):
         kinds = {kind.name: kind for kind in cls.metrics}
         return tuple(kinds[name] for name in cls.key_metrics) or cls.metrics[:_FEW]
 
-    @abstractmethod
-    def roles(self, parameters: P) -> tuple[RoleSpec, ...]:
-        """The roles that a run with these parameters starts, in order."""
-
     def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
         """Secrets that a run may need; those without keyring entry and file are asked for before it starts."""
         return ()

@@ -27,7 +27,7 @@ class PostParameters(Parameters):
 class PostTrial(Trial[PostParameters]):
     """Seals and stamps letters: each of the two is a step that is worth a finding.
 
-    It only describes its runs, whose figures the tests make up: `roles`, `run` and `evaluate` are never called.
+    It only describes its runs, whose figures the tests make up: `run` and `evaluate` are never called.
     """
 
     kind: ClassVar[str] = "post"
@@ -43,9 +43,6 @@ class PostTrial(Trial[PostParameters]):
         MetricKind("weight", "Weight", "letters", Direction.NEUTRAL, "Neither light nor heavy is good."),
         MetricKind("cpu", "CPU per letter", "us", Direction.LOWER, "CPU time per letter."),
     )
-
-    def roles(self, parameters: PostParameters) -> Any:
-        raise NotImplementedError
 
     def run(self, parameters: PostParameters, context: Any) -> None:
         raise NotImplementedError

@@ -87,7 +87,7 @@ def test_the_types_of_the_trial_in_contributing_are_checked_against_the_installe
     unknown, wrong, bare = faults(
         right.replace("    Trial,\n", "    Trail,\n    Trial,\n")
         .replace('context.count("throws", count)', 'context.count("throws", "many")')
-        .replace("def roles(self, parameters: DiceParameters, seed: int = 0)", "def roles(self, parameters, seed=0)")
+        .replace("def run(self, parameters: DiceParameters, context: RunContext)", "def run(self, parameters, context)")
     )
     assert 'Module "labconsole.api" has no attribute "Trail"' in unknown
     assert "[arg-type]" in wrong and "[no-untyped-def]" in bare

@@ -12,7 +12,7 @@ from labconsole.engine.role import RoleProcess
 from labconsole.errors import UserError
 from labconsole.model.trial import Evaluation
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.simulation.simulation_trial import SimulationTrial
+from labconsole_keypool.simulation.simulation_trial import SimulationTrial, simulator_spec
 from labconsole_keypool.simulation.simulator_role import SimulatorRole
 from tests.helpers.spool_samples import SpoolSamples
 
@@ -77,10 +77,10 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
     """Run a scenario; `folder` is made. Raises UserError as the run would. `stopped_after`: the operator cancelled
     when so many parts were recorded."""
     parameters = SimulationParameters(**settings)
-    (spec,) = SimulationTrial().roles(parameters)
+    spec = simulator_spec(parameters, seed)
     told, spool = SentMessages(), folder / "simulator.spool"
     folder.mkdir(parents=True)
-    task = {"name": spec.name, "settings": {**spec.settings, "seed": seed}, "secrets": {}, "spool": str(spool)}
+    task = {"name": spec.name, "settings": spec.settings, "secrets": {}, "spool": str(spool)}
     files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}
     context = StoppedProcess(
         told, {**task, "files": files, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after

@@ -87,21 +87,13 @@ class AmqpTrial(Trial[AmqpParameters]):
     )
     definitions: ClassVar[int] = 2
 
-    def roles(self, parameters: AmqpParameters) -> tuple[RoleSpec, ...]:
-        identities = RunIdentities(parameters)
-        return _brokers(parameters, identities) + _receivers(parameters, identities) + _senders(parameters, identities)
-
     def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
         return tuple(secret_requests(parameters))
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
         payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
         identities = RunIdentities(parameters)
-        specs = (
-            _brokers(parameters, identities),
-            _receivers(parameters, identities),
-            _senders(parameters, identities),
-        )
+        specs = role_specs(parameters, identities)
         for note in identities.notes:
             context.event("identities", note)
         brokers, receivers, senders = ([context.start(spec) for spec in group] for group in specs)
@@ -218,6 +210,11 @@ def _stop_roles(roles: Sequence[RoleHandle]) -> None:
     deadline = time.monotonic() + _GRACE_S
     while any(role.running for role in roles) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
+
+
+def role_specs(parameters: AmqpParameters, identities: RunIdentities) -> tuple[tuple[RoleSpec, ...], ...]:
+    """Brokers, receivers and senders of a run, each group in the order in which its roles are started."""
+    return _brokers(parameters, identities), _receivers(parameters, identities), _senders(parameters, identities)
 
 
 def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:

@@ -57,23 +57,20 @@ class DeviceBenchmarkTrial(Trial[DeviceBenchmarkParameters]):
     finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (OPERATIONS_CHANNEL, TIME_CHANNEL, DONE_CHANNEL)
 
-    def roles(self, parameters: DeviceBenchmarkParameters) -> tuple[RoleSpec, ...]:
-        configuration = find_configuration(parameters.token)
-        settings = {
-            "parameters": parameters.model_dump(mode="json"),
-            "configuration": configuration.model_dump(mode="json"),
-        }
-        target = "labconsole_keypool.measuring.device_benchmark_role:DeviceBenchmarkRole"
-        return (RoleSpec("token", target, settings, (configuration.pin_request(parameters.token).key,)),)
-
     def secrets(self, parameters: DeviceBenchmarkParameters) -> tuple[SecretRequest, ...]:
         if is_lab(parameters.token):
             return ()
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
     def run(self, parameters: DeviceBenchmarkParameters, context: RunContext) -> None:
-        (spec,) = self.roles(parameters)
-        role = context.start(spec)
+        configuration = find_configuration(parameters.token)
+        settings = {
+            "parameters": parameters.model_dump(mode="json"),
+            "configuration": configuration.model_dump(mode="json"),
+        }
+        target = "labconsole_keypool.measuring.device_benchmark_role:DeviceBenchmarkRole"
+        pin = configuration.pin_request(parameters.token).key
+        role = context.start(RoleSpec("token", target, settings, (pin,)))
         ready = role.ready()
         context.event("token", f"Token {parameters.token}: {ready['identity']}.", **ready)
         begin_ns = now_ns() + _LEAD_NS

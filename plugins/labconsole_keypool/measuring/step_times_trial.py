@@ -62,25 +62,20 @@ class StepTimesTrial(Trial[StepTimesParameters]):
     finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (DONE_CHANNEL, TIME_CHANNEL)
 
-    def roles(self, parameters: StepTimesParameters) -> tuple[RoleSpec, ...]:
-        configuration = find_configuration(parameters.token)
-        settings = {
-            "parameters": parameters.model_dump(mode="json"),
-            "configuration": configuration.model_dump(mode="json"),
-        }
-        request = configuration.pin_request(parameters.token)
-        return (
-            RoleSpec("token", "labconsole_keypool.measuring.step_times_role:StepTimesRole", settings, (request.key,)),
-        )
-
     def secrets(self, parameters: StepTimesParameters) -> tuple[SecretRequest, ...]:
         if is_lab(parameters.token):
             return ()
         return (find_configuration(parameters.token).pin_request(parameters.token),)
 
     def run(self, parameters: StepTimesParameters, context: RunContext) -> None:
-        (spec,) = self.roles(parameters)
-        role = context.start(spec)
+        configuration = find_configuration(parameters.token)
+        settings = {
+            "parameters": parameters.model_dump(mode="json"),
+            "configuration": configuration.model_dump(mode="json"),
+        }
+        pin = configuration.pin_request(parameters.token).key
+        target = "labconsole_keypool.measuring.step_times_role:StepTimesRole"
+        role = context.start(RoleSpec("token", target, settings, (pin,)))
         ready = role.ready(_READY_S)
         if context.stop_requested:
             return

@@ -15,7 +15,6 @@ from labconsole.model.trial import (
     MetricKind,
     Parameters,
     Question,
-    RoleSpec,
     RunContext,
     Samples,
     Series,
@@ -32,7 +31,7 @@ from labconsole_keypool.results.evaluation import METRICS
 from labconsole_keypool.results.verdicts import SERVICE_LEVEL, keep_artefacts, record_chain_head, record_store
 from labconsole_keypool.series import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, SERVICE_CHANNELS
 from labconsole_keypool.service import contrast
-from labconsole_keypool.service.conductor import GENERATOR, SIGNER, Conductor, RunPlan, service_spec
+from labconsole_keypool.service.conductor import Conductor, RunPlan
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_store import KeyStore, store_path
@@ -84,14 +83,6 @@ class ServiceTrial(Trial[ServiceParameters]):
     finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = SERVICE_CHANNELS
     service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
-
-    def roles(self, parameters: ServiceParameters) -> tuple[RoleSpec, ...]:
-        plan = RunPlan(parameters, store_path(parameters.key_store), "")
-        return (
-            service_spec(plan, 0),
-            *(settings.spec(GENERATOR) for settings in plan.generators()),
-            *(settings.spec(SIGNER) for settings in plan.signers()),
-        )
 
     def secrets(self, parameters: ServiceParameters) -> tuple[SecretRequest, ...]:
         """The PINs of tokens that are not the console's own."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from labconsole.clock import now_ns
@@ -61,14 +60,8 @@ class SimulationTrial(Trial[SimulationParameters]):
     live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL, DROPPED_CHANNEL, LATENCY_CHANNEL)
     service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
 
-    def roles(self, parameters: SimulationParameters) -> tuple[RoleSpec, ...]:
-        settings = {"parameters": parameters.model_dump(mode="json")}
-        target = "labconsole_keypool.simulation.simulator_role:SimulatorRole"
-        return (RoleSpec("simulator", target, settings, files=parameters.arrival_files),)
-
     def run(self, parameters: SimulationParameters, context: RunContext) -> None:
-        (spec,) = self.roles(parameters)
-        simulator = context.start(replace(spec, settings={**spec.settings, "seed": context.seed}))
+        simulator = context.start(simulator_spec(parameters, context.seed))
         requests = simulator.ready()["requests"]
         model, profile = parameters.service_model(), load_timing(parameters.timing)
         context.event(
@@ -122,3 +115,10 @@ class SimulationTrial(Trial[SimulationParameters]):
         ):
             told.append("The pool is empty: every request generates its key pair, as without a pool.")
         return tuple(told)
+
+
+def simulator_spec(parameters: SimulationParameters, seed: int) -> RoleSpec:
+    """The one role of a simulation."""
+    settings = {"parameters": parameters.model_dump(mode="json"), "seed": seed}
+    target = "labconsole_keypool.simulation.simulator_role:SimulatorRole"
+    return RoleSpec("simulator", target, settings, files=parameters.arrival_files)

@@ -112,20 +112,22 @@ class AttachingTrial(Trial[AttachingParameters]):
     )
     live: ClassVar[tuple[LiveChannel, ...]] = (LiveChannel("written", "Written", "B"),)
 
-    def roles(self, parameters: AttachingParameters, seed: int = 0) -> tuple[RoleSpec, ...]:
-        settings = parameters.model_dump()
-        return tuple(
-            RoleSpec(f"sniffer-{index}", "practice_attaching_trial:CaptureRole", {**settings, "seed": seed + index})
-            for index in range(parameters.roles)
-        )
-
     def run(self, parameters: AttachingParameters, context: RunContext) -> None:
         with context.attachment(LOG, "text/plain") as log:
             for _ in range(parameters.lines):
                 log.write(LINE.encode())
             if parameters.fault == "trial error":
                 raise ValueError("the log broke off")
-        roles = [context.start(role) for role in self.roles(parameters, context.seed)]
+        roles = [
+            context.start(
+                RoleSpec(
+                    f"sniffer-{index}",
+                    "practice_attaching_trial:CaptureRole",
+                    {**parameters.model_dump(), "seed": context.seed + index},
+                )
+            )
+            for index in range(parameters.roles)
+        ]
         for role in roles:
             role.ready()
         begin_ns = now_ns()

@@ -45,12 +45,9 @@ class FilesTrial(Trial[FilesParameters]):
     metrics: ClassVar[tuple[MetricKind, ...]] = ()
     live: ClassVar[tuple[LiveChannel, ...]] = ()
 
-    def roles(self, parameters: FilesParameters) -> tuple[RoleSpec, ...]:
-        files = {"note": Path(parameters.note)} if parameters.note else {}
-        return tuple(RoleSpec(f"reader-{index}", READER, {}, files=files) for index in range(3))
-
     def run(self, parameters: FilesParameters, context: RunContext) -> None:
-        first, *others = self.roles(parameters)
+        files = {"note": Path(parameters.note)} if parameters.note else {}
+        first, *others = (RoleSpec(f"reader-{index}", READER, {}, files=files) for index in range(3))
         started = [context.start(first, parameters.host or None)]
         started[0].ready()
         if parameters.edited:

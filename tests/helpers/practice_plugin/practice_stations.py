@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -129,23 +129,8 @@ class StationTrial(Trial[StationParameters]):
         TrialCommand("stop", "Stop all stations", "Ends the run early."),
     )
 
-    def roles(self, parameters: StationParameters) -> tuple[RoleSpec, ...]:
-        names = [f"station-{number}" for number in range(parameters.stations)]
-        settings = {"rate": parameters.rate, "fault": parameters.fault}
-        durations = [parameters.duration] * len(names)
-        if parameters.fault == "first ends":
-            durations[0] = 0.0
-        return tuple(
-            RoleSpec(
-                name,
-                "practice_stations:StationRole",
-                {**settings, "duration": duration, "others": [other for other in names if other != name]},
-            )
-            for name, duration in zip(names, durations, strict=True)
-        )
-
     def run(self, parameters: StationParameters, context: RunContext) -> None:
-        roles = [context.start(role) for role in self.roles(parameters)]
+        roles = [context.start(role) for role in _stations(parameters)]
         for role in roles:
             role.ready()
         begin_ns = now_ns()
@@ -162,6 +147,15 @@ class StationTrial(Trial[StationParameters]):
 
     def evaluate(self, parameters: StationParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
         return Evaluation((Metric("changes", sum(event.name == CHANGED for event in events), ""),))
+
+
+def _stations(parameters: StationParameters) -> Iterator[RoleSpec]:
+    names = [f"station-{number}" for number in range(parameters.stations)]
+    for index, name in enumerate(names):
+        duration = 0.0 if parameters.fault == "first ends" and index == 0 else parameters.duration
+        others = [other for other in names if other != name]
+        settings = {"rate": parameters.rate, "fault": parameters.fault, "duration": duration, "others": others}
+        yield RoleSpec(name, "practice_stations:StationRole", settings)
 
 
 def _obey(command: dict[str, Any], roles: Sequence[RoleHandle], context: RunContext) -> None:

@@ -175,9 +175,6 @@ class CountingTrial(Trial[CountingParameters]):
         TrialCommand("stop", "Stop", "Is recorded, and nothing else.", StopParameters),
     )
 
-    def roles(self, parameters: CountingParameters) -> tuple[RoleSpec, ...]:
-        return self._roles(parameters, seed=0)
-
     def run(self, parameters: CountingParameters, context: RunContext) -> None:
         context.event("process", "The worker's process.", pid=os.getpid(), group=os.getpgid(0))
         context.artefact("word.txt", "text/plain", parameters.word.encode())

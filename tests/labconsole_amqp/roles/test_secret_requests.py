@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.security.secrets import missing_secrets
 from labconsole.store.records import NewScenario
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_amqp.trial.amqp_trial import AmqpTrial, role_specs
+from labconsole_amqp.trial.identities import RunIdentities
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 
@@ -62,7 +64,8 @@ def test_a_key_that_is_open_or_unreadable_needs_no_passphrase(own: dict[str, Any
 def test_a_role_may_ask_for_its_own_secrets_only(own: dict[str, Any]) -> None:
     parameters = AmqpParameters(**own)
     password, sender, receiver = (request.key for request in AmqpTrial().secrets(parameters))
-    allowed = {role.name: set(role.secrets) for role in AmqpTrial().roles(parameters)}
+    specs = chain.from_iterable(role_specs(parameters, RunIdentities(parameters)))
+    allowed = {role.name: set(role.secrets) for role in specs}
     assert allowed == {"receiver-0": {receiver, password}, "sender-0": {sender, password}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_amqp.trial.amqp_trial import AmqpTrial, role_specs
+from labconsole_amqp.trial.identities import RunIdentities
 from tests.labconsole.security.pki.pki_lab import OwnState, issue_for
 from tests.labconsole_amqp.lab import Lab, Outcome
 
@@ -148,7 +150,9 @@ def test_a_passphrase_that_the_operator_knows_is_asked_for(tmp_path: Path) -> No
         True,
         False,
     ]
-    allowed = {role.name: role.secrets for role in AmqpTrial().roles(AmqpParameters.model_validate(settings))}
+    parameters = AmqpParameters.model_validate(settings)
+    specs = chain.from_iterable(role_specs(parameters, RunIdentities(parameters)))
+    allowed = {role.name: role.secrets for role in specs}
     assert request.key in allowed["receiver-0"] and request.key not in allowed["sender-0"]
     with pytest.raises(Exception, match="There is no passphrase for"):
         request.resolve()
