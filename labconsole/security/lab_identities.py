@@ -16,7 +16,6 @@ from pathlib import Path
 from secrets import token_hex
 
 from cryptography import x509
-from cryptography.x509.oid import NameOID
 from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
@@ -31,7 +30,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.issuing import Issuer, issue, issue_root
+from labconsole.security.x509.issuing import Issuer, issue, issue_lab_root, lab_name
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
@@ -56,7 +55,6 @@ _THIS_MACHINE = (
     x509.IPAddress(ip_address("127.0.0.1")),
     x509.IPAddress(ip_address("::1")),
 )
-_AUTHORITY_DAYS = 3650
 _IDENTITY_DAYS = 365
 _LONGEST_RUN = timedelta(days=1)
 _LOCK_TIMEOUT_S = 60.0
@@ -182,14 +180,13 @@ def _make(change: Change, keys: Mapping[str, MadeKey]) -> None:
     before = change.snapshot()
     state = next((one for one in before.states if one.name == STATE), None) or change.add_state(STATE)
     tag = token_hex(4)
-    authority_name = _name(f"Lab CA {tag}")
     key = keys[_AUTHORITY].private
-    root = issue_root(key, authority_name, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
+    root = issue_lab_root(key, f"Lab CA {tag}")
     _add(change, state, f"{_AUTHORITY} {tag}", keys[_AUTHORITY], root, CertificateProfile.ROOT)
     for name, profile in _PROFILES.items():
         names = _THIS_MACHINE if name == BROKER else (x509.DNSName(f"{name}.{_DOMAIN}"),)
         public_key, validity = keys[name].private.public_key(), Validity.for_days(_IDENTITY_DAYS)
-        certificate = issue(Issuer(root, key), public_key, _name(name), names, profile, validity)
+        certificate = issue(Issuer(root, key), public_key, lab_name(name), names, profile, validity)
         record = _add(change, state, f"{name} {tag}", keys[name], certificate, profile)
         change.name_identity(name, record.id)
     used = {row.certificate for row in before.trust if row.withdrawn is None}
@@ -210,12 +207,3 @@ def _add(
     change.add_key(state.id, label, key.private.public_key(), key.place)
     origin = Origin.SELF_SIGNED if profile is CertificateProfile.ROOT else Origin.ISSUED
     return change.add_certificate(certificate, origin=origin, state=state.id, profile=profile)
-
-
-def _name(common_name: str) -> x509.Name:
-    return x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab Console"),
-            x509.NameAttribute(NameOID.COMMON_NAME, common_name),
-        ]
-    )

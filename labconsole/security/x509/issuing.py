@@ -1,4 +1,7 @@
-"""Issues certificates as RFC 5280 says: roots, what CAs certify, self-signed ones, link and cross certificates."""
+"""The CA machinery: roots, what CAs issue, self-signed, link and cross certificates (RFC 5280); CRLs are in `crls`.
+
+The certificates plugin, the lab identities and the signing CA of the key pool all issue by these functions.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
-from cryptography.x509.oid import AuthorityInformationAccessOID
+from cryptography.x509.oid import AuthorityInformationAccessOID, NameOID
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import (
@@ -23,6 +26,8 @@ from labconsole.security.x509.name_constraints import limits, outside_name_const
 from labconsole.security.x509.names import general_name_as_text, malformed, name_as_text, short_name
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 
+LAB_ROOT_DAYS = 3650
+
 
 def certify(
     key: PrivateKey,
@@ -34,10 +39,10 @@ def certify(
 ) -> x509.Certificate:
     """A certificate with exactly these fields, signed with `key`; its serial number is random, 159 bits (4.1.2.2).
 
-    Checks nothing: that is done where it is known what the certificate is for.
+    Checks nothing: callers check, since they know what the certificate is for.
 
     Raises:
-        TokenError: `key` lies in a token that refuses.
+        TokenError: `key` is in a token that refuses.
     """
     builder = x509.CertificateBuilder(
         issuer_name=issuer,
@@ -113,7 +118,7 @@ def check_limits(
         )
 
 
-def check_key(public_key: PublicKey) -> None:
+def check_key(public_key: CertificatePublicKeyTypes) -> None:
     """Refuse a weak key."""
     problem = problem_of(public_key)
     if problem:
@@ -135,6 +140,15 @@ def check_names(profile: CertificateProfile, names: Sequence[x509.GeneralName]) 
         raise BadInput("A TLS server needs its host name as an alternative name, as in broker.example: add it.")
 
 
+def check_key_pair(certificate: x509.Certificate, key: PrivateKey) -> None:
+    """Refuse a private key that is not the certificate's."""
+    if certificate.public_key() != key.public_key():
+        raise BadInput(
+            f"The private key is not that of the certificate {short_name(certificate)}: choose the two that belong "
+            "together."
+        )
+
+
 def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
     """The basicConstraints of a CA; refuse to take another for one."""
     constraints = extension_of(certificate.extensions, x509.BasicConstraints)
@@ -153,7 +167,7 @@ def within(issuer: x509.Certificate, validity: Validity) -> Validity:
 
 @dataclass(frozen=True)
 class Issuer:
-    """Who signs: a certificate with its private key (in memory, or in a token).
+    """A CA's certificate with its private key (in memory, or in a token).
 
     `chain` holds the certificates above its own, the root last; nothing for a root.
 
@@ -166,20 +180,7 @@ class Issuer:
     chain: tuple[x509.Certificate, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.certificate.public_key() != self.key.public_key():
-            raise BadInput(
-                f"The private key is not that of the certificate {name_as_text(self.certificate.subject)}: "
-                "choose the two that belong together."
-            )
-
-
-@dataclass(frozen=True)
-class _Holder:
-    """Whom a certificate is for."""
-
-    subject: x509.Name
-    public_key: PublicKey
-    key_id: x509.SubjectKeyIdentifier
+        check_key_pair(self.certificate, self.key)
 
 
 def issue_root(
@@ -198,7 +199,7 @@ def issue_root(
 
     Raises:
         BadInput: the subject is empty; a weak key.
-        TokenError: the key lies in a token that refuses.
+        TokenError: the key is in a token that refuses.
     """
     check_ca_subject(subject)
     extensions = profile_extensions(CertificateProfile.ROOT, key.public_key(), path_length=path_length)
@@ -261,10 +262,45 @@ def issue(
         *_limited_to(name_constraints),
         *revocation_pointers(crl_url, ocsp_url),
     )
-    holder = _Holder(subject, public_key, x509.SubjectKeyIdentifier.from_public_key(public_key))
     if profile in AUTHORITIES:
         check_path(issuer.certificate, subject, path_length)
-    return _certify(issuer, holder, validity, extensions)
+    key_id = x509.SubjectKeyIdentifier.from_public_key(public_key)
+    return issue_with_extensions(issuer, public_key, subject, validity, ((key_id, False), *extensions))
+
+
+def issue_with_extensions(
+    issuer: Issuer,
+    public_key: CertificatePublicKeyTypes,
+    subject: x509.Name,
+    validity: Validity,
+    extensions: Extensions,
+) -> x509.Certificate:
+    """A certificate by `issuer` with these extensions and its authorityKeyIdentifier; names are not checked.
+
+    Raises:
+        BadInput: the issuer is not a CA or its certificate ends earlier; a weak key.
+        TokenError: the issuer's key is in a token that refuses.
+    """
+    ca_constraints(issuer.certificate)
+    check_key(public_key)
+    validity = within(issuer.certificate, validity)
+    extensions = ((authority_key_id(issuer.certificate), False), *extensions)
+    return certify(issuer.key, issuer.certificate.subject, public_key, subject, validity, extensions)
+
+
+def lab_name(common_name: str) -> x509.Name:
+    """The name of a CA or identity that the console creates by itself: O=Lab Console, CN of at most 64 characters."""
+    organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab Console")
+    return x509.Name([organisation, x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
+
+
+def issue_lab_root(key: PrivateKey, common_name: str) -> x509.Certificate:
+    """A root for ten years, named by `lab_name`, that issues end certificates only.
+
+    Raises:
+        TokenError: the key is in a token that refuses.
+    """
+    return issue_root(key, lab_name(common_name), Validity.for_days(LAB_ROOT_DAYS), path_length=0)
 
 
 def cross_certificate(
@@ -300,7 +336,8 @@ def cross_certificate(
     check_path(issuer.certificate, other.subject, path_length)
     if other.subject != issuer.certificate.subject:  # itself under another key is free of its own limits (6.1.4)
         check_limits(other.subject, (), (issuer.certificate, *issuer.chain))
-    return _certify(issuer, _Holder(other.subject, public_key, subject_key_id(other)), validity, extensions)
+    extensions = ((subject_key_id(other), False), *extensions)
+    return issue_with_extensions(issuer, public_key, other.subject, validity, extensions)
 
 
 def link_certificates(old: Issuer, new: Issuer) -> tuple[x509.Certificate, x509.Certificate]:
@@ -331,14 +368,6 @@ def _signed_by_itself(
     authority = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_id)
     extensions = ((key_id, False), (authority, False), *extensions)
     return certify(key, subject, public_key, subject, validity, extensions)
-
-
-def _certify(issuer: Issuer, holder: _Holder, validity: Validity, extensions: Extensions) -> x509.Certificate:
-    ca_constraints(issuer.certificate)
-    check_key(holder.public_key)
-    extensions = ((holder.key_id, False), (authority_key_id(issuer.certificate), False), *extensions)
-    validity = within(issuer.certificate, validity)
-    return certify(issuer.key, issuer.certificate.subject, holder.public_key, holder.subject, validity, extensions)
 
 
 def _limited_to(names: Sequence[x509.GeneralName]) -> Extensions:

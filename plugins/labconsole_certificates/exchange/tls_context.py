@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from OpenSSL import SSL, crypto
 
 from labconsole.errors import BadInput
+from labconsole.security.x509.issuing import check_key_pair
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.openssl_path import (
@@ -62,9 +63,7 @@ def tls_context(
     Raises:
         BadInput: `key` is not that of `certificate`, or its bytes cannot be had (it lies in a token).
     """
-    name = short_name(certificate)
-    if key.public_key() != certificate.public_key():
-        raise BadInput(f"The private key is not that of the certificate {name}: choose the two that belong together.")
+    check_key_pair(certificate, key)
     context = SSL.Context(SSL.TLS_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
@@ -73,7 +72,7 @@ def tls_context(
     context.use_certificate(certificate)
     for intermediate in chain:
         context.add_extra_chain_cert(intermediate)
-    _use_key(context, key, name)
+    _use_key(context, key, short_name(certificate))
     lists = tuple(crls)
     flags = TLS_CRL_FLAGS if lists else PATH_FLAGS
     store = context.get_cert_store()

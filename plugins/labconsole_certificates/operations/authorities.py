@@ -20,7 +20,7 @@ from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import is_ca
-from labconsole.security.x509.issuing import issue, issue_root
+from labconsole.security.x509.issuing import check_key_pair, issue, issue_root
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
@@ -146,7 +146,7 @@ def import_authority(
         private = parsing.read_private_key(key, password, "The key file")
     else:
         certificate, chain, private = complete_pkcs12(certificates, password)
-    must_belong_together(certificate, private)
+    check_key_pair(certificate, private)
     _must_be_a_ca(certificate)
     kept = kept_key(store.directory, private, keep, short_name(certificate), prompt)
     with store.change() as change:
@@ -165,15 +165,6 @@ def complete_pkcs12(
     if content.key is None or content.certificate is None:
         raise BadInput("The PKCS#12 file holds no private key with its certificate: ask for one that does.")
     return content.certificate, content.chain, content.key
-
-
-def must_belong_together(certificate: x509.Certificate, key: parsing.PrivateKey) -> None:
-    """Raises BadInput: the private key is not the certificate's."""
-    if certificate.public_key() != key.public_key():
-        raise BadInput(
-            f"The private key is not that of the certificate {short_name(certificate)}: choose the two that belong "
-            "together."
-        )
 
 
 def _must_be_a_ca(certificate: x509.Certificate) -> None:

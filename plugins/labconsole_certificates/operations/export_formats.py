@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat
 
 from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.issuing import check_key_pair
 from labconsole.security.x509.key_types import PrivateKey
 
 Exportable = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList
@@ -57,8 +58,7 @@ def write_pkcs12(
         raise BadInput("A PKCS #12 file without a password protects nothing: give one.")
     if not isinstance(key, _KEYS):
         raise BadInput("PKCS #12 files cannot hold ML-DSA keys yet: let the other side make its key and send a CSR.")
-    if certificate.public_key() != key.public_key():
-        raise BadInput("The private key is not that of the certificate: choose the two that belong together.")
+    check_key_pair(certificate, key)
     encryption = (
         PrivateFormat.PKCS12.encryption_builder()
         .kdf_rounds(_ROUNDS)

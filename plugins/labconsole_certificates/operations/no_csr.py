@@ -19,11 +19,11 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile
-from labconsole.security.x509.issuing import issue
+from labconsole.security.x509.issuing import check_key_pair, issue
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.authorities import complete_pkcs12, must_belong_together
+from labconsole_certificates.operations.authorities import complete_pkcs12
 from labconsole_certificates.operations.certificate_import import add_chain, profile_of
 from labconsole_certificates.operations.export import must_be_new_file, write_export
 from labconsole_certificates.operations.export_formats import write_pkcs12
@@ -132,7 +132,7 @@ def import_pkcs12(
     """
     must_be_local(client)
     certificate, chain, private = complete_pkcs12(data, password)
-    must_belong_together(certificate, private)
+    check_key_pair(certificate, private)
     profile = profile_of(certificate)
     if profile in AUTHORITIES:
         raise BadInput(

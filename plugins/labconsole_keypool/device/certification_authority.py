@@ -1,19 +1,17 @@
-"""The CA that certifies each request's key: its own key in software, as in the source, or in the token."""
+"""The CA that issues a certificate for each request: its own key in software, as in the source, or in the token."""
 
 from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
@@ -29,7 +27,7 @@ from labconsole.security.token.cryptoki.private_keys import find_private_key
 from labconsole.security.token.errors import KeyMissingError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.x509.certificate_profiles import Extensions
-from labconsole.security.x509.issuing import authority_key_id, certify, issue_root
+from labconsole.security.x509.issuing import Issuer, issue_lab_root, issue_with_extensions
 from labconsole.security.x509.validity import CLOCK_SKEW, Validity
 from labconsole_keypool.messages.certificate_fields import CertificateFields
 
@@ -37,13 +35,10 @@ _CERTIFICATE, _KEY, _SOURCE, _PASSPHRASE = "ca.pem", "ca.key.pem", "secret-sourc
 _CREATION_TIMEOUT_S = 60.0
 
 
-def load_or_create(
-    directory: Path, certify: Callable[[ec.EllipticCurvePrivateKey, str], x509.Certificate]
-) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-    """The CA's key and certificate in `directory`; both are made there if it does not exist.
+def load_or_create(directory: Path) -> Issuer:
+    """The CA in `directory`; its key and certificate are created there if it does not exist.
 
-    `certify` makes the certificate of a key and a name. Several processes make one CA, and one killed in the middle
-    leaves nothing that is used.
+    Several processes create one CA, and one killed in the middle leaves nothing that is used.
 
     Raises:
         UserError: it is damaged or has expired, or cannot be made.
@@ -51,7 +46,7 @@ def load_or_create(
     try:
         with FileLock(directory.with_name(f".{directory.name}.lock"), timeout=_CREATION_TIMEOUT_S, mode=0o600):
             if not directory.is_dir():
-                _make(directory, certify)
+                _create(directory)
         return _load(directory)
     except Timeout as error:
         raise UserError(
@@ -61,7 +56,7 @@ def load_or_create(
         raise UserError(f"The signing CA {directory} cannot be made: {error.strerror or error}.") from error
 
 
-def _make(directory: Path, certify: Callable[[ec.EllipticCurvePrivateKey, str], x509.Certificate]) -> None:
+def _create(directory: Path) -> None:
     making = directory.with_name(f".making-{directory.name}")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(mode=0o700)
@@ -71,16 +66,16 @@ def _make(directory: Path, certify: Callable[[ec.EllipticCurvePrivateKey, str], 
     source = keep_secret(making, _PASSPHRASE, secret, f"signing-ca-{tag}")
     write_private(making / _SOURCE, source.model_dump_json().encode())
     save_private_key(making / _KEY, key, secret)
-    write_private(making / _CERTIFICATE, certify(key, f"Lab Signing CA {tag}").public_bytes(Encoding.PEM))
+    write_private(making / _CERTIFICATE, issue_lab_root(key, f"Lab Signing CA {tag}").public_bytes(Encoding.PEM))
     making.rename(directory)
 
 
-def _load(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+def _load(directory: Path) -> Issuer:
     try:
         source = SecretSource.model_validate_json(read_private(directory / _SOURCE, "secret reference"))
         secret = source.beside(directory).resolve("the signing CA")
-        key = load_private_key(directory / _KEY, secret)
         certificate = load_certificates(directory / _CERTIFICATE)[0]
+        issuer = Issuer(certificate, load_private_key(directory / _KEY, secret))
     except ValidationError as error:
         raise UserError(_damage(directory, f"{_SOURCE} is not whole")) from error
     except UserError as error:
@@ -88,9 +83,7 @@ def _load(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate
     problem = validity_problem(certificate, datetime.now(UTC))
     if problem is not None:
         raise UserError(_damage(directory, f"its certificate {problem}"))
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
-        raise UserError(_damage(directory, "its key is not the one of its certificate"))
-    return key, certificate
+    return issuer
 
 
 def _damage(directory: Path, what: str) -> str:
@@ -99,7 +92,6 @@ def _damage(directory: Path, what: str) -> str:
 
 _LABEL = "labconsole signing CA"
 _LOCK_TIMEOUT_S = 60.0
-_AUTHORITY_DAYS = 3650
 _LIFE = timedelta(days=365)
 _SIGNS_DOCUMENTS = x509.KeyUsage(
     digital_signature=True,
@@ -112,24 +104,22 @@ _SIGNS_DOCUMENTS = x509.KeyUsage(
     encipher_only=False,
     decipher_only=False,
 )
-"""keyUsage (RFC 5280, 4.2.1.3) of somebody who signs documents."""
+"""keyUsage (RFC 5280, 4.2.1.3) of a certificate for signing documents."""
+_SIGNER_EXTENSIONS: Extensions = (
+    (x509.BasicConstraints(ca=False, path_length=None), True),
+    (_SIGNS_DOCUMENTS, True),
+)
 
 
 class SigningCA:
     """A CA: its private key, its certificate, and the certificates it issues (RFC 5280).
 
-    `chain` is the CA's certificate, and those above it: none, for it signed its own.
+    `chain` is the CA's own certificate, which is a root.
     """
 
-    def __init__(self, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
-        self.chain = (certificate,)
-        self._key = key
-        self._issuer = certificate.subject
-        self._own_extensions: Extensions = (
-            (x509.BasicConstraints(ca=False, path_length=None), True),
-            (_SIGNS_DOCUMENTS, True),
-            (authority_key_id(certificate), False),
-        )
+    def __init__(self, issuer: Issuer) -> None:
+        self.chain = (issuer.certificate,)
+        self._issuer = issuer
 
     @classmethod
     def of_lab(cls, home: Path | None = None) -> Self:
@@ -138,7 +128,7 @@ class SigningCA:
         Raises:
             UserError: it is damaged, or cannot be made.
         """
-        return cls(*load_or_create(paths.data_dir(home) / "signing-ca", self_signed))
+        return cls(load_or_create(paths.data_dir(home) / "signing-ca"))
 
     @classmethod
     def in_token(cls, token: Token, home: Path | None = None) -> Self:
@@ -154,7 +144,8 @@ class SigningCA:
             except KeyMissingError:
                 generate(session, KeyKind.P_256, extractable=False, label=_LABEL, stored=True)
                 key = find_private_key(session, _LABEL)
-        return cls(key, self_signed(key, f"Lab Signing CA in {token.identity.label} {token.identity.serial}"))
+        root = issue_lab_root(key, f"Lab Signing CA in {token.identity.label} {token.identity.serial}")
+        return cls(Issuer(root, key))
 
     def issue(self, csr: x509.CertificateSigningRequest, fields: CertificateFields) -> x509.Certificate:
         """A certificate for the key of `csr`, with the fields of the sign request. May be called by several threads.
@@ -166,17 +157,6 @@ class SigningCA:
         if not csr.is_signature_valid:
             raise InvalidSignature("The CSR was not signed with the private key of its public key.")
         now = datetime.now(UTC)
-        extensions = (*self._own_extensions, *fields.extensions)
         validity = Validity(now - CLOCK_SKEW, now + _LIFE)
-        return certify(self._key, self._issuer, csr.public_key(), fields.subject, validity, extensions)
-
-
-def self_signed(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, name: str) -> x509.Certificate:
-    """The certificate of a CA that signs end certificates only. Raises TokenError where `key` lies in a token."""
-    subject = x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab Console"),
-            x509.NameAttribute(NameOID.COMMON_NAME, name[:64]),
-        ]
-    )
-    return issue_root(key, subject, Validity.for_days(_AUTHORITY_DAYS), path_length=0)
+        extensions = (*_SIGNER_EXTENSIONS, *fields.extensions)
+        return issue_with_extensions(self._issuer, csr.public_key(), fields.subject, validity, extensions)

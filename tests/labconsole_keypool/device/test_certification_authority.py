@@ -97,7 +97,7 @@ def test_damaged_ca_is_reported_and_not_replaced(tmp_path: Path, name: str) -> N
 
 def test_a_ca_whose_key_stays_in_the_token(token: Token, tmp_path: Path) -> None:
     first, second = (SigningCA.in_token(token, tmp_path) for _ in range(2))
-    assert isinstance(first._key, TokenECPrivateKey)
+    assert isinstance(first._issuer.key, TokenECPrivateKey)
     assert first.chain[0].public_key() == second.chain[0].public_key()
     for authority in (first, second):
         issued = authority.issue(csr_of(ec.generate_private_key(ec.SECP256R1())), plain_fields(2))
