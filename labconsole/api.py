@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from labconsole.model.operation import OperationContext as OperationContext
     from labconsole.model.operation import Result as Result
     from labconsole.model.operation import TextTable as TextTable
+    from labconsole.model.operation import Tone as Tone
+    from labconsole.model.operation import TonedText as TonedText
     from labconsole.model.parameters import STORED as STORED
     from labconsole.model.parameters import Parameters as Parameters
     from labconsole.model.plugin import API_VERSION as API_VERSION
@@ -90,7 +92,7 @@ if TYPE_CHECKING:
     from labconsole.store.writer import Writer as Writer
 
 PLACES = {
-    "labconsole.model.operation": "Confirmation Operation OperationContext Result TextTable",
+    "labconsole.model.operation": "Confirmation Operation OperationContext Result TextTable Tone TonedText",
     "labconsole.analysis.table_shape": "ShapeColumn ShapeRow TableShape",
     "labconsole.cli.command": "Command",
     "labconsole.cli.exit_codes": "BAD_USAGE CANCELLED CHECK_FAILED FAILED FINISHED",

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from labconsole.analysis.number_format import format_duration
 from labconsole.cli.arguments import parse_settings
@@ -22,7 +23,7 @@ from labconsole.cli.secret_prompts import ask, has_terminal, prompt_visible
 from labconsole.cli.terminal import output
 from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
 from labconsole.errors import UserError
-from labconsole.model.operation import Operation, Result, conduct
+from labconsole.model.operation import Operation, Result, TextTable, Tone, TonedText, conduct
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Parameters
 from labconsole.profiles.profile import override
@@ -31,6 +32,7 @@ from labconsole.safe_text import shown_lines
 from labconsole.security.secrets import Secret
 
 _STEP_S = 0.25
+_STYLES = {Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.BAD: "red", Tone.MUTED: "dim"}
 
 
 def action(arguments: argparse.Namespace) -> int:
@@ -102,12 +104,22 @@ def _exit_code(end: OperationEnd, *, as_json: bool) -> int:
 def _print(result: Result) -> None:
     for part in result.parts:
         if isinstance(part, str):
-            output().print(part, soft_wrap=True)
+            output().print(_coloured(part), soft_wrap=True)
         else:
-            table = Table(*part.headings, box=None, pad_edge=False)
-            for row in part.rows:
-                table.add_row(*row)
-            output().print(table)
+            output().print(_table(part))
+
+
+def _table(part: TextTable) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0) if part.narrow else (0, 1))
+    for column, heading in enumerate(part.headings):
+        table.add_column(heading, justify="center" if part.narrow and column else "left")
+    for row in part.rows:
+        table.add_row(*map(_coloured, row))
+    return table
+
+
+def _coloured(text: str) -> Text:
+    return Text(text, _STYLES[text.tone] if isinstance(text, TonedText) else "")
 
 
 def _in_process(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -61,12 +62,35 @@ class Confirmation:
         return typed == self.text
 
 
+class Tone(StrEnum):
+    """The meaning of a text in a result, shown as a colour; the text says the same in words."""
+
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+    MUTED = "muted"
+
+
+class TonedText(str):
+    """A text of a result, or a cell of its tables, with a tone; otherwise it is a `str`."""
+
+    tone: Tone
+
+    def __new__(cls, text: str, tone: Tone) -> Self:
+        """`text` in the colour of `tone`."""
+        toned = super().__new__(cls, text)
+        toned.tone = tone
+        return toned
+
+
 @dataclass(frozen=True)
 class TextTable:
     """A table of a result; each row has as many cells as there are `headings`."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    narrow: bool = False
+    """Whether cells have one or two characters: the terminal then centres them, with one space between columns."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +118,40 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """The plain form of the protocol."""
-        return asdict(self)
+        parts = [
+            _text_to_json(part)
+            if isinstance(part, str)
+            else {
+                "headings": part.headings,
+                "rows": [[_text_to_json(cell) for cell in row] for row in part.rows],
+                "narrow": part.narrow,
+            }
+            for part in self.parts
+        ]
+        return {"parts": parts, "data": self.data, "warnings": self.warnings, "passed": self.passed}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_json`."""
         parts = tuple(
-            part if isinstance(part, str) else TextTable(tuple(part["headings"]), tuple(map(tuple, part["rows"])))
+            TextTable(
+                tuple(part["headings"]),
+                tuple(tuple(_text_from_json(cell) for cell in row) for row in part["rows"]),
+                part["narrow"],
+            )
+            if "rows" in part
+            else _text_from_json(part)
             for part in data["parts"]
         )
         return cls(parts, data["data"], tuple(data["warnings"]), data["passed"])
+
+
+def _text_to_json(text: str) -> dict[str, str]:
+    return {"text": text, "tone": text.tone} if isinstance(text, TonedText) else {"text": text}
+
+
+def _text_from_json(data: Mapping[str, str]) -> str:
+    return TonedText(data["text"], Tone(data["tone"])) if "tone" in data else data["text"]
 
 
 class OperationContext(Protocol):

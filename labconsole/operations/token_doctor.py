@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from labconsole.doctor import Check
 from labconsole.errors import UserError
-from labconsole.model.operation import Operation, OperationContext, Result, TextTable
+from labconsole.model.operation import Operation, OperationContext, Result, TextTable, Tone, TonedText
 from labconsole.model.trial import Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.secrets import Secret, SecretRequest
@@ -66,8 +66,8 @@ def _probe_data(probe: WrapProbe) -> dict[str, Any]:
 
 def _mark(check: Check) -> str:
     if check.ok:
-        return "ok"
-    return "no" if check.name in _OPTIONAL else "missing"
+        return TonedText("ok", Tone.GOOD)
+    return TonedText("no", Tone.WARNING) if check.name in _OPTIONAL else TonedText("missing", Tone.BAD)
 
 
 def _checks(inspection: Inspection) -> list[Check]:

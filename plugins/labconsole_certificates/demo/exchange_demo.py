@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Protocol
 from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.model.operation import Operation, OperationContext, Result, TextTable
+from labconsole.model.operation import Operation, OperationContext, Result, TextTable, Tone, TonedText
 from labconsole.model.trial import Parameters
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole_certificates.demo.demo_states import (
@@ -147,7 +147,7 @@ class Demo(Operation[DemoParameters]):
         if proven:
             middle_ms, longest_ms = median(proven) / 1e6, max(proven) / 1e6
             parts.append(f"Handshake: median {middle_ms:.1f} ms, longest {longest_ms:.1f} ms, measured.\n")
-        parts += [*played.faults[:_SHOWN], times.table()]
+        parts += [*(TonedText(fault, Tone.BAD) for fault in played.faults[:_SHOWN]), times.table()]
         parts.append(f"\n{len(proven)} of {pairs} directed pairs proven by a handshake; {times.total_s:.1f} s in all.")
         if parameters.keep is not None:
             parts.append(f"Consoles and exchanged files are kept in {parameters.keep}")
@@ -226,34 +226,28 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 
 def matrix(
     names: Sequence[str], seen: Mapping[tuple[str, str], Cell], handshakes: Mapping[tuple[str, str], Handshake]
-) -> TextTable | str:
-    """Who trusts whom, by (row, column): with words for a few States, as lines of one sign for each pair for many."""
-    signs = {
-        pair: _cell(seen[pair], handshakes.get(pair), wide=len(names) <= _WIDE)
-        for pair in ((row, column) for row in names for column in names)
-    }
-    if len(names) <= _WIDE:
-        return TextTable(("", *names), tuple((row, *(signs[row, column] for column in names)) for row in names))
-    short = [name.removeprefix("State ") for name in names]
-    width = max(map(len, names))
-    lines = [" ".join((" " * width, *short))]
-    for row in names:
-        cells = (signs[row, column].center(len(head)) for column, head in zip(names, short, strict=True))
-        lines.append(" ".join((row.ljust(width), *cells)).rstrip())
-    return "\n".join(lines)
+) -> TextTable:
+    """Who trusts whom, by (row, column): with words for a few States, with one sign for each pair for many."""
+    wide = len(names) <= _WIDE
+    rows = (
+        (row, *(_cell(seen[row, column], handshakes.get((row, column)), wide=wide) for column in names))
+        for row in names
+    )
+    headings = names if wide else [name.removeprefix("State ") for name in names]
+    return TextTable(("", *headings), tuple(rows), narrow=not wide)
 
 
-def _cell(cell: Cell, handshake: Handshake | None, *, wide: bool) -> str:
+def _cell(cell: Cell, handshake: Handshake | None, *, wide: bool) -> TonedText:
     holds, proven = cell.status in HOLDS, handshake is not None and handshake.ok
     if cell.status is CellStatus.OWN:
-        sign, words = "·", "own root"
+        sign, tone, words = "·", Tone.MUTED, "own root"
     elif holds and proven:
-        sign, words = "✓", f"{cell.status} until {cell.until:%Y-%m-%d}, {_duration(handshake)}"
+        sign, tone, words = "✓", Tone.GOOD, f"{cell.status} until {cell.until:%Y-%m-%d}, {_duration(handshake)}"
     elif holds:
-        sign, words = "t", f"{cell.status} until {cell.until:%Y-%m-%d}, no handshake"
+        sign, tone, words = "t", Tone.WARNING, f"{cell.status} until {cell.until:%Y-%m-%d}, no handshake"
     else:
-        sign, words = "✗", str(cell.status)
-    return f"{sign} {words}" if wide else sign
+        sign, tone, words = "✗", Tone.BAD, str(cell.status)
+    return TonedText(f"{sign} {words}" if wide else sign, tone)
 
 
 def _duration(handshake: Handshake | None) -> str:

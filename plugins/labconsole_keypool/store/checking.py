@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from labconsole.errors import UserError
-from labconsole.model.operation import HomePath, Operation, OperationContext, Result
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result, Tone, TonedText
 from labconsole.model.trial import Parameters
 from labconsole.paths import database_path
 from labconsole.store.reader import Reader
@@ -76,7 +76,10 @@ class VerifyStore(Operation[VerifyStoreParameters]):
         path = _path(parameters.store or noted.get("store", "lab"))
         findings = verify_store(path, Head.from_data(noted) if noted else _given_head(parameters.head))
         if findings:
-            parts = [f"{path}: not as it was written", *(finding.message for finding in findings[:_SHOWN])]
+            parts = [
+                TonedText(f"{path}: not as it was written", Tone.BAD),
+                *(finding.message for finding in findings[:_SHOWN]),
+            ]
             if len(findings) > _SHOWN:
                 parts.append(f"... and {len(findings) - _SHOWN:,} more")
             messages = [finding.message for finding in findings]

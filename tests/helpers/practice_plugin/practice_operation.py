@@ -11,11 +11,29 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from labconsole.errors import UserError
-from labconsole.model.operation import Confirmation, Operation, OperationContext
+from labconsole.model.operation import Confirmation, Operation, OperationContext, Result, TextTable, Tone, TonedText
 from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 
 FAULTS = ("none", "refuse", "fault", "exit", "deaf", "child")
+
+TABLES = Result(
+    (
+        "Two tables.",
+        TextTable(
+            ("", "Number", "To do"),
+            (
+                (TonedText("ok", Tone.GOOD), "one", ""),
+                (TonedText("no", Tone.WARNING), "two", "count again"),
+                (TonedText("missing", Tone.BAD), "three", "buy one"),
+            ),
+        ),
+        "Row meets column:",
+        TonedText("A meets B too often.", Tone.BAD),
+        TextTable(("", "A", "B"), (("A", TonedText("·", Tone.MUTED), "t"), ("B", "✓", "·")), narrow=True),
+        "In all: 3.",
+    )
+)
 
 
 class TallyParameters(Parameters):
@@ -27,6 +45,7 @@ class TallyParameters(Parameters):
     )
     destroy: bool = Field(default=False, title="Destroy", description="Whether a label must be typed")
     ask: bool = Field(default=False, title="Ask", description="Whether a passphrase is asked for")
+    table: bool = Field(default=False, title="Table", description="Whether the result has tables")
     fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
 
 
@@ -44,7 +63,7 @@ class Tally(Operation[TallyParameters]):
     def secrets(self, parameters: TallyParameters) -> tuple[SecretRequest, ...]:
         return (SecretRequest("word", "counting", SecretSource()),) if parameters.ask else ()
 
-    def run(self, parameters: TallyParameters, context: OperationContext) -> str:
+    def run(self, parameters: TallyParameters, context: OperationContext) -> Result | str:
         print("a stray print")
         match parameters.fault:
             case "refuse":
@@ -71,4 +90,4 @@ class Tally(Operation[TallyParameters]):
             time.sleep(parameters.pause)
             done += 1
         context.progress(done, parameters.count)
-        return f"Counted to {done:,}."
+        return TABLES if parameters.table else f"Counted to {done:,}."

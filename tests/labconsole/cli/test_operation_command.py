@@ -26,6 +26,35 @@ def test_the_list_and_an_action(labconsole: CommandLine) -> None:
     assert "At 2." in done.stderr
 
 
+def test_tables_of_a_result_are_printed_in_their_order_with_tones_as_colours(
+    labconsole: CommandLine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = labconsole("action", "practice.tally", "--set", "table=true")
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert lines == [
+        "Two tables.",
+        "         Number  To do",
+        "ok       one",
+        "no       two     count again",
+        "missing  three   buy one",
+        "Row meets column:",
+        "A meets B too often.",
+        "  A B",
+        "A · t",
+        "B ✓ ·",
+        "In all: 3.",
+    ]
+    monkeypatch.syspath_prepend(str(PLUGIN))
+    monkeypatch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    importlib.invalidate_caches()
+    assert main(["action", "practice.tally", "--set", "table=true"]) == 0
+    out = capsys.readouterr().out
+    for text, code in (("ok", 32), ("no", 33), ("missing", 31), ("A meets B too often.", 31), ("·", 2)):
+        assert f"\x1b[{code}m{text}" in out
+
+
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PLUGIN))
     monkeypatch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)

@@ -12,7 +12,7 @@ import pytest
 from labconsole.cli.exit_codes import BAD_USAGE, FAILED, FINISHED
 from labconsole.cli.main import main
 from labconsole.engine.operation_process import Outcome
-from labconsole.model.operation import TextTable
+from labconsole.model.operation import Tone, TonedText
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.cms import verify
 from labconsole.security.x509.key_types import KeyType
@@ -93,7 +93,6 @@ def test_a_pair_without_trust_is_reported(tmp_path: Path) -> None:
     assert found[0].startswith("[State A] -> tls-connect -> [State B] failed.")
     assert found[1].startswith("State A withdrew its trust in State B")
     table = matrix(["State A", "State B"], seen, handshakes)
-    assert isinstance(table, TextTable)
     assert [row[2] for row in table.rows] == ["✗ untrusted", "· own root"]
 
 
@@ -123,10 +122,12 @@ def test_seven_states_have_a_sign_for_each_pair(tmp_path: Path) -> None:
     pairs = [(row, column) for row in names for column in names]
     cells = {pair: seen["State A", "State A" if pair[0] == pair[1] else "State B"] for pair in pairs}
     shaken = {pair: handshakes["State A", "State B"] for pair in pairs if "State G" not in pair}
-    heading, *lines = str(matrix(names, cells, shaken)).splitlines()
-    assert heading == "        A B C D E F G"
-    assert lines[1] == "State B ✓ · ✓ ✓ ✓ ✓ t"
-    assert lines[6] == "State G t t t t t t ·"
+    table = matrix(names, cells, shaken)
+    assert table.headings == ("", *"ABCDEFG") and table.narrow
+    assert table.rows[1] == ("State B", *"✓·✓✓✓✓t")
+    assert table.rows[6] == ("State G", *"tttttt·")
+    tones = [cell.tone for cell in table.rows[1] if isinstance(cell, TonedText)]
+    assert tones == [Tone.GOOD, Tone.MUTED, *[Tone.GOOD] * 4, Tone.WARNING]
 
 
 def test_a_cancelled_demo_leaves_nothing(temporary: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import shiboken6
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -58,9 +59,10 @@ def open_dialog(qtbot: QtBot, theme: Theme, tally: Operation[Any]) -> Iterator[O
 
 
 def ends(dialog: OperationDialog) -> list[OperationEnd]:
-    shown_sentences: list[OperationEnd] = []
-    dialog.ended.connect(shown_sentences.append)
-    return shown_sentences
+    """What `ended` carries from now on."""
+    ended: list[OperationEnd] = []
+    dialog.ended.connect(ended.append)
+    return ended
 
 
 def press_start(qtbot: QtBot, dialog: OperationDialog) -> None:
@@ -70,22 +72,46 @@ def press_start(qtbot: QtBot, dialog: OperationDialog) -> None:
 
 def test_an_operation_shows_progress_eta_and_its_result(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(count=60, pause=0.02)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     press_start(qtbot, dialog)
     assert dialog.form.isHidden() and not dialog.start_button.isVisible()
     qtbot.waitUntil(lambda: "about" in dialog.work.count.text(), timeout=TIMEOUT_MS)
     assert dialog.running and dialog.work.bar.value() > 0 and dialog.work.count.text().split(" of ")[1][:2] == "60"
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
-    assert shown_sentences == [OperationEnd(Outcome.DONE, "Counted to 60.")]
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    assert ended == [OperationEnd(Outcome.DONE, "Counted to 60.")]
     assert dialog.work.sentence.text() == "Counted to 60." and dialog.work.bar.isHidden()
     assert dialog.close_button.isVisible() and not dialog.again_button.isVisible()
     qtbot.mouseClick(dialog.close_button, LEFT)
     qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
 
 
+def test_tables_of_the_result_are_shown_in_their_order_in_colours_and_can_be_copied(
+    qtbot: QtBot, open_dialog: Open, theme: Theme
+) -> None:
+    dialog = open_dialog(table=True)
+    ended = ends(dialog)
+    press_start(qtbot, dialog)
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    parts = dialog.work.parts
+    assert dialog.work.sentence.text() == "Two tables." and parts.isVisible()
+    first, second = parts.tables
+    shown = [parts.layout().itemAt(at).widget() for at in range(parts.layout().count())]
+    labels = [widget for widget in shown if isinstance(widget, QLabel)]
+    assert [label.text() for label in labels] == ["Row meets column:", "A meets B too often.", "In all: 3."]
+    assert shown == [first, *labels[:2], second, labels[2]] and labels[1].property("tone") == "bad"
+    colours = [first.model().index(row, 0).data(Qt.ItemDataRole.ForegroundRole).name() for row in range(3)]
+    assert colours == [theme.colour(tone).name() for tone in ("good", "warning", "bad")]
+    first.selectRow(1)
+    first.copy_action.trigger()
+    assert QGuiApplication.clipboard().text() == "\tNumber\tTo do\nno\ttwo\tcount again\n"
+    dialog.start(dialog.form.parameters)
+    assert parts.isHidden() and not parts.tables
+    qtbot.waitUntil(lambda: len(ended) == 2, timeout=TIMEOUT_MS)
+
+
 def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(count=10_000, pause=0.01)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     press_start(qtbot, dialog)
     qtbot.waitUntil(lambda: bool(dialog.work.count.text()), timeout=TIMEOUT_MS)
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
@@ -94,8 +120,8 @@ def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> 
     qtbot.waitUntil(lambda: dialog.work.count.text() != counted, timeout=TIMEOUT_MS)
     assert dialog.work.reminder.isVisible() and dialog.work.reminder.text().startswith("Still running")
     qtbot.mouseClick(dialog.cancel_button, LEFT)
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
-    assert shown_sentences[0].outcome is Outcome.CANCELLED and shown_sentences[0].sentence.startswith("Counted to ")
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    assert ended[0].outcome is Outcome.CANCELLED and ended[0].sentence.startswith("Counted to ")
     assert dialog.work.reminder.isHidden()
     qtbot.mouseClick(dialog.again_button, LEFT)
     assert dialog.form.isVisible() and dialog.form.values()["count"] == 10_000
@@ -103,15 +129,15 @@ def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> 
 
 def test_destructive_operation_needs_its_label_typed_exactly(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(destroy=True)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     qtbot.waitUntil(dialog.confirmation.isVisible, timeout=TIMEOUT_MS)
     assert dialog.confirmation.loss.text() == "All numbers in my-label will be lost."
     qtbot.keyClicks(dialog.confirmation.edit, "my-labe")
     assert not dialog.start_button.isEnabled()
     qtbot.keyClicks(dialog.confirmation.edit, "l")
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
-    assert shown_sentences[0].outcome is Outcome.DONE
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    assert ended[0].outcome is Outcome.DONE
     assert dialog.confirmation.typed == "", "another time it is typed again"
 
 
@@ -122,13 +148,13 @@ def test_return_presses_the_button_that_has_the_focus_but_cancels_nothing(qtbot:
     qtbot.keyClick(left.cancel_button, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not shiboken6.isValid(left))
     dialog = open_dialog(count=60, pause=0.02)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
     qtbot.keyClick(dialog.form.row("count").editor.findChild(QLineEdit), Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: dialog.running, timeout=TIMEOUT_MS)
     qtbot.keyClick(dialog.cancel_button, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
-    assert shown_sentences[0].outcome is Outcome.DONE
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    assert ended[0].outcome is Outcome.DONE
     qtbot.keyClick(dialog.close_button, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
 
@@ -144,13 +170,13 @@ def test_a_mistake_in_the_form_cannot_be_started(qtbot: QtBot, open_dialog: Open
 
 def test_a_secret_is_asked_for_and_returned_secrets_are_shown_once(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(ask=True)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     press_start(qtbot, dialog)
     qtbot.waitUntil(lambda: bool(dialog.findChildren(SecretDialog)), timeout=TIMEOUT_MS)
     asking = dialog.findChildren(SecretDialog)[0]
     qtbot.keyClicks(asking.edits["word"], "hunter2")
     qtbot.mouseClick(asking.continue_button, LEFT)
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
     [shown] = [edit for edit in dialog.findChildren(QPlainTextEdit) if edit.isVisible()]
     assert shown.toPlainText() == "What was given\n2retnuh"
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
@@ -177,10 +203,10 @@ def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> 
 )
 def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Open, fault: str, sentence: str) -> None:
     dialog = open_dialog(fault=fault)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     press_start(qtbot, dialog)
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
-    assert shown_sentences == [OperationEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    assert ended == [OperationEnd(Outcome.FAILED, sentence)] and dialog.work.sentence.text() == sentence
     assert dialog.again_button.isVisible()
     assert fault != "exit" or "&lt;b&gt;My last words.&lt;/b&gt;" in dialog.work.sentence.toolTip()
 
@@ -189,7 +215,7 @@ def test_the_window_is_not_closed_while_an_operation_is_in_progress(
     qtbot: QtBot, open_dialog: Open, window: MainWindow
 ) -> None:
     dialog = open_dialog(window, count=10_000, pause=0.01)
-    shown_sentences = ends(dialog)
+    ended = ends(dialog)
     press_start(qtbot, dialog)
     qtbot.waitUntil(lambda: dialog.running, timeout=TIMEOUT_MS)
     window.close()
@@ -197,7 +223,7 @@ def test_the_window_is_not_closed_while_an_operation_is_in_progress(
     [entry] = window.findChild(MessageBar).entries()
     assert "wait, or cancel it there" in entry.message.sentence
     qtbot.mouseClick(dialog.cancel_button, LEFT)
-    qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
 
 
 def test_fingerprint_to_be_typed_is_not_shown_and_may_be_typed_in_groups(qtbot: QtBot, theme: Theme) -> None:

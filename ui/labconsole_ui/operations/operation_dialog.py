@@ -25,6 +25,7 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 PUMP_MS = 100
 _WIDTH = 580
+_WIDTH_WITH_TABLES = 920
 
 
 class OperationDialog(QDialog):
@@ -247,6 +248,7 @@ class OperationDialog(QDialog):
         self.close_button.setText(self.tr("I wrote it down") if self.work.shows_secrets else self.tr("Close"))
         (self.work if self.work.shows_secrets else self.close_button).setFocus()
         self.again_button.setVisible(not end.passed)
+        self.resize(max(self.width(), _WIDTH_WITH_TABLES if self.work.parts.tables else 0), self.height())
         self._fitting.start()
         self.ended.emit(end)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
 
 from labconsole.analysis.number_format import format_duration
 from labconsole.engine.operation_process import OperationEnd, OperationProcess, OperationProgress, Outcome
+from labconsole.model.operation import TextTable
 from labconsole.security.secrets import Secret
+from labconsole_ui.operations.result_parts import ResultParts
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label, plain_tooltip
 
@@ -46,18 +50,20 @@ class OperationProgressView(QWidget):
         end.setSpacing(10)
         end.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         end.addWidget(self.sentence, 1)
+        self.parts = ResultParts(theme, self)
         self._secrets = _ResultSecrets(theme, self)
         self.setFocusProxy(self._secrets)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
-        for widget in (self.said, self.bar, self.count, self.reminder, self._end, self._secrets):
+        for widget in (self.said, self.bar, self.count, self.reminder, self._end, self.parts, self._secrets):
             column.addWidget(widget)
 
     def begin(self) -> None:
         """Another operation starts."""
         self._log = []
         self._secrets.clear()
+        self.parts.show_parts(())
         self.bar.setRange(0, 0)
         self.count.setText("")
         for widget in (self.said, self.bar, self.count):
@@ -94,17 +100,29 @@ class OperationProgressView(QWidget):
             self._secrets.add(title, secret)
 
     def finish(self, end: OperationEnd) -> None:
-        """Show how it ended; of a process that died also its last words."""
+        """Show how it ended and its result; of a process that died, the end of its log is the tooltip."""
         refused = end.outcome is Outcome.DONE and not end.passed
         icon, meaning = _ENDS[Outcome.FAILED if refused else end.outcome]
         self._icon.show_icon(icon, meaning)
         warnings = () if end.result is None else end.result.warnings
-        self.sentence.setText("\n".join((end.sentence, *warnings)))
+        sentence, parts = self._sentence_and_parts(end)
+        self.sentence.setText("\n".join((sentence, *warnings)))
+        self.parts.show_parts(parts)
         words = "\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else ""
         self.sentence.setToolTip(plain_tooltip(words))
         for widget in (self.said, self.bar, self.count, self.reminder):
             widget.hide()
         self._end.show()
+
+    def _sentence_and_parts(self, end: OperationEnd) -> tuple[str, Sequence[str | TextTable]]:
+        """The sentence next to the icon, and the parts below it: all from the first table on."""
+        parts = () if end.result is None else end.result.parts
+        tables = [at for at, part in enumerate(parts) if isinstance(part, TextTable)]
+        if not tables:
+            return end.sentence, ()
+        if texts := [part for part in parts[: tables[0]] if isinstance(part, str)]:
+            return "\n".join(texts).strip(), parts[tables[0] :]
+        return self.tr("Done.") if end.passed else self.tr("Done: not passed."), parts
 
     def _show_progress(self, progress: OperationProgress) -> None:
         done, total = progress.done, progress.total
