@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 
 class KeySource(StrEnum):
@@ -10,6 +10,20 @@ class KeySource(StrEnum):
 
     POOL = "pool"
     GENERATED = "generated"
+
+
+class KeyOrigin(IntEnum):
+    """Where a request's key pair came from, by the letters of Appendix B; `NONE`: the request was dropped."""
+
+    NONE = 0
+    TOKEN_RAM = 1
+    """A: it was in the token's RAM at T0."""
+    TOKEN_STORE = 2
+    """B: it was in the token's store at T0."""
+    POOL = 3
+    """C: it was loaded from the pool outside and unwrapped."""
+    GENERATED = 4
+    """D: it was generated for this request."""
 
 
 class ArrivalPattern(StrEnum):

@@ -9,10 +9,10 @@ plugin = Plugin(
     title="HSM key pool",
     description="Can a slow HSM carry a peak load if keys are made ahead of time?",
     trials={
-        "keypool.signing-service": "labconsole_keypool.service.service_trial:ServiceTrial",
-        "keypool.simulation": "labconsole_keypool.simulation.simulation_trial:SimulationTrial",
-        "keypool.step-times": "labconsole_keypool.measuring.step_times_trial:StepTimesTrial",
-        "keypool.device-benchmark": "labconsole_keypool.measuring.device_benchmark_trial:DeviceBenchmarkTrial",
+        "keypool.signing-service": "labconsole_keypool.trials.service_trial:ServiceTrial",
+        "keypool.simulation": "labconsole_keypool.trials.simulation_trial:SimulationTrial",
+        "keypool.step-times": "labconsole_keypool.trials.step_times_trial:StepTimesTrial",
+        "keypool.device-benchmark": "labconsole_keypool.trials.device_benchmark_trial:DeviceBenchmarkTrial",
     },
     panels={
         "keypool.signing-service": "labconsole_keypool.panel.service_panel:make_panel",

@@ -87,6 +87,13 @@ GENERATED = Series(
 )
 
 
+END_EVENT = "end of requests"
+"""Event of the service: the numbers of requests received, answered, failed, dropped and unfinished."""
+
+STORE_VERIFIED = "key store verified"
+"""Event: the links of the key store were checked; data `findings`, sentences."""
+
+
 def of_origin(series: Series, origin: Origin) -> Series:
     """The series as a run of that origin records it: on an emulated device, say."""
     return replace(series, origin=origin)

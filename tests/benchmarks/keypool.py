@@ -37,13 +37,12 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.choices import KeySource, Refill
+from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
 from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, sleep_until
 from labconsole_keypool.device.generator import Generator
 from labconsole_keypool.device.signing import SigningEngine
 from labconsole_keypool.messages.wire import Done, Job, JobKind
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import NewKey
 from labconsole_keypool.store.key_store import KeyStore
 

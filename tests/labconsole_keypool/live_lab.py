@@ -7,7 +7,7 @@ import signal
 from dataclasses import dataclass
 
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.service.service_trial import ServiceTrial
+from labconsole_keypool.trials.service_trial import ServiceTrial
 from tests.helpers import trial_lab
 
 

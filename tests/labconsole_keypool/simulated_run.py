@@ -12,8 +12,8 @@ from labconsole.engine.role import RoleProcess
 from labconsole.errors import UserError
 from labconsole.model.trial import Evaluation
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.simulation.simulation_trial import SimulationTrial, simulator_spec
 from labconsole_keypool.simulation.simulator_role import SimulatorRole
+from labconsole_keypool.trials.simulation_trial import SimulationTrial, simulator_spec
 from tests.helpers.spool_samples import SpoolSamples
 
 

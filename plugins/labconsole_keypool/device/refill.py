@@ -9,12 +9,11 @@ from labconsole.clock import now_ns
 from labconsole.model.trial import Level
 from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError, TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.choices import Refill
+from labconsole_keypool.choices import KeyOrigin, Refill
 from labconsole_keypool.device.emulation import Device, Operation
 from labconsole_keypool.device.session_lanes import Lane, Lanes, LoadedKey
 from labconsole_keypool.device.signature_writer import Reports
 from labconsole_keypool.series import KEYS_CLAIMED_CHANNEL, KEYS_LOADED_CHANNEL
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import ClaimedKey
 from labconsole_keypool.store.key_store import KeyStore
 

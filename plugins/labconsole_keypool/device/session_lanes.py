@@ -20,7 +20,7 @@ from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper
 from labconsole.security.token.errors import TamperedKeyError
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
-from labconsole_keypool.simulation.service_model import KeyOrigin
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.store.key_records import ClaimedKey
 
 

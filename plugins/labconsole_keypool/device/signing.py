@@ -15,7 +15,7 @@ from labconsole.model.trial import Level
 from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.errors import TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.choices import KeySource, Refill
+from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
 from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, Operation
 from labconsole_keypool.device.refill import Refiller, discard
@@ -28,7 +28,6 @@ from labconsole_keypool.messages.sign_request import SignRequest
 from labconsole_keypool.messages.signature_algorithms import SignatureAlgorithm, default_for
 from labconsole_keypool.messages.wire import Done, Job, JobKind, JobStatus
 from labconsole_keypool.series import KEYS_USED_CHANNEL
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import SignatureRow, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
 

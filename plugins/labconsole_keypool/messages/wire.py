@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from labconsole.errors import UserError
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.simulation.service_model import KeyOrigin
+from labconsole_keypool.choices import KeyOrigin
 
 LONGEST_FRAME = 4 * 1024 * 1024
 """Bytes of type and body: a SignRequest has 1 MB at most, its answer a little more."""

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from labconsole.model.trial import Curve
 from labconsole.store.reader import Reader
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.panel.pool_state import SOURCES
 from labconsole_keypool.results.curves import BELOW_ZERO, curves
 from labconsole_keypool.results.recorded_run import RecordedRun, load
 from labconsole_keypool.series import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_ui.plots.axes import TimeScale
 from labconsole_ui.plots.curve_plot import PlotCurve, TimePlot
 from labconsole_ui.plots.scatter_plot import PlotPoints, ScatterPlot

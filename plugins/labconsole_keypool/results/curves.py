@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Event, Origin, Samples
-from labconsole_keypool.choices import KeySource, Refill
+from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
 from labconsole_keypool.results.recorded_run import RecordedRun, load
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
-from labconsole_keypool.simulation.service_model import KeyOrigin
 
 _MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
 """Of the arrival rate: shorter ones would show single requests."""

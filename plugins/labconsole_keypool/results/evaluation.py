@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Direction, Distribution, Evaluation, Event, Metric, MetricKind, Origin, Samples
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.results.recorded_run import RecordedRun, Table, load
 from labconsole_keypool.results.verdicts import NORMAL_MS, PEAK_MS, Part, live_verdicts, parts, service_level
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
-from labconsole_keypool.simulation.service_model import KeyOrigin
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Origin, Series
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.messages.wire import Done, Job, JobStatus
 from labconsole_keypool.series import (
     DROPPED_CHANNEL,
@@ -26,7 +27,6 @@ from labconsole_keypool.series import (
     TAKEN_CHANNEL,
     of_origin,
 )
-from labconsole_keypool.simulation.service_model import KeyOrigin
 
 _SOURCES = {
     KeyOrigin.TOKEN_RAM: FROM_RAM_CHANNEL,

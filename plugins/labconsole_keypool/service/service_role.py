@@ -18,6 +18,7 @@ from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.messages import sign_request
 from labconsole_keypool.messages.signature_algorithms import default_for
 from labconsole_keypool.messages.wire import Done, Frame, Job, JobKind, Member, Want, WireError
+from labconsole_keypool.series import END_EVENT
 from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
 from labconsole_keypool.service.client_server import ClientServer, Peer
 from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
@@ -26,8 +27,6 @@ from labconsole_keypool.service.request_log import RequestLog
 from labconsole_keypool.service.service_parameters import ServiceParameters
 
 ADMIT, START = "admit", "start"
-END_EVENT = "end of requests"
-"""Event of the service: what became of all requests."""
 
 _TICK_S = 0.05
 _STALL_S = 120.0

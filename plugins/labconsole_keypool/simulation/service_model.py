@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +11,6 @@ from numpy.typing import NDArray
 from labconsole_keypool.choices import KeySource, Refill
 
 Factors = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-class KeyOrigin(IntEnum):
-    """Where a request's key pair came from, by the letters of Appendix B; `NONE`: the request was dropped."""
-
-    NONE = 0
-    TOKEN_RAM = 1
-    """A: it lay in the token's RAM at T0."""
-    TOKEN_STORE = 2
-    """B: it lay in the token's store at T0."""
-    POOL = 3
-    """C: it was loaded from the pool outside and unwrapped."""
-    GENERATED = 4
-    """D: it was generated for this request."""
 
 
 @dataclass(frozen=True)

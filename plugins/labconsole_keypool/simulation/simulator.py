@@ -10,8 +10,8 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole_keypool.choices import KeySource, Refill
-from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
+from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
+from labconsole_keypool.simulation.service_model import ServiceModel
 
 
 class KeySupply:

@@ -14,9 +14,8 @@ from labconsole.profiles.timing_profile import load_timing
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.store.errors import StoreError
-from labconsole_keypool.choices import Refill
+from labconsole_keypool.choices import KeyOrigin, Refill
 from labconsole_keypool.device.emulation import Device, Timing
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_store import KeyStore
 from tests.labconsole_keypool.signing_lab import PIN, RecordedReports, digest, fill, new_token, signing_engine
 

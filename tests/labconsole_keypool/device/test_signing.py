@@ -19,14 +19,13 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.errors import TokenError, TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.choices import KeySource, SignTime
+from labconsole_keypool.choices import KeyOrigin, KeySource, SignTime
 from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, Timing
 from labconsole_keypool.messages import sign_request
 from labconsole_keypool.messages.sign_request import SignTask
 from labconsole_keypool.messages.signature_algorithms import ECDSA_SHA256, RSA_SHA256
 from labconsole_keypool.messages.wire import Done, Job, JobKind, JobStatus
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from labconsole_keypool.store.key_records import Counts, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
 from tests.labconsole_keypool.sign_request_lab import read

@@ -13,7 +13,7 @@ from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_keypool.measuring.device_benchmark_evaluation import curves, distributions
 from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters, RSAOperation
 from labconsole_keypool.measuring.device_benchmark_role import DeviceBenchmarkRole
-from labconsole_keypool.measuring.device_benchmark_trial import DeviceBenchmarkTrial
+from labconsole_keypool.trials.device_benchmark_trial import DeviceBenchmarkTrial
 from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token
 
 TRIAL = DeviceBenchmarkTrial()

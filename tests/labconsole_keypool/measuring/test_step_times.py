@@ -15,8 +15,8 @@ from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_keypool.measuring.step_times_evaluation import curves, distributions
 from labconsole_keypool.measuring.step_times_parameters import Step, StepOperation, StepTimesParameters
 from labconsole_keypool.measuring.step_times_role import StepTimesRole
-from labconsole_keypool.measuring.step_times_trial import StepTimesTrial
 from labconsole_keypool.measuring.storage_media import Storage
+from labconsole_keypool.trials.step_times_trial import StepTimesTrial
 from tests.labconsole_keypool.token_role import PIN, SO_PIN, TokenRun, run_on_token
 
 TRIAL = StepTimesTrial()

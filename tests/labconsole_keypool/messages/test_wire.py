@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labconsole.security.token.mechanisms import KeyKind
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.messages.wire import (
     LONGEST_FRAME,
     TOKEN_BYTES,
@@ -23,7 +24,6 @@ from labconsole_keypool.messages.wire import (
     WireError,
     encode,
 )
-from labconsole_keypool.simulation.service_model import KeyOrigin
 
 FRAMES: tuple[Frame, ...] = (
     Hello(bytes(range(TOKEN_BYTES)), Member.GENERATOR, "generator-1b"),

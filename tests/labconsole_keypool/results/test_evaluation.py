@@ -11,11 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Evaluation, Origin
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.results.evaluation import METRICS, distributions, evaluate
 from labconsole_keypool.results.recorded_run import load
 from labconsole_keypool.results.verdicts import LEVEL_KEPT, parts, service_level
 from labconsole_keypool.series import DROPS, QUEUE, REQUESTS
-from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
+from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
 from labconsole_keypool.simulation.simulator import Outcome, QueueLengths, Simulation, simulate
 

@@ -9,13 +9,20 @@ import numpy as np
 import pytest
 
 from labconsole.model.trial import Event, Level, Origin, Series
+from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.results.curves import curves
 from labconsole_keypool.results.evaluation import distributions, evaluate
-from labconsole_keypool.results.verdicts import STORE_VERIFIED
-from labconsole_keypool.series import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS
+from labconsole_keypool.series import (
+    DROPS,
+    END_EVENT,
+    FAILURES,
+    GENERATED,
+    LIVE_REQUESTS,
+    QUEUE,
+    REFILLS,
+    STORE_VERIFIED,
+)
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.service.service_role import END_EVENT
-from labconsole_keypool.simulation.service_model import KeyOrigin
 from tests.labconsole_keypool.results.test_evaluation import MS, Tables
 
 T0_NS = 5_000_000_000_000

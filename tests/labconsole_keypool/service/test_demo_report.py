@@ -15,7 +15,7 @@ from labconsole.output.report.pdf import write_pdf
 from labconsole.output.report.report_builder import build_report
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.store.reader import Reader
-from labconsole_keypool.service.service_trial import ServiceTrial
+from labconsole_keypool.trials.service_trial import ServiceTrial
 from tests.labconsole.cli.conftest import CommandLine
 
 

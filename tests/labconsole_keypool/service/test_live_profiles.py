@@ -8,7 +8,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import load_profile
 from labconsole_keypool.choices import GenerateWhen, KeySource
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.service.service_trial import ServiceTrial
+from labconsole_keypool.trials.service_trial import ServiceTrial
 
 LIVE = (
     "keypool-base-rate",

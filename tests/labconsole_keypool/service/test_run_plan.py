@@ -11,7 +11,7 @@ from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole_keypool.service.conductor import RunPlan
 from labconsole_keypool.service.service_parameters import ServiceParameters
-from labconsole_keypool.service.service_trial import ServiceTrial
+from labconsole_keypool.trials.service_trial import ServiceTrial
 
 
 @pytest.fixture

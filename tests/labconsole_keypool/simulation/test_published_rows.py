@@ -13,7 +13,7 @@ from labconsole.model.trial import Origin
 from labconsole.profiles.profile import Profile, campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
-from labconsole_keypool.simulation.simulation_trial import SimulationTrial
+from labconsole_keypool.trials.simulation_trial import SimulationTrial
 from tests.helpers.practice import Bench
 from tests.labconsole.cli.conftest import CommandLine
 from tests.labconsole_keypool.simulated_run import simulated

@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 
 from labconsole.profiles.timing_profile import Duration, RangeEnd, load_timing
-from labconsole_keypool.choices import ArrivalPattern, KeySource, Refill, SignTime
+from labconsole_keypool.choices import ArrivalPattern, KeyOrigin, KeySource, Refill, SignTime
 from labconsole_keypool.simulation import service_model, simulator
-from labconsole_keypool.simulation.service_model import KeyOrigin, ServiceModel
+from labconsole_keypool.simulation.service_model import ServiceModel
 from labconsole_keypool.simulation.simulator import (
     NEVER_NS,
     Outcome,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 from labconsole.model.trial import (
     Curve,
     Distribution,
     Evaluation,
     Event,
+    Level,
     LiveChannel,
     MetricKind,
     Parameters,
@@ -25,16 +27,27 @@ from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole_keypool.choices import KeySource
+from labconsole_keypool.choices import KeySource, RequestContent
 from labconsole_keypool.results import curves, evaluation
 from labconsole_keypool.results.evaluation import METRICS
-from labconsole_keypool.results.verdicts import SERVICE_LEVEL, keep_artefacts, record_chain_head, record_store
-from labconsole_keypool.series import DROPS, FAILURES, GENERATED, LIVE_REQUESTS, QUEUE, REFILLS, SERVICE_CHANNELS
-from labconsole_keypool.service import contrast
+from labconsole_keypool.results.verdicts import SERVICE_LEVEL
+from labconsole_keypool.series import (
+    DROPS,
+    FAILURES,
+    GENERATED,
+    LIVE_REQUESTS,
+    QUEUE,
+    REFILLS,
+    SERVICE_CHANNELS,
+    STORE_VERIFIED,
+)
 from labconsole_keypool.service.conductor import Conductor, RunPlan
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_records import HEAD_EVENT, Head
 from labconsole_keypool.store.key_store import KeyStore, store_path
+from labconsole_keypool.store.verify_store import verify_store
+from labconsole_keypool.trials import contrast
 
 
 def warnings(parameters: ServiceParameters) -> Iterator[str]:
@@ -65,6 +78,53 @@ def warnings(parameters: ServiceParameters) -> Iterator[str]:
         )
     if len(parameters.tokens) > 1 and all(map(is_lab, parameters.tokens)):
         yield "The tokens share one computer's processors: two of them sign no faster than one."
+
+
+_MOST_FINDINGS = 20
+
+
+def keep_artefacts(parameters: ServiceParameters, result: Mapping[str, Any], context: RunContext) -> None:
+    """Keep the first request that was answered, and its answer."""
+    request, answer = bytes.fromhex(result["request"]), bytes.fromhex(result["answer"])
+    if not answer:
+        return
+    if parameters.content is not RequestContent.DIGESTS:
+        context.artefact("sign-request.xml", "application/xml", request)
+        context.artefact("sign-response.xml", "application/xml", answer)
+    else:
+        context.artefact("to-be-signed.bin", "application/octet-stream", request)
+        context.artefact("certificate.der", "application/pkix-cert", answer)
+
+
+def record_chain_head(store: KeyReader, parameters: ServiceParameters, context: RunContext) -> Head:
+    """Record the head of the key store's chain: `labconsole hsm verify-store --run` holds the store against it."""
+    head, counts = store.head(), store.counts(parameters.key_kind)
+    context.event(
+        HEAD_EVENT,
+        f"Key store {parameters.key_store}: {counts.new:,} keys new, {counts.used:,} used, {counts.invalid:,} invalid; "
+        f"its chain has {head.rows:,} rows.",
+        store=parameters.key_store,
+        **head.as_data(),
+    )
+    return head
+
+
+def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, context: RunContext) -> None:
+    """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
+    head = record_chain_head(store, parameters, context)
+    findings = verify_store(path, head)
+    said = (
+        f"{len(findings):,} rows are not as they were written: {findings[0].message}"
+        if findings
+        else f"all {head.rows:,} rows are as they were written."
+    )
+    context.event(
+        STORE_VERIFIED,
+        f"Key store {parameters.key_store}: {said}",
+        Level.ERROR if findings else Level.INFO,
+        rows=head.rows,
+        findings=[finding.message for finding in findings[:_MOST_FINDINGS]],
+    )
 
 
 class ServiceTrial(Trial[ServiceParameters]):

@@ -36,8 +36,8 @@ from labconsole_keypool.series import (
     REQUESTS,
     SIMULATED_CHANNEL,
 )
-from labconsole_keypool.service import contrast
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
+from labconsole_keypool.trials import contrast
 
 _STALL_S = 120.0
 """Nothing is counted while it computes: two million requests take some seconds."""

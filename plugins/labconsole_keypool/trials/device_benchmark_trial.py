@@ -34,7 +34,7 @@ from labconsole_keypool.measuring.device_benchmark_parameters import (
     KeySize,
     RSAOperation,
 )
-from labconsole_keypool.service.contrast import difference
+from labconsole_keypool.trials.contrast import difference
 
 _LONGEST_S = {KeySize.BITS_1024: 60.0, KeySize.BITS_2048: 300.0, KeySize.BITS_4096: 900.0, KeySize.BITS_8192: 7200.0}
 """How long a key pair of that size may take by bad luck on a slow machine."""

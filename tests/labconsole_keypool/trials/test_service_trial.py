@@ -15,11 +15,11 @@ from labconsole.security.secrets import Secret
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole_keypool.results.verdicts import LEVEL_KEPT
-from labconsole_keypool.service.service_trial import ServiceTrial
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import Head
 from labconsole_keypool.store.key_store import store_path
 from labconsole_keypool.store.verify_store import verify_store
+from labconsole_keypool.trials.service_trial import ServiceTrial
 from tests.labconsole_keypool.live_lab import LiveLab, Outcome
 
 TRIAL = ServiceTrial()

@@ -34,7 +34,7 @@ from labconsole_keypool.measuring.step_times_parameters import (
     StepTimesParameters,
 )
 from labconsole_keypool.measuring.storage_media import Storage
-from labconsole_keypool.service.contrast import difference
+from labconsole_keypool.trials.contrast import difference
 
 _READY_S = 3600.0
 """How long the keys that a step works on may take to be made."""

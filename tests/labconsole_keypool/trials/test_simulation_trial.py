@@ -11,7 +11,7 @@ import pytest
 from labconsole.errors import UserError
 from labconsole.model.trial import Curve
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
-from labconsole_keypool.simulation.simulation_trial import SimulationTrial
+from labconsole_keypool.trials.simulation_trial import SimulationTrial
 from tests.labconsole_keypool.simulated_run import Simulated, simulated
 
 BIN = 2 ** (1 / 64) - 1
