@@ -5,7 +5,6 @@ Colours differ in lightness, lines also in dashes and markers, so that a print i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import fitting_titles
 from labconsole.analysis.confidence_intervals import Interval
-from labconsole.analysis.distributions import LAST_PERCENTILE, percentile_curve
+from labconsole.analysis.distributions import percentile_curve
 from labconsole.analysis.number_format import format_number
 from labconsole.output.svg import (
     GRID,
@@ -25,19 +24,23 @@ from labconsole.output.svg import (
     drawing,
     element,
     line,
-    log_range,
-    round_range,
     shortened,
     text,
     text_width,
+)
+from labconsole.output.ticks import (
+    PERCENTILES,
+    log_range,
+    percentile_positions,
+    percentile_text,
+    round_range,
     tick_text,
 )
 
 WIDE = 470.0
 """Width of a page's text, in points."""
 NARROW = 228.0
-"""Width of one of two charts beside each other."""
-_PERCENTILES = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
+"""Width of one of two charts next to each other."""
 _MOST_POINTS = 300
 _PERCENTILE_POINTS = 120
 _ROW = 27.0
@@ -139,13 +142,14 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     ys = np.concatenate([one.y for one in lines])
     labels = min(0.38 * WIDE, max(text_width(one.label) for one in lines) + _LABEL_GAP)
     frame = _Frame(WIDE, 0.28 * WIDE, 40.0, 20.0, WIDE - labels, 0.28 * WIDE - 30)
-    x_axis = frame.x(0.0, _beyond(LAST_PERCENTILE * 100))
+    ticks = [float(at) for at in percentile_positions(np.array(PERCENTILES))]
+    x_axis = frame.x(0.0, ticks[-1])
     positive = bool((ys > 0).all())
     bounds = (log_range if positive else round_range)(float(ys.min()), float(ys.max()))
     y_axis = frame.y(*bounds, logarithmic=positive)
     parts = [_chart_title(title, unit), *_horizontal_grid(y_axis, frame)]
-    for percentile in _PERCENTILES:
-        parts += _x_tick(x_axis.place(_beyond(percentile)), f"p{percentile:g}", frame, grid=True)
+    for tick in ticks:
+        parts += _x_tick(x_axis.place(tick), percentile_text(tick), frame, grid=True)
     parts += [_x_title("share of the values that are this or less", frame), *_lines(lines, x_axis, y_axis, frame)]
     parts += _line_labels(lines, y_axis, frame)
     return drawing(frame.width, frame.height, parts)
@@ -309,11 +313,6 @@ def _marker(style: int, x: float, y: float) -> str:
     return element("path", d=shape, fill=colour)
 
 
-def _beyond(percentile: float) -> float:
-    """Place of a percentile on an axis on which p90, p99, p99.9 are equally far apart."""
-    return -math.log10(1 - percentile / 100)
-
-
 def _percentiles(style: int, label: str, values: NDArray[np.float64]) -> Line:
     fractions, percentiles = percentile_curve(values, _PERCENTILE_POINTS)
-    return Line(style, label, -np.log10(1 - fractions), percentiles)
+    return Line(style, label, percentile_positions(fractions), percentiles)

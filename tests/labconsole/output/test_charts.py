@@ -9,7 +9,8 @@ import pytest
 
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.output.charts import Bar, Line, bar_chart, line_chart, percentile_chart, thinned
-from labconsole.output.svg import Axis, log_range, round_range, tick_text
+from labconsole.output.svg import Axis
+from labconsole.output.ticks import log_range, round_range, tick_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -16,6 +16,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from labconsole.analysis.distributions import LAST_PERCENTILE
 from labconsole.analysis.number_format import format_figure, format_number
+from labconsole.output.ticks import PERCENTILES, linear_ticks, percentile_positions, percentile_text
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
@@ -74,7 +75,6 @@ ROUND_VALUES_BELOW = 0.7
 """Less than so many decades have round values as ticks."""
 EDGE = 1e-9
 """A tick so little beyond the end of its axis stands on it."""
-_PERCENTILES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, LAST_PERCENTILE)
 _FEW_PERCENTILES = (0.0, 0.5, 0.9, 0.99, LAST_PERCENTILE)
 _DIGITS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 _MAX_ROUND = (6, 4, 2)
@@ -266,7 +266,7 @@ class LogScale(Scale):
         """Ever fewer ticks: powers of ten with numbers between them, and without, or round values in a part of one."""
         if high - low < ROUND_VALUES_BELOW:
             for most in _MAX_ROUND:
-                yield [math.log10(value) for value in _round_values(10.0**low, 10.0**high, most) if value > 0]
+                yield [math.log10(value) for value in linear_ticks(10.0**low, 10.0**high, most) if value > 0]
             return
         powers = range(math.floor(low), math.ceil(high) + 1)
         for digits in _DIGITS:
@@ -291,7 +291,7 @@ class PercentileScale(Scale):
         return axis
 
     def positions(self, x: Array) -> Array:
-        return -np.log10(1.0 - np.minimum(x, LAST_PERCENTILE))
+        return percentile_positions(x)
 
     def text(self, position: float) -> str:
         percent = 100.0 * (1.0 - 10.0**-position)
@@ -299,20 +299,12 @@ class PercentileScale(Scale):
 
     def ticks(self, low: float, high: float) -> Iterator[list[float]]:
         """The percentiles that are known by name, and fewer of them."""
-        for named in (_PERCENTILES, _FEW_PERCENTILES):
-            yield [-math.log10(1.0 - fraction) for fraction in named]
+        for named in (PERCENTILES, _FEW_PERCENTILES):
+            yield list(percentile_positions(np.array(named)))
 
     def tick_text(self, position: float) -> str:
         """`p99.9`."""
-        return f"p{100.0 * (1.0 - 10.0**-position):.4g}"
-
-
-def _round_values(low: float, high: float, most: int) -> list[float]:
-    """Round values between `low` and `high`: up to `most`, and one."""
-    step = 10.0 ** math.floor(math.log10(max(high - low, high * 1e-9) / most))
-    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= most)
-    first = math.ceil(low / step)
-    return [step * number for number in range(first, math.floor(high / step) + 1)]
+        return percentile_text(position)
 
 
 def clock_text(seconds: int) -> str:

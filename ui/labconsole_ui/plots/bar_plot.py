@@ -13,12 +13,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetrics, QPen
 from PySide6.QtWidgets import QWidget
 
+from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import ValueScale, axis_unit
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.plots.plot_card import MIN_HEIGHT
 from labconsole_ui.theme.theme import FontRole, Theme
 
-HEADROOM = 1.06
 THICKNESS = 0.34
 BAR_MIDDLE = -0.18
 LABEL_MIDDLE = 0.24
@@ -84,8 +84,7 @@ class BarPlot(InteractivePlot):
         view = self.canvas.view
         if self._whole_x:
             ends = [end * factor for bar in shown for end in (bar.value, *(bar.interval or ()))]
-            low, high = min([0.0, *ends]) * HEADROOM, max([0.0, *ends]) * HEADROOM
-            view.setXRange(low, high if high > low else low + 1.0, padding=0)
+            view.setXRange(*headroom_range(ends), padding=0)
         view.setYRange(0.55 - max(1, len(shown)), 0.5, padding=0)
         for row, bar in enumerate(shown):
             self._draw_bar(-row, bar)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtWidgets import QWidget
 
+from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import Scale, TimeScale, axis_unit
 from labconsole_ui.plots.canvas import Drawn
 from labconsole_ui.plots.downsampling import CurveData, isolated_points
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
 
-HEADROOM = 1.06
 LOG_ROOM, MIN_LOG_ROOM = 0.04, 0.1
 """Free room above and beneath on a logarithmic axis: part of its length, and decades."""
 MIN_LINE = 3.0
@@ -132,8 +132,7 @@ class CurvePlot(InteractivePlot):
             low, high = min(ends, default=0.0), max(ends, default=1.0)
             around = max((high - low) * LOG_ROOM, MIN_LOG_ROOM)
             return low - around, high + around
-        low, high = min([0.0, *ends]), max([0.0, *ends])
-        return low * HEADROOM, high * HEADROOM if high > low else low + 1.0
+        return headroom_range(ends)
 
     def _reading(self, values: list[float]) -> str:
         if self._logarithmic:

@@ -13,8 +13,8 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
+from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import Scale
-from labconsole_ui.plots.curve_plot import HEADROOM
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
 
@@ -83,9 +83,10 @@ class ScatterPlot(InteractivePlot):
             high = max((float(kind.x.max()) for kind in shown), default=1.0) or 1.0
             view.setXRange(0.0, high * (1 + self._scale.room), padding=0)
         if self._whole_y:
-            low = min([0.0, *(float(kind.values.min()) for kind in shown)])
-            high = max([0.0, *(float(kind.values.max()) for kind in shown)])
-            view.setYRange(low * HEADROOM, high * HEADROOM if high > low else low + 1.0, padding=0)
+            view.setYRange(
+                *headroom_range(float(end) for kind in shown for end in (kind.values.min(), kind.values.max())),
+                padding=0,
+            )
         self._cloud.show_points([(kind, self._theme.series_colour(kind.colour)) for kind in shown])
         self._update_crosshair()
 
