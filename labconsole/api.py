@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from labconsole.model.operation import TonedText as TonedText
     from labconsole.model.parameters import STORED as STORED
     from labconsole.model.parameters import Parameters as Parameters
+    from labconsole.model.parameters import parameter as parameter
     from labconsole.model.plugin import API_VERSION as API_VERSION
     from labconsole.model.plugin import OperationEntry as OperationEntry
     from labconsole.model.plugin import Plugin as Plugin
@@ -114,7 +115,7 @@ PLACES = {
         "Metric MetricKind Question RoleHandle RoleSpec RunContext Samples ServiceLevel Trial Verdict VerdictKind"
     ),
     "labconsole.model.trial_command": "TrialCommand",
-    "labconsole.model.parameters": "STORED Parameters",
+    "labconsole.model.parameters": "STORED Parameters parameter",
 }
 """Module -> the names that are imported from it; a test holds them and the imports for type checkers together."""
 

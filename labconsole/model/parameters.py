@@ -1,22 +1,21 @@
-"""Base of the parameter models of trials; offered by `labconsole.model.trial`, which imports it on demand."""
+"""Parameter models of trials and operations: their base class, and the one way to define a field.
+
+`labconsole.model.trial` offers `Parameters` too, and imports it on demand: pydantic is not needed to start a role.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypedDict, Unpack
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 STORED = "stored"
 """In the context of a validator: the parameters are those of a run of the database."""
 
 
 class Parameters(BaseModel):
-    """Base of every trial's parameter model: unknown keys are refused, values cannot change.
-
-    Fields carry `title`, `description` and bounds; their unit, group, and what they depend on stand in
-    `json_schema_extra` (`{"unit": "msg/s", "group": "Load", "shown_if": {"loop": "open"}}`): the form is made of them.
-    """
+    """Base of every parameter model: unknown keys are refused, values cannot change. Fields are made by `parameter`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -25,3 +24,64 @@ class Parameters(BaseModel):
         """The parameters of a run as they were stored: what they name, such as a file, may be gone by now, and a
         validator sees `STORED` in its `info.context`. Raises ValidationError."""
         return cls.model_validate(dict(values), context={STORED: True})
+
+
+class Bounds(TypedDict, total=False):
+    """Which values a field accepts, as pydantic's `Field` has them."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+    min_length: int
+    max_length: int
+    pattern: str
+
+
+class Hints(TypedDict, total=False):
+    """What form, command and reference know of a field besides its type, title and description.
+
+    Attributes:
+        group: The heading below which the form shows it.
+        unit: The unit of its value, such as `msg/s`.
+        kind: How it is edited: `file`, `folder`, `save-file`, `secret-file`, `host`, `port`, `token`, `choice` ...
+        choices: Values to choose from, or a function that lists them.
+        labels: The text of each value that is not shown as it is.
+        shown_if: Values of other fields with which it has an effect; it is hidden otherwise.
+        empty: What the form shows where the value is empty.
+        option: Its option on the terminal, where that is not made of its name; `aliases` are further ones.
+        positional: It is given on the terminal without an option.
+        metavar: Its value in the help of the command.
+        required: The command asks for it although it has a default.
+        given: The value that its option sets, for an option without a value.
+        terminal_only: The form does not show it.
+    """
+
+    group: str
+    unit: str
+    kind: str
+    choices: Sequence[str] | Callable[[], Sequence[str]]
+    labels: Mapping[Any, str]
+    shown_if: Mapping[str, Any]
+    empty: str
+    option: str
+    aliases: Iterable[str]
+    positional: bool
+    metavar: str
+    required: bool
+    given: Any
+    terminal_only: bool
+
+
+class FieldSettings(Bounds, Hints, total=False):
+    """All keyword arguments of `parameter`."""
+
+
+def parameter(title: str, description: str, *, default: Any = ..., **settings: Unpack[FieldSettings]) -> Any:
+    """The field of a parameter model: `count: int = parameter("Messages", "Messages to send", default=10, ge=1)`.
+
+    Without `default` a value is required, unless a class that uses `Annotated[int, parameter(...)]` gives one.
+    """
+    bounds: dict[str, Any] = {key: value for key, value in settings.items() if key in Bounds.__annotations__}
+    hints: dict[str, Any] = {key: value for key, value in settings.items() if key not in bounds}
+    return Field(default, title=title, description=description, json_schema_extra=hints or None, **bounds)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.profiles.profile_file import fault_sentence
 from labconsole.security.token.configuration import LAB, TokenConfiguration
@@ -24,11 +25,11 @@ from labconsole.security.token.named_tokens import (
 
 def token_name(**more: Any) -> Any:
     """The field of a token's name; `more` is what its form needs beside the type."""
-    return Field(
-        title="Token",
-        description="Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
+    return parameter(
+        "Token",
+        "Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
         min_length=1,
-        json_schema_extra=more,
+        **more,
     )
 
 
@@ -57,72 +58,47 @@ class ListTokens(Operation[NoParameters]):
 class AddTokenParameters(Parameters):
     """Where another token is; its PIN is never among the parameters."""
 
-    token: Annotated[
-        str,
-        Field(
-            title="Name",
-            description="What the console calls the token",
-            pattern="[A-Za-z0-9][A-Za-z0-9_-]*",
-            json_schema_extra={"positional": True, "required": True, "metavar": "NAME"},
-        ),
-    ] = "hsm"
-    module: Annotated[
-        HomePath | None,
-        Field(
-            title="Module",
-            description="The PKCS#11 library of the token's maker",
-            json_schema_extra={"required": True},
-        ),
-    ] = None
-    label: Annotated[
-        str,
-        Field(title="Label", description="Label of the token", max_length=32, json_schema_extra={"required": True}),
-    ] = ""
-    serial: Annotated[
-        str, Field(title="Serial number", description="Needed only if another token has the same label")
-    ] = ""
-    new: Annotated[
-        bool,
-        Field(
-            title="Not initialised yet",
-            description="It was never initialised and has no label yet: the module must have an empty slot for it",
-        ),
-    ] = False
-    parameters: Annotated[
-        str, Field(title="NSS parameters", description="For NSS softokn alone: its configdir='sql:...' string")
-    ] = ""
-    environment: Annotated[
-        tuple[str, ...],
-        Field(
-            title="Environment",
-            description="KEY=VALUE: a variable that the module reads, such as KRYOPTIC_CONF; never a secret",
-            json_schema_extra={"metavar": "KEY=VALUE", "empty": "None"},
-        ),
-    ] = ()
-    wrap_mechanisms: Annotated[
-        tuple[str, ...],
-        Field(
-            title="Wrap mechanisms",
-            description="Number of a mechanism to be preferred for wrapping: 0x1087 (AES-GCM), or a maker's own",
-            json_schema_extra={
-                "option": "--wrap-mechanism",
-                "metavar": "NUMBER",
-                "empty": "Those that the console tries",
-            },
-        ),
-    ] = ()
-    keyring_entry: Annotated[
-        str | None,
-        Field(
-            title="PIN in the keyring",
-            description="Entry of the OS keyring with the PIN",
-            json_schema_extra={"metavar": "NAME"},
-        ),
-    ] = None
-    passphrase_file: Annotated[
-        HomePath | None,
-        Field(title="PIN in a file", description="File with the PIN, readable by its owner alone (0600)"),
-    ] = None
+    token: str = parameter(
+        "Name",
+        "What the console calls the token",
+        default="hsm",
+        pattern="[A-Za-z0-9][A-Za-z0-9_-]*",
+        positional=True,
+        required=True,
+        metavar="NAME",
+    )
+    module: HomePath | None = parameter(
+        "Module", "The PKCS#11 library of the token's maker", default=None, required=True
+    )
+    label: str = parameter("Label", "Label of the token", default="", max_length=32, required=True)
+    serial: str = parameter("Serial number", "Needed only if another token has the same label", default="")
+    new: bool = parameter(
+        "Not initialised yet",
+        "It was never initialised and has no label yet: the module must have an empty slot for it",
+        default=False,
+    )
+    parameters: str = parameter("NSS parameters", "For NSS softokn alone: its configdir='sql:...' string", default="")
+    environment: tuple[str, ...] = parameter(
+        "Environment",
+        "KEY=VALUE: a variable that the module reads, such as KRYOPTIC_CONF; never a secret",
+        default=(),
+        metavar="KEY=VALUE",
+        empty="None",
+    )
+    wrap_mechanisms: tuple[str, ...] = parameter(
+        "Wrap mechanisms",
+        "Number of a mechanism to be preferred for wrapping: 0x1087 (AES-GCM), or a maker's own",
+        default=(),
+        option="--wrap-mechanism",
+        metavar="NUMBER",
+        empty="Those that the console tries",
+    )
+    keyring_entry: str | None = parameter(
+        "PIN in the keyring", "Entry of the OS keyring with the PIN", default=None, metavar="NAME"
+    )
+    passphrase_file: HomePath | None = parameter(
+        "PIN in a file", "File with the PIN, readable by its owner alone (0600)", default=None
+    )
 
     def configuration(self) -> TokenConfiguration:
         """What the console keeps of the token. Raises TokenError: a value is missing or faulty."""

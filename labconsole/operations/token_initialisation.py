@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
-
 from labconsole.model.operation import Confirmation, Operation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
@@ -22,13 +21,11 @@ class InitialiseParameters(Parameters):
     """Which token is made anew."""
 
     token: Annotated[str, token_name(positional=True, required=True, metavar="NAME")] = LAB
-    new: Annotated[
-        bool,
-        Field(
-            title="Never initialised",
-            description="A token that was never initialised: the first empty one of the module; no key is destroyed",
-        ),
-    ] = False
+    new: bool = parameter(
+        "Never initialised",
+        "A token that was never initialised: the first empty one of the module; no key is destroyed",
+        default=False,
+    )
 
 
 class InitialiseToken(Operation[InitialiseParameters]):

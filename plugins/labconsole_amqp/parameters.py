@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator
 
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
 from labconsole_amqp.wire.envelope import FieldsIn, Protection
@@ -25,10 +26,6 @@ TEST_DESCRIPTIONS = {
 }
 
 
-def _extra(group: str, **extra: Any) -> dict[str, Any]:
-    return {"group": group, **extra}
-
-
 _EXTERNAL = {"broker": "external"}
 _EMBEDDED = {"broker": "embedded"}
 _TLS = {"test": [2, 3, 4]}
@@ -39,292 +36,265 @@ _PHASES = {"loop": "both"}
 
 def _identity_file(title: str, description: str, kind: str = "file") -> Any:
     """The field of a file in the group of identities, which only tests with TLS have."""
-    extra = _extra("Identities", kind=kind, shown_if=_TLS)
-    return Field(title=title, description=description, json_schema_extra=extra)
+    return parameter(title, description, group="Identities", kind=kind, shown_if=_TLS)
 
 
 def _identity_name(title: str, description: str, **shown_if: Any) -> Any:
     """The field of an identity of the certificate database, by its name."""
-    extra = _extra("Identities", shown_if={**_TLS, **shown_if})
-    return Field(title=title, description=description, max_length=64, json_schema_extra=extra)
+    return parameter(title, description, max_length=64, group="Identities", shown_if={**_TLS, **shown_if})
 
 
 class AmqpParameters(Parameters):
     """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
 
-    test: Annotated[
-        Literal[1, 2, 3, 4],
-        Field(
-            title="Test",
-            description="1 plain TCP, 2 TLS with client certificate, 3 TLS and signing, 4 TLS, signing and encryption",
-            json_schema_extra=_extra("Test"),
-        ),
-    ] = 1
-    payload: Annotated[
-        str,
-        Field(
-            title="Payload",
-            description="small (11 B), fpl-tac (237 B), fpl-fixm (41.7 KB), or the path of any file",
-            min_length=1,
-            json_schema_extra=_extra("Test", choices=["small", "fpl-tac", "fpl-fixm"]),
-        ),
-    ] = "fpl-tac"
-    count: Annotated[
-        int,
-        Field(
-            title="Messages",
-            description="Messages that each sender sends and that count for the figures",
-            ge=1,
-            le=100_000_000,
-            json_schema_extra=_extra("Test", shown_if=_COUNTED),
-        ),
-    ] = 10_000
-    warm_up: Annotated[
-        int,
-        Field(
-            title="Warm-up",
-            description="Messages that each sender sends first and that are left out of throughput and latency",
-            ge=0,
-            le=1_000_000,
-            json_schema_extra=_extra("Test", unit="messages", shown_if=_COUNTED),
-        ),
-    ] = 0
+    test: Literal[1, 2, 3, 4] = parameter(
+        "Test",
+        "1 plain TCP, 2 TLS with client certificate, 3 TLS and signing, 4 TLS, signing and encryption",
+        default=1,
+        group="Test",
+    )
+    payload: str = parameter(
+        "Payload",
+        "small (11 B), fpl-tac (237 B), fpl-fixm (41.7 KB), or the path of any file",
+        default="fpl-tac",
+        min_length=1,
+        group="Test",
+        choices=["small", "fpl-tac", "fpl-fixm"],
+    )
+    count: int = parameter(
+        "Messages",
+        "Messages that each sender sends and that count for the figures",
+        default=10_000,
+        ge=1,
+        le=100_000_000,
+        group="Test",
+        shown_if=_COUNTED,
+    )
+    warm_up: int = parameter(
+        "Warm-up",
+        "Messages that each sender sends first and that are left out of throughput and latency",
+        default=0,
+        ge=0,
+        le=1_000_000,
+        group="Test",
+        unit="messages",
+        shown_if=_COUNTED,
+    )
 
-    mode: Annotated[
-        Mode,
-        Field(
-            title="This console plays",
-            description="Both ends, or one of them while a second operator plays the other",
-            json_schema_extra=_extra("Broker", labels=LABELS["mode"]),
-        ),
-    ] = Mode.BOTH
-    broker: Annotated[
-        BrokerChoice,
-        Field(
-            title="Broker",
-            description="The broker that comes with the console, or any AMQP 1.0 broker",
-            json_schema_extra=_extra("Broker", labels=LABELS["broker"]),
-        ),
-    ] = BrokerChoice.EMBEDDED
-    host: Annotated[
-        str,
-        Field(
-            title="Host",
-            description="Host name or address of the broker",
-            min_length=1,
-            json_schema_extra=_extra("Broker", kind="host", shown_if=_EXTERNAL),
-        ),
-    ] = "127.0.0.1"
-    port: Annotated[
-        int,
-        Field(
-            title="Port",
-            description="TCP port of the broker: usually 5672 for Test 1 and 5671 with TLS",
-            ge=1,
-            le=65535,
-            json_schema_extra=_extra("Broker", kind="port", shown_if=_EXTERNAL),
-        ),
-    ] = 5672
-    address: Annotated[
-        str,
-        Field(
-            title="Queue",
-            description="Address of the queue, as the broker spells it (RabbitMQ: /amq/queue/NAME)",
-            min_length=1,
-            json_schema_extra=_extra("Broker"),
-        ),
-    ] = "labconsole"
-    username: Annotated[
-        str,
-        Field(
-            title="User name",
-            description="For SASL PLAIN; empty: the client certificate (EXTERNAL) or no identity (ANONYMOUS)",
-            json_schema_extra=_extra("Broker", shown_if=_EXTERNAL),
-        ),
-    ] = ""
-    password_file: Annotated[
-        str,
-        Field(
-            title="Password file",
-            description="File with the password, readable by you alone (0600); empty: the keyring, else you are asked",
-            json_schema_extra=_extra("Broker", kind="secret-file", shown_if=_EXTERNAL),
-        ),
-    ] = ""
-    leftover: Annotated[
-        Leftover,
-        Field(
-            title="Queue not empty",
-            description="Refuse to start, or discard what is in the queue",
-            json_schema_extra=_extra("Broker", labels=LABELS["leftover"], shown_if=_EXTERNAL),
-        ),
-    ] = Leftover.REFUSE
-    queue_depth: Annotated[
-        int,
-        Field(
-            title="Queue depth",
-            description="Messages that the embedded broker holds before it stops giving credit",
-            ge=1,
-            le=10_000_000,
-            json_schema_extra=_extra("Broker", unit="messages", shown_if=_EMBEDDED),
-        ),
-    ] = 20_000
-    max_message_size: Annotated[
-        int,
-        Field(
-            title="Largest message",
-            description="Largest message that the embedded broker accepts and a receiver waits for; 0: no limit",
-            ge=0,
-            json_schema_extra=_extra("Broker", unit="B"),
-        ),
-    ] = 128 * 1024 * 1024
+    mode: Mode = parameter(
+        "This console plays",
+        "Both ends, or one of them while a second operator plays the other",
+        default=Mode.BOTH,
+        group="Broker",
+        labels=LABELS["mode"],
+    )
+    broker: BrokerChoice = parameter(
+        "Broker",
+        "The broker that comes with the console, or any AMQP 1.0 broker",
+        default=BrokerChoice.EMBEDDED,
+        group="Broker",
+        labels=LABELS["broker"],
+    )
+    host: str = parameter(
+        "Host",
+        "Host name or address of the broker",
+        default="127.0.0.1",
+        min_length=1,
+        group="Broker",
+        kind="host",
+        shown_if=_EXTERNAL,
+    )
+    port: int = parameter(
+        "Port",
+        "TCP port of the broker: usually 5672 for Test 1 and 5671 with TLS",
+        default=5672,
+        ge=1,
+        le=65535,
+        group="Broker",
+        kind="port",
+        shown_if=_EXTERNAL,
+    )
+    address: str = parameter(
+        "Queue",
+        "Address of the queue, as the broker spells it (RabbitMQ: /amq/queue/NAME)",
+        default="labconsole",
+        min_length=1,
+        group="Broker",
+    )
+    username: str = parameter(
+        "User name",
+        "For SASL PLAIN; empty: the client certificate (EXTERNAL) or no identity (ANONYMOUS)",
+        default="",
+        group="Broker",
+        shown_if=_EXTERNAL,
+    )
+    password_file: str = parameter(
+        "Password file",
+        "File with the password, readable by you alone (0600); empty: the keyring, else you are asked",
+        default="",
+        group="Broker",
+        kind="secret-file",
+        shown_if=_EXTERNAL,
+    )
+    leftover: Leftover = parameter(
+        "Queue not empty",
+        "Refuse to start, or discard what is in the queue",
+        default=Leftover.REFUSE,
+        group="Broker",
+        labels=LABELS["leftover"],
+        shown_if=_EXTERNAL,
+    )
+    queue_depth: int = parameter(
+        "Queue depth",
+        "Messages that the embedded broker holds before it stops giving credit",
+        default=20_000,
+        ge=1,
+        le=10_000_000,
+        group="Broker",
+        unit="messages",
+        shown_if=_EMBEDDED,
+    )
+    max_message_size: int = parameter(
+        "Largest message",
+        "Largest message that the embedded broker accepts and a receiver waits for; 0: no limit",
+        default=128 * 1024 * 1024,
+        ge=0,
+        group="Broker",
+        unit="B",
+    )
 
-    loop: Annotated[
-        Loop,
-        Field(
-            title="Loop",
-            description="Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it. "
-            "Both phases: throughput at full speed, then latency at the rate, in one run that goes by time",
-            json_schema_extra=_extra("Load", labels=LABELS["loop"]),
+    loop: Loop = parameter(
+        "Loop",
+        (
+            "Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it. "
+            "Both phases: throughput at full speed, then latency at the rate, in one run that goes by time"
         ),
-    ] = Loop.CLOSED
-    rate: Annotated[
-        float,
-        Field(
-            title="Rate",
-            description="Messages per second of each sender",
-            gt=0,
-            le=1_000_000,
-            json_schema_extra=_extra("Load", unit="msg/s", shown_if={"loop": ["open", "both"]}),
-        ),
-    ] = 1000.0
-    full_speed: Annotated[
-        float,
-        Field(
-            title="Full speed for",
-            description="Length of the phase that gives throughput, after 0.3 s of warm-up",
-            ge=0.1,
-            le=86_400,
-            json_schema_extra=_extra("Load", unit="s", shown_if=_PHASES),
-        ),
-    ] = 5.0
-    open_loop: Annotated[
-        float,
-        Field(
-            title="Open loop for",
-            description="Length of the phase that gives latency, after 0.2 s of warm-up: messages leave at the rate",
-            ge=0.1,
-            le=86_400,
-            json_schema_extra=_extra("Load", unit="s", shown_if=_PHASES),
-        ),
-    ] = 20.0
-    senders: Annotated[
-        int,
-        Field(title="Senders", description="Sender processes", ge=1, le=16, json_schema_extra=_extra("Load")),
-    ] = 1
-    receivers: Annotated[
-        int,
-        Field(title="Receivers", description="Receiver processes", ge=1, le=16, json_schema_extra=_extra("Load")),
-    ] = 1
-    credit: Annotated[
-        int,
-        Field(
-            title="Credit window",
-            description="Messages that a receiver lets the broker send ahead",
-            ge=1,
-            le=100_000,
-            json_schema_extra=_extra("Load", unit="messages"),
-        ),
-    ] = 1000
-    settlement: Annotated[
-        Settlement,
-        Field(
-            title="Settlement",
-            description="Acknowledged (at least once) or pre-settled (at most once)",
-            json_schema_extra=_extra("Load", labels=LABELS["settlement"]),
-        ),
-    ] = Settlement.ACKNOWLEDGED
-    crypto_threads: Annotated[
-        int,
-        Field(
-            title="Crypto threads",
-            description="Threads that sign and encrypt in a sender, and verify and decrypt in a receiver",
-            ge=1,
-            le=64,
-            json_schema_extra=_extra("Load", shown_if=_SEALED),
-        ),
-    ] = 2
-    patience: Annotated[
-        float,
-        Field(
-            title="Patience",
-            description="How long nothing may move: then a stuck sender fails, and what a receiver misses is lost",
-            ge=1,
-            le=3600,
-            json_schema_extra=_extra("Load", unit="s"),
-        ),
-    ] = 30.0
-    wait_for_peer: Annotated[
-        float,
-        Field(
-            title="Wait for the other console",
-            description="How long a console that plays one end waits for the other to begin",
-            ge=1,
-            le=86_400,
-            json_schema_extra=_extra("Load", unit="s", shown_if={"mode": ["sender", "receiver"]}),
-        ),
-    ] = 300.0
-    link_rate: Annotated[
-        float | None,
-        Field(
-            title="Link rate",
-            description="Rate to which you have shaped the link outside the console; empty: not shaped, or not known",
-            gt=0,
-            le=10_000,
-            json_schema_extra=_extra("Load", unit="Mbit/s"),
-        ),
-    ] = None
+        default=Loop.CLOSED,
+        group="Load",
+        labels=LABELS["loop"],
+    )
+    rate: float = parameter(
+        "Rate",
+        "Messages per second of each sender",
+        default=1000.0,
+        gt=0,
+        le=1_000_000,
+        group="Load",
+        unit="msg/s",
+        shown_if={"loop": ["open", "both"]},
+    )
+    full_speed: float = parameter(
+        "Full speed for",
+        "Length of the phase that gives throughput, after 0.3 s of warm-up",
+        default=5.0,
+        ge=0.1,
+        le=86_400,
+        group="Load",
+        unit="s",
+        shown_if=_PHASES,
+    )
+    open_loop: float = parameter(
+        "Open loop for",
+        "Length of the phase that gives latency, after 0.2 s of warm-up: messages leave at the rate",
+        default=20.0,
+        ge=0.1,
+        le=86_400,
+        group="Load",
+        unit="s",
+        shown_if=_PHASES,
+    )
+    senders: int = parameter("Senders", "Sender processes", default=1, ge=1, le=16, group="Load")
+    receivers: int = parameter("Receivers", "Receiver processes", default=1, ge=1, le=16, group="Load")
+    credit: int = parameter(
+        "Credit window",
+        "Messages that a receiver lets the broker send ahead",
+        default=1000,
+        ge=1,
+        le=100_000,
+        group="Load",
+        unit="messages",
+    )
+    settlement: Settlement = parameter(
+        "Settlement",
+        "Acknowledged (at least once) or pre-settled (at most once)",
+        default=Settlement.ACKNOWLEDGED,
+        group="Load",
+        labels=LABELS["settlement"],
+    )
+    crypto_threads: int = parameter(
+        "Crypto threads",
+        "Threads that sign and encrypt in a sender, and verify and decrypt in a receiver",
+        default=2,
+        ge=1,
+        le=64,
+        group="Load",
+        shown_if=_SEALED,
+    )
+    patience: float = parameter(
+        "Patience",
+        "How long nothing may move: then a stuck sender fails, and what a receiver misses is lost",
+        default=30.0,
+        ge=1,
+        le=3600,
+        group="Load",
+        unit="s",
+    )
+    wait_for_peer: float = parameter(
+        "Wait for the other console",
+        "How long a console that plays one end waits for the other to begin",
+        default=300.0,
+        ge=1,
+        le=86_400,
+        group="Load",
+        unit="s",
+        shown_if={"mode": ["sender", "receiver"]},
+    )
+    link_rate: float | None = parameter(
+        "Link rate",
+        "Rate to which you have shaped the link outside the console; empty: not shaped, or not known",
+        default=None,
+        gt=0,
+        le=10_000,
+        group="Load",
+        unit="Mbit/s",
+    )
 
-    durable: Annotated[
-        bool,
-        Field(
-            title="Durable",
-            description="Ask the broker to keep messages over a restart (3 bytes more in the header)",
-            json_schema_extra=_extra("Envelope"),
-        ),
-    ] = False
-    fields_in: Annotated[
-        FieldsIn,
-        Field(
-            title="Signature fields in",
-            description="Application properties (as MY to SG in the source) or message annotations (Within Malaysia)",
-            json_schema_extra=_extra("Envelope", labels=LABELS["fields_in"], shown_if=_SEALED),
-        ),
-    ] = FieldsIn.APPLICATION_PROPERTIES
-    numbered: Annotated[
-        bool,
-        Field(
-            title="Number messages",
-            description="Add a message id: tells messages of several senders apart; the source's tool has none",
-            json_schema_extra=_extra("Envelope"),
-        ),
-    ] = False
+    durable: bool = parameter(
+        "Durable",
+        "Ask the broker to keep messages over a restart (3 bytes more in the header)",
+        default=False,
+        group="Envelope",
+    )
+    fields_in: FieldsIn = parameter(
+        "Signature fields in",
+        "Application properties (as MY to SG in the source) or message annotations (Within Malaysia)",
+        default=FieldsIn.APPLICATION_PROPERTIES,
+        group="Envelope",
+        labels=LABELS["fields_in"],
+        shown_if=_SEALED,
+    )
+    numbered: bool = parameter(
+        "Number messages",
+        "Add a message id: tells messages of several senders apart; the source's tool has none",
+        default=False,
+        group="Envelope",
+    )
 
-    tls_minimum: Annotated[
-        TlsVersion,
-        Field(
-            title="TLS from",
-            description="Lowest TLS version",
-            json_schema_extra=_extra("Identities", labels=LABELS["tls_minimum"], shown_if=_TLS),
-        ),
-    ] = TlsVersion.V1_2
-    server_name: Annotated[
-        str,
-        Field(
-            title="Server name",
-            description="Name that the broker's certificate must carry; empty: the host",
-            json_schema_extra=_extra("Identities", shown_if={**_TLS, **_EXTERNAL}),
-        ),
-    ] = ""
+    tls_minimum: TlsVersion = parameter(
+        "TLS from",
+        "Lowest TLS version",
+        default=TlsVersion.V1_2,
+        group="Identities",
+        labels=LABELS["tls_minimum"],
+        shown_if=_TLS,
+    )
+    server_name: str = parameter(
+        "Server name",
+        "Name that the broker's certificate must carry; empty: the host",
+        default="",
+        group="Identities",
+        shown_if={**_TLS, **_EXTERNAL},
+    )
     sender_identity: Annotated[
         str,
         _identity_name(

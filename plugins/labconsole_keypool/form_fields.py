@@ -4,37 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo
+from pydantic import ValidationInfo
 
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import STORED
 from labconsole.profiles.timing_profile import load_timing, sign_names, timing_names
 from labconsole_keypool.choices import LABELS, SignTime
 
 RunDatabase = Annotated[
     HomePath | None,
-    Field(
-        title="Run database",
-        description="Which run database is read; not given: that of your data directory",
-        json_schema_extra={"empty": "That of your data directory"},
+    parameter(
+        "Run database",
+        "Which run database is read; not given: that of your data directory",
+        empty="That of your data directory",
     ),
 ]
 
 
-def extra(group: str, **more: Any) -> dict[str, Any]:
-    """What a form needs of a field beside its type."""
-    return {"group": group, **more}
-
-
 def sign_time(group: str) -> Any:
     """The field of the name of a profile's time to sign; `timing` is before it."""
-    return Field(
-        title="Signing time (Si)",
-        description="Which of the profile's times to sign a request, with one thread; the source measured several",
-        json_schema_extra=extra(
-            group, kind="choice", choices=sign_names, labels=LABELS["sign"], shown_if={"timing": timing_names}
-        ),
+    return parameter(
+        "Signing time (Si)",
+        "Which of the profile's times to sign a request, with one thread; the source measured several",
+        group=group,
+        kind="choice",
+        choices=sign_names,
+        labels=LABELS["sign"],
+        shown_if={"timing": timing_names},
     )
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, ClassVar, Protocol
 
-from pydantic import Field
-
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result, TextTable, Tone, TonedText
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole_certificates.demo.demo_states import (
@@ -99,23 +98,21 @@ _SHOWN = 5
 class DemoParameters(Parameters):
     """How many States, and with which keys."""
 
-    states: Annotated[int, Field(title="States", description="Number of States", ge=FEWEST, le=MOST)] = FEWEST
-    key_type: Annotated[
-        KeyType,
-        Field(
-            title="Kind of key",
-            description="Of all key pairs",
-            json_schema_extra={"labels": {str(kind): TITLES[kind] for kind in KeyType}, "metavar": "TYPE"},
-        ),
-    ] = KeyType.P_256
-    keep: Annotated[
-        Annotated[Path, AtHome] | None,
-        Field(
-            title="Keep in",
-            description="New folder in which consoles and exchanged files are kept",
-            json_schema_extra={"kind": "folder", "empty": "Not kept"},
-        ),
-    ] = None
+    states: int = parameter("States", "Number of States", default=FEWEST, ge=FEWEST, le=MOST)
+    key_type: KeyType = parameter(
+        "Kind of key",
+        "Of all key pairs",
+        default=KeyType.P_256,
+        labels={str(kind): TITLES[kind] for kind in KeyType},
+        metavar="TYPE",
+    )
+    keep: Annotated[Path, AtHome] | None = parameter(
+        "Keep in",
+        "New folder in which consoles and exchanged files are kept",
+        default=None,
+        kind="folder",
+        empty="Not kept",
+    )
 
 
 class Demo(Operation[DemoParameters]):

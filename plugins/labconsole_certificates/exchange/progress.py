@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from labconsole.model.operation import Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, RequestStatus, State
@@ -320,24 +319,8 @@ def _step(
 class PairParameters(Parameters):
     """Two States."""
 
-    state_a: Annotated[
-        str,
-        Field(
-            title="One State",
-            description="Name of a State",
-            min_length=1,
-            json_schema_extra={"positional": True, "metavar": "A"},
-        ),
-    ]
-    state_b: Annotated[
-        str,
-        Field(
-            title="Other State",
-            description="Name of the other State",
-            min_length=1,
-            json_schema_extra={"positional": True, "metavar": "B"},
-        ),
-    ]
+    state_a: str = parameter("One State", "Name of a State", min_length=1, positional=True, metavar="A")
+    state_b: str = parameter("Other State", "Name of the other State", min_length=1, positional=True, metavar="B")
 
 
 class ShowExchange(PkiReport[PairParameters]):

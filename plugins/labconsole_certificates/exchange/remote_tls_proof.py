@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from math import floor
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import UserError
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin, State
@@ -243,94 +243,61 @@ def _path(presented: Sequence[x509.Certificate]) -> list[x509.Certificate]:
 class _RemoteParameters(UnlockParameters):
     """A State of this console, and one elsewhere."""
 
-    state_a: Annotated[
-        str,
-        Field(
-            title="State here",
-            description="Name of a State of this console, whose key is used",
-            min_length=1,
-            json_schema_extra={"positional": True, "metavar": "A"},
-        ),
-    ]
-    state_b: Annotated[
-        str,
-        Field(
-            title="Other State",
-            description="Name of the State at the other end",
-            min_length=1,
-            json_schema_extra={"positional": True, "metavar": "B"},
-        ),
-    ]
+    state_a: str = parameter(
+        "State here", "Name of a State of this console, whose key is used", min_length=1, positional=True, metavar="A"
+    )
+    state_b: str = parameter(
+        "Other State", "Name of the State at the other end", min_length=1, positional=True, metavar="B"
+    )
 
 
 class ConnectParameters(_RemoteParameters):
     """A State of this console that is to connect to another one's server."""
 
-    host: Annotated[
-        str,
-        Field(
-            title="Host",
-            description="Where the other State waits: host name or IP address",
-            min_length=1,
-            json_schema_extra={"metavar": "H"},
+    host: str = parameter("Host", "Where the other State waits: host name or IP address", min_length=1, metavar="H")
+    port: int = parameter("Port", "TCP port at that host", default=AMQPS_PORT, ge=1, le=65_535, metavar="P")
+    server_name: str = parameter(
+        "Name of its server",
+        ("Name that the server's certificate must have. Empty: that of the certificate known here, else the host"),
+        default="",
+        empty="As its certificate says, else the host",
+        option="--name",
+        metavar="NAME",
+    )
+    foreign: bool = parameter(
+        "Another TLS server than a console",
+        (
+            "Such as an AMQPS broker: nothing is sent to it, and it counts as proven if it asks for the "
+            "client's certificate and does not refuse it within 3 s"
         ),
-    ]
-    port: Annotated[
-        int,
-        Field(title="Port", description="TCP port at that host", ge=1, le=65_535, json_schema_extra={"metavar": "P"}),
-    ] = AMQPS_PORT
-    server_name: Annotated[
-        str,
-        Field(
-            title="Name of its server",
-            description="Name that the server's certificate must have. Empty: that of the certificate known here, else "
-            "the host",
-            json_schema_extra={
-                "empty": "As its certificate says, else the host",
-                "option": "--name",
-                "metavar": "NAME",
-            },
-        ),
-    ] = ""
-    foreign: Annotated[
-        bool,
-        Field(
-            title="Another TLS server than a console",
-            description="Such as an AMQPS broker: nothing is sent to it, and it counts as proven if it asks for the "
-            "client's certificate and does not refuse it within 3 s",
-        ),
-    ] = False
+        default=False,
+    )
 
 
 class ListenParameters(_RemoteParameters):
     """A State of this console that is to wait for another one's connection."""
 
-    address: Annotated[
-        str,
-        Field(
-            title="Address",
-            description="IP address of this computer at which it waits: 127.0.0.1 is for this computer only, 0.0.0.0 "
-            "for all its networks",
-            min_length=1,
-            json_schema_extra={"metavar": "ADDRESS"},
+    address: str = parameter(
+        "Address",
+        (
+            "IP address of this computer at which it waits: 127.0.0.1 is for this computer only, 0.0.0.0 "
+            "for all its networks"
         ),
-    ] = LOOPBACK
-    port: Annotated[
-        int,
-        Field(
-            title="Port", description="TCP port; 0: any free one", ge=0, le=65_535, json_schema_extra={"metavar": "P"}
-        ),
-    ] = AMQPS_PORT
-    wait_s: Annotated[
-        int,
-        Field(
-            title="Wait at most",
-            description="How long it waits for the one connection, in seconds",
-            ge=1,
-            le=86_400,
-            json_schema_extra={"unit": "s", "option": "--wait", "metavar": "S"},
-        ),
-    ] = 300
+        default=LOOPBACK,
+        min_length=1,
+        metavar="ADDRESS",
+    )
+    port: int = parameter("Port", "TCP port; 0: any free one", default=AMQPS_PORT, ge=0, le=65_535, metavar="P")
+    wait_s: int = parameter(
+        "Wait at most",
+        "How long it waits for the one connection, in seconds",
+        default=300,
+        ge=1,
+        le=86_400,
+        unit="s",
+        option="--wait",
+        metavar="S",
+    )
 
 
 class Connect(PkiOperation[ConnectParameters]):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -183,15 +183,15 @@ def _good_for(kind: KeyType) -> str:
 
 CaKeyType = Annotated[
     KeyType,
-    Field(
-        title="Kind of key",
-        description="The exchange creates the keys of servers and clients of the same kind. Tests 3 and 4 sign and "
-        "encrypt by RSA, as the source does",
-        json_schema_extra={
-            "labels": {str(kind): f"{TITLES[kind]}: {_good_for(kind)}" for kind in KeyType},
-            "option": "--type",
-            "metavar": "TYPE",
-        },
+    parameter(
+        "Kind of key",
+        (
+            "The exchange creates the keys of servers and clients of the same kind. Tests 3 and 4 sign and "
+            "encrypt by RSA, as the source does"
+        ),
+        labels={str(kind): f"{TITLES[kind]}: {_good_for(kind)}" for kind in KeyType},
+        option="--type",
+        metavar="TYPE",
     ),
 ]
 
@@ -242,14 +242,9 @@ class CreateIntermediateParameters(NewKeyParameters, IssuerUnlockParameters):
     """A CA below another one, to create."""
 
     issuer: AuthorityChoice = ""
-    issuing_state: Annotated[
-        str,
-        Field(
-            title="Issuing State",
-            description="Whose CA issues it; empty: the State's own",
-            json_schema_extra={"metavar": "STATE"},
-        ),
-    ] = ""
+    issuing_state: str = parameter(
+        "Issuing State", "Whose CA issues it; empty: the State's own", default="", metavar="STATE"
+    )
     subject: Subject = ""
     valid_days: Days = INTERMEDIATE_DAYS
     path_length: PathLength = 0
@@ -302,23 +297,12 @@ class CreateIntermediate(PkiOperation[CreateIntermediateParameters]):
 class ImportAuthorityParameters(PasswordParameters, KeptKeyParameters, StateParameters):
     """A CA that was created elsewhere."""
 
-    file: Annotated[
-        Path,
-        AtHome,
-        Field(
-            title="Certificate",
-            description="PEM or DER, a chain after it; or a PKCS#12 with the key in it",
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    key_file: Annotated[
-        Annotated[Path, AtHome] | None,
-        Field(
-            title="Private key",
-            description="PEM or DER, PKCS#8; none: it is in the PKCS#12",
-            json_schema_extra={"option": "--key"},
-        ),
-    ] = None
+    file: Annotated[Path, AtHome] = parameter(
+        "Certificate", "PEM or DER, a chain after it; or a PKCS#12 with the key in it", positional=True
+    )
+    key_file: Annotated[Path, AtHome] | None = parameter(
+        "Private key", "PEM or DER, PKCS#8; none: it is in the PKCS#12", default=None, option="--key"
+    )
 
 
 class ImportAuthority(PkiOperation[ImportAuthorityParameters]):

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
@@ -70,19 +70,10 @@ def import_certificates(
 class ImportParameters(HandoverParameters):
     """A file from another State."""
 
-    file: Annotated[
-        Path,
-        AtHome,
-        Field(title="File", description="Certificates (PEM, DER), or a CRL", json_schema_extra={"positional": True}),
-    ]
-    state: Annotated[
-        str,
-        Field(
-            title="State",
-            description="State that the certificates belong to; empty: the one that sent them",
-            json_schema_extra={"metavar": "STATE"},
-        ),
-    ] = ""
+    file: Annotated[Path, AtHome] = parameter("File", "Certificates (PEM, DER), or a CRL", positional=True)
+    state: str = parameter(
+        "State", "State that the certificates belong to; empty: the one that sent them", default="", metavar="STATE"
+    )
 
 
 class Import(PkiOperation[ImportParameters]):

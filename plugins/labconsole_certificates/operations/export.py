@@ -7,10 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
-
 from labconsole.errors import UserError
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki import keys
 from labconsole.security.pki.records import (
@@ -169,32 +168,23 @@ def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
 class ExportParameters(HandoverParameters, PasswordParameters, UnlockParameters):
     """What is written to which file, and who gives it to whom."""
 
-    what: Annotated[
-        str,
-        Field(
-            title="What",
-            description="A certificate (its SHA-256, 8 digits of it, or PROFILE:STATE), request:NUMBER or crl:NUMBER",
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    file: Annotated[
-        Path, AtHome, Field(title="File", description="The new file", json_schema_extra={"positional": True})
-    ]
-    form: Annotated[
-        Literal["pem", "der", "chain", "p12"],
-        Field(
-            title="Form",
-            description="Of the file",
-            json_schema_extra={
-                "labels": {
-                    "pem": "PEM: text",
-                    "der": "DER: binary",
-                    "chain": "PEM, with the issuers",
-                    "p12": "PKCS#12, with the private key",
-                }
-            },
-        ),
-    ] = "pem"
+    what: str = parameter(
+        "What",
+        "A certificate (its SHA-256, 8 digits of it, or PROFILE:STATE), request:NUMBER or crl:NUMBER",
+        positional=True,
+    )
+    file: Annotated[Path, AtHome] = parameter("File", "The new file", positional=True)
+    form: Literal["pem", "der", "chain", "p12"] = parameter(
+        "Form",
+        "Of the file",
+        default="pem",
+        labels={
+            "pem": "PEM: text",
+            "der": "DER: binary",
+            "chain": "PEM, with the issuers",
+            "p12": "PKCS#12, with the private key",
+        },
+    )
 
     def complete(self, snapshot: Snapshot) -> CertificateRecord | None:
         """The certificate that is written with its key, if it is. Raises UserError: that cannot be."""

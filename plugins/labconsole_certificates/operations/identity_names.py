@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from labconsole.errors import UserError
 from labconsole.model.operation import OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, IdentityRecord
@@ -59,14 +58,7 @@ class ListIdentities(PkiReport[NoParameters]):
 class NameIdentityParameters(Parameters):
     """A name for a certificate."""
 
-    identity: Annotated[
-        str,
-        Field(
-            title="Name",
-            description="Name by which trials take it",
-            json_schema_extra={"positional": True, "metavar": "NAME"},
-        ),
-    ]
+    identity: str = parameter("Name", "Name by which trials take it", positional=True, metavar="NAME")
     certificate: CertificateChoice
 
 
@@ -93,14 +85,7 @@ class NameIdentity(PkiOperation[NameIdentityParameters]):
 class ForgetIdentityParameters(Parameters):
     """A name that is no longer needed."""
 
-    identity: Annotated[
-        str,
-        Field(
-            title="Name",
-            description="Name of the identity",
-            json_schema_extra={"positional": True, "metavar": "NAME"},
-        ),
-    ]
+    identity: str = parameter("Name", "Name of the identity", positional=True, metavar="NAME")
 
 
 class ForgetIdentity(PkiOperation[ForgetIdentityParameters]):

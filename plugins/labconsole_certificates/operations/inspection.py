@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import Operation, OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, RequestRecord
@@ -92,10 +91,7 @@ _NAMED = "a certificate's SHA-256, 8 digits of it, PROFILE:STATE, request:NUMBER
 class ShowParameters(PasswordParameters):
     """What is shown."""
 
-    what: Annotated[
-        str,
-        Field(title="What", description=f"A file, {_NAMED}", json_schema_extra={"positional": True}),
-    ]
+    what: str = parameter("What", f"A file, {_NAMED}", positional=True)
 
 
 class Show(Operation[ShowParameters]):
@@ -125,10 +121,8 @@ class Show(Operation[ShowParameters]):
 class CompareParameters(PasswordParameters):
     """What is compared."""
 
-    left: Annotated[str, Field(title="Left", description=f"A file, {_NAMED}", json_schema_extra={"positional": True})]
-    right: Annotated[
-        str, Field(title="Right", description="What it is compared with", json_schema_extra={"positional": True})
-    ]
+    left: str = parameter("Left", f"A file, {_NAMED}", positional=True)
+    right: str = parameter("Right", "What it is compared with", positional=True)
 
 
 class Compare(Operation[CompareParameters]):

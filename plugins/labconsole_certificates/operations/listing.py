@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from labconsole.model.operation import Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.reader import PkiReader
@@ -23,22 +22,8 @@ _CERTIFICATE_KEYS = ("state", "subject", "issuer", "profile", "until", "key", "s
 class ListCertificatesParameters(Parameters):
     """Which certificates are listed."""
 
-    text: Annotated[
-        str,
-        Field(
-            title="Text",
-            description="Only those that contain this text",
-            json_schema_extra={"positional": True, "empty": "All"},
-        ),
-    ] = ""
-    with_removed: Annotated[
-        bool,
-        Field(
-            title="With removed ones",
-            description="Also those that were removed",
-            json_schema_extra={"option": "--all"},
-        ),
-    ] = False
+    text: str = parameter("Text", "Only those that contain this text", default="", positional=True, empty="All")
+    with_removed: bool = parameter("With removed ones", "Also those that were removed", default=False, option="--all")
 
 
 class ListCertificates(PkiReport[ListCertificatesParameters]):
@@ -76,7 +61,7 @@ class ListCertificates(PkiReport[ListCertificatesParameters]):
 class AuditParameters(Parameters):
     """How much of the audit list is shown."""
 
-    limit: Annotated[int, Field(title="Entries", description="Only the newest N")] = 50
+    limit: int = parameter("Entries", "Only the newest N", default=50)
 
 
 class Audit(PkiReport[AuditParameters]):

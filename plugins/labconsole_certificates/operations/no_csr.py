@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import Field
-
 from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -151,39 +150,19 @@ def import_pkcs12(
 class CreateForClientParameters(UnlockParameters, PasswordParameters):
     """Key and certificate to create for another State."""
 
-    issuer: Annotated[
-        str,
-        Field(
-            title="Issuing State",
-            description="State of this console whose CA issues it",
-            min_length=1,
-            json_schema_extra={"metavar": "STATE"},
-        ),
-    ]
-    client: Annotated[
-        str,
-        Field(
-            title="For",
-            description="State that gets key and certificate",
-            min_length=1,
-            json_schema_extra={"positional": True, "metavar": "STATE"},
-        ),
-    ]
+    issuer: str = parameter("Issuing State", "State of this console whose CA issues it", min_length=1, metavar="STATE")
+    client: str = parameter(
+        "For", "State that gets key and certificate", min_length=1, positional=True, metavar="STATE"
+    )
     key_type: FileType = KeyType.P_256
     profile: EndProfile = CertificateProfile.TLS_CLIENT
     subject: Subject = ""
     names: Names = ()
     valid_days: Days = END_DAYS
     authority: AuthorityChoice = ""
-    file: Annotated[
-        Path,
-        AtHome,
-        Field(
-            title="File",
-            description="New PKCS#12 file (.p12); a file that is there stays",
-            json_schema_extra={"kind": "new-file", "option": "--out"},
-        ),
-    ]
+    file: Annotated[Path, AtHome] = parameter(
+        "File", "New PKCS#12 file (.p12); a file that is there stays", kind="new-file", option="--out"
+    )
 
     def issuing_certificate(self, snapshot: Snapshot) -> CertificateRecord:
         """The CA certificate that issues. Raises UserError."""
@@ -236,23 +215,12 @@ class CreateForClient(PkiOperation[CreateForClientParameters]):
 class ImportPkcs12Parameters(PasswordParameters, KeptKeyParameters, StateParameters):
     """A PKCS#12 that another State created."""
 
-    file: Annotated[
-        Path,
-        AtHome,
-        Field(
-            title="PKCS#12",
-            description="File with key, certificate and chain (.p12, .pfx)",
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    sender: Annotated[
-        str,
-        Field(
-            title="From",
-            description="State that created it; empty: not recorded",
-            json_schema_extra={"option": "--from", "metavar": "STATE"},
-        ),
-    ] = ""
+    file: Annotated[Path, AtHome] = parameter(
+        "PKCS#12", "File with key, certificate and chain (.p12, .pfx)", positional=True
+    )
+    sender: str = parameter(
+        "From", "State that created it; empty: not recorded", default="", option="--from", metavar="STATE"
+    )
 
 
 class ImportPkcs12(PkiOperation[ImportPkcs12Parameters]):

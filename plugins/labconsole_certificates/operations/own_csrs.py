@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import BadInput
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki import keys
 from labconsole.security.pki.records import (
@@ -164,15 +164,9 @@ def _key(
 class CreateRequestParameters(NewKeyParameters):
     """A key pair and a CSR to create."""
 
-    issuer: Annotated[
-        str,
-        Field(
-            title="For the CA of",
-            description="State whose CA is asked to certify",
-            min_length=1,
-            json_schema_extra={"option": "--to", "metavar": "STATE"},
-        ),
-    ]
+    issuer: str = parameter(
+        "For the CA of", "State whose CA is asked to certify", min_length=1, option="--to", metavar="STATE"
+    )
     profile: EndProfile = CertificateProfile.TLS_CLIENT
     subject: Subject = ""
     names: Names = ()
@@ -227,23 +221,17 @@ class CreateRequest(PkiOperation[CreateRequestParameters]):
 class ImportCertificateParameters(Parameters):
     """A certificate that was issued for a CSR of this console."""
 
-    file: Annotated[
-        Path,
-        AtHome,
-        Field(
-            title="Certificate",
-            description="File with the certificate, and its chain (PEM, DER)",
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    sender: Annotated[
-        str,
-        Field(
-            title="From",
-            description="State that sent it; empty: the one that was asked",
-            json_schema_extra={"option": "--from", "metavar": "STATE", "empty": "The State that was asked"},
-        ),
-    ] = ""
+    file: Annotated[Path, AtHome] = parameter(
+        "Certificate", "File with the certificate, and its chain (PEM, DER)", positional=True
+    )
+    sender: str = parameter(
+        "From",
+        "State that sent it; empty: the one that was asked",
+        default="",
+        option="--from",
+        metavar="STATE",
+        empty="The State that was asked",
+    )
 
 
 class ImportCertificate(PkiOperation[ImportCertificateParameters]):

@@ -6,9 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from labconsole.errors import UserError
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
@@ -30,58 +31,54 @@ _PROTECTIONS = {"kept": "Random, kept by this console", "asked": "Mine: I am ask
 
 Days = Annotated[
     int,
-    Field(
-        title="Valid for",
-        description="Days from now; it begins an hour ago, since clocks differ",
+    parameter(
+        "Valid for",
+        "Days from now; it begins an hour ago, since clocks differ",
         ge=1,
         le=36_500,
-        json_schema_extra={"unit": "days", "option": "--days", "aliases": ["--valid-days"]},
+        unit="days",
+        option="--days",
+        aliases=["--valid-days"],
     ),
 ]
 
 
 StateName = Annotated[
     str,
-    Field(
-        title="State",
-        description="Name of a State of this console",
-        min_length=1,
-        json_schema_extra={"positional": True},
-    ),
+    parameter("State", "Name of a State of this console", min_length=1, positional=True),
 ]
 Subject = Annotated[
     str,
-    Field(
-        title="Subject",
-        description="Who is certified (RFC 4514), in any script: CN=state-a,O=CAAS,C=SG. Empty: named after the State",
-        json_schema_extra={"empty": "Named after the State", "metavar": "DN"},
+    parameter(
+        "Subject",
+        "Who is certified (RFC 4514), in any script: CN=state-a,O=CAAS,C=SG. Empty: named after the State",
+        empty="Named after the State",
+        metavar="DN",
     ),
 ]
 Names = Annotated[
     tuple[str, ...],
-    Field(
-        title="Names",
-        description="Subject alternative names: DNS names in any script, or IP:192.0.2.1, URI:..., email:...",
-        json_schema_extra={"empty": "None; a TLS server needs its host names", "option": "--name", "metavar": "NAME"},
+    parameter(
+        "Names",
+        "Subject alternative names: DNS names in any script, or IP:192.0.2.1, URI:..., email:...",
+        empty="None; a TLS server needs its host names",
+        option="--name",
+        metavar="NAME",
     ),
 ]
 Limits = Annotated[
     tuple[str, ...],
-    Field(
-        title="Only for names in",
-        description="DNS domains or IP networks beyond which this CA may not issue (name constraints); none: no limit",
-        json_schema_extra={"empty": "No limit: any name", "option": "--only-for", "metavar": "NAME"},
+    parameter(
+        "Only for names in",
+        "DNS domains or IP networks beyond which this CA may not issue (name constraints); none: no limit",
+        empty="No limit: any name",
+        option="--only-for",
+        metavar="NAME",
     ),
 ]
 PathLength = Annotated[
     int | None,
-    Field(
-        title="CAs below",
-        description="How many CAs may follow below this one; none: any number",
-        ge=0,
-        le=20,
-        json_schema_extra={"empty": "Any number"},
-    ),
+    parameter("CAs below", "How many CAs may follow below this one; none: any number", ge=0, le=20, empty="Any number"),
 ]
 _END_PROFILES = {str(profile): TEXTS[profile].title for profile in CertificateProfile if profile not in AUTHORITIES}
 _OF_ENDS: dict[str, Any] = {"choices": tuple(_END_PROFILES), "labels": _END_PROFILES}
@@ -96,70 +93,72 @@ def _of_no_ca(profile: CertificateProfile) -> CertificateProfile:
 EndProfile = Annotated[
     CertificateProfile,
     AfterValidator(_of_no_ca),
-    Field(title="Profile", description="What the certificate is for", json_schema_extra=_OF_ENDS),
+    parameter("Profile", "What the certificate is for", **_OF_ENDS),
 ]
 RequestedProfile = Annotated[
     Annotated[CertificateProfile, AfterValidator(_of_no_ca)] | None,
-    Field(
-        title="Profile",
-        description="What the certificate is for; not given: what the CSR asks for",
-        json_schema_extra={**_OF_ENDS, "empty": "As in the CSR"},
+    parameter(
+        "Profile", "What the certificate is for; not given: what the CSR asks for", **_OF_ENDS, empty="As in the CSR"
     ),
 ]
 AuthorityChoice = Annotated[
     str,
-    Field(
-        title="Issued by",
-        description="Fingerprint of the CA certificate; empty: the State's newest that can issue",
-        json_schema_extra={"option": "--authority", "metavar": "CERTIFICATE"},
+    parameter(
+        "Issued by",
+        "Fingerprint of the CA certificate; empty: the State's newest that can issue",
+        option="--authority",
+        metavar="CERTIFICATE",
     ),
 ]
 CertificateChoice = Annotated[
     str,
-    Field(
-        title="Certificate",
-        description="Its SHA-256, 8 digits of it, or PROFILE:STATE for the newest of a State, as in root:State B",
+    parameter(
+        "Certificate",
+        "Its SHA-256, 8 digits of it, or PROFILE:STATE for the newest of a State, as in root:State B",
         min_length=1,
-        json_schema_extra={"positional": True},
+        positional=True,
     ),
 ]
 _KEY_TYPES = {str(type_): TITLES[type_] for type_ in KeyType}
 FileType = Annotated[
     KeyType,
-    Field(
-        title="Kind of key",
-        description="What the key pair is; RSA and ECDSA are understood everywhere, ML-DSA by few peers yet",
-        json_schema_extra={"labels": _KEY_TYPES, "option": "--type", "metavar": "TYPE"},
+    parameter(
+        "Kind of key",
+        "What the key pair is; RSA and ECDSA are understood everywhere, ML-DSA by few peers yet",
+        labels=_KEY_TYPES,
+        option="--type",
+        metavar="TYPE",
     ),
 ]
 SuccessorType = Annotated[
     KeyType | None,
-    Field(
-        title="Kind of key",
-        description="What the new key pair is; not given: the same as the old one",
-        json_schema_extra={
-            "labels": {str(type_): TITLES[type_] for type_ in KeyType},
-            "empty": "As the old one",
-            "option": "--type",
-            "metavar": "TYPE",
-        },
+    parameter(
+        "Kind of key",
+        "What the new key pair is; not given: the same as the old one",
+        labels={str(type_): TITLES[type_] for type_ in KeyType},
+        empty="As the old one",
+        option="--type",
+        metavar="TYPE",
     ),
 ]
 _ASKED = {"given": "asked", "option": "--ask-passphrase"}
 Protected = Annotated[
     Protection,
-    Field(
-        title="Passphrase",
-        description="Of the key file: a random one that the console keeps, or one that you choose and type each time",
-        json_schema_extra={"labels": _PROTECTIONS, "shown_if": {"token": ""}, **_ASKED},
+    parameter(
+        "Passphrase",
+        "Of the key file: a random one that the console keeps, or one that you choose and type each time",
+        labels=_PROTECTIONS,
+        shown_if={"token": ""},
+        **_ASKED,
     ),
 ]
 Kept = Annotated[
     Protection,
-    Field(
-        title="Passphrase",
-        description="Of the key file here: a random one that the console keeps, or one that you choose",
-        json_schema_extra={"labels": _PROTECTIONS, **_ASKED},
+    parameter(
+        "Passphrase",
+        "Of the key file here: a random one that the console keeps, or one that you choose",
+        labels=_PROTECTIONS,
+        **_ASKED,
     ),
 ]
 AtHome = AfterValidator(Path.expanduser)
@@ -174,12 +173,12 @@ _USED_KEY = "Passphrase of the key from elsewhere"
 
 def _secret_file(group: str, description: str, option: str = "--passphrase-file") -> Any:
     extra: dict[str, Any] = {"kind": "secret-file", "group": group, "option": option, "metavar": "FILE"}
-    return Field(None, title="File", description=f"{description} (0600)", json_schema_extra=extra)
+    return parameter("File", f"{description} (0600)", default=None, **extra)
 
 
 def _keyring_entry(group: str, description: str, option: str = "--keyring-entry") -> Any:
     extra: dict[str, Any] = {"group": group, "option": option, "metavar": "NAME"}
-    return Field(None, title="Keyring entry", description=description, json_schema_extra=extra)
+    return parameter("Keyring entry", description, default=None, **extra)
 
 
 class NoParameters(Parameters):
@@ -233,14 +232,14 @@ class IssuerUnlockParameters(Parameters):
 class PasswordParameters(Parameters):
     """The password of a file that is handed over."""
 
-    password_file: Annotated[
-        SecretFile | None,
-        Field(
-            title="File",
-            description="File with the password (0600); none: it is asked for",
-            json_schema_extra={"kind": "secret-file", "group": "Password from a file", "metavar": "FILE"},
-        ),
-    ] = None
+    password_file: SecretFile | None = parameter(
+        "File",
+        "File with the password (0600); none: it is asked for",
+        default=None,
+        kind="secret-file",
+        group="Password from a file",
+        metavar="FILE",
+    )
 
     def password(self) -> SecretSource:
         """Where it is; the operator, if no file is given."""
@@ -250,32 +249,22 @@ class PasswordParameters(Parameters):
 def new_file(content: str) -> Any:
     """The field of a file that is written where one is named: `--out`."""
     extra: dict[str, Any] = {**_NEW_FILE, "option": "--out", "empty": "No file is written"}
-    return Field(
-        None, title="Save to", description=f"New file for {content}; none: not written", json_schema_extra=extra
-    )
+    return parameter("Save to", f"New file for {content}; none: not written", default=None, **extra)
 
 
 _NEW_FILE: dict[str, Any] = {"kind": "new-file", "metavar": "FILE"}
 SavedTo = Annotated[
     Path,
     AtHome,
-    Field(title="File", description="Where it is written to; a file that is there stays", json_schema_extra=_NEW_FILE),
+    parameter("File", "Where it is written to; a file that is there stays", **_NEW_FILE),
 ]
 WrittenTo = Annotated[
     Annotated[Path, AtHome] | None,
-    Field(
-        title="File",
-        description="Write it to this new file, too",
-        json_schema_extra={**_NEW_FILE, "empty": "Not written"},
-    ),
+    parameter("File", "Write it to this new file, too", **_NEW_FILE, empty="Not written"),
 ]
 Encoded = Annotated[
     Literal["pem", "der"],
-    Field(
-        title="Form",
-        description="Of the file",
-        json_schema_extra={"labels": {"pem": "PEM: text", "der": "DER: binary"}},
-    ),
+    parameter("Form", "Of the file", labels={"pem": "PEM: text", "der": "DER: binary"}),
 ]
 
 
@@ -283,14 +272,14 @@ class SuccessorKeyParameters(Parameters):
     """A key pair that takes the place of another one, and where it is stored."""
 
     key_type: SuccessorType = None
-    token: Annotated[
-        str,
-        Field(
-            title="Token",
-            description="Name of a PKCS#11 token (`labconsole hsm tokens`) in which the key is made and stays; RSA and "
-            "ECDSA only. Empty: an encrypted file",
+    token: str = parameter(
+        "Token",
+        (
+            "Name of a PKCS#11 token (`labconsole hsm tokens`) in which the key is made and stays; RSA and "
+            "ECDSA only. Empty: an encrypted file"
         ),
-    ] = ""
+        default="",
+    )
     protection: Protected = Protection.KEPT
     passphrase_file: SecretFile | None = _secret_file(
         _NEW_KEY, "File with the passphrase of the new key file, or the PIN"
@@ -314,22 +303,12 @@ class KeyParameters(SuccessorKeyParameters):
 class HandoverParameters(Parameters):
     """Who gave something to whom, as the exchange between two States notes it."""
 
-    sender: Annotated[
-        str,
-        Field(
-            title="From",
-            description="State that sent it; empty: not noted",
-            json_schema_extra={"option": "--from", "metavar": "STATE"},
-        ),
-    ] = ""
-    receiver: Annotated[
-        str,
-        Field(
-            title="To",
-            description="State that received it; empty: not noted",
-            json_schema_extra={"option": "--to", "metavar": "STATE"},
-        ),
-    ] = ""
+    sender: str = parameter(
+        "From", "State that sent it; empty: not noted", default="", option="--from", metavar="STATE"
+    )
+    receiver: str = parameter(
+        "To", "State that received it; empty: not noted", default="", option="--to", metavar="STATE"
+    )
 
     def parties(self, snapshot: Snapshot) -> tuple[State, State] | tuple[None, None]:
         """Sender and receiver, if they are named. Raises UserError: only one is, or there is no such State."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.domains import notice, refusal
 from labconsole.security.pki.reader import PkiReader
@@ -177,27 +177,11 @@ class ListRequests(PkiReport[NoParameters]):
 class ImportRequestParameters(Parameters):
     """A CSR from another State."""
 
-    file: Annotated[
-        Path, AtHome, Field(title="CSR", description="File with the CSR (PEM, DER)", json_schema_extra=_POSITIONAL)
-    ]
-    sender: Annotated[
-        str,
-        Field(
-            title="From",
-            description="State that sent it",
-            min_length=1,
-            json_schema_extra={"option": "--from", "metavar": "STATE"},
-        ),
-    ]
-    receiver: Annotated[
-        str,
-        Field(
-            title="To",
-            description="State of this console whose CA is asked",
-            min_length=1,
-            json_schema_extra={"option": "--to", "metavar": "STATE"},
-        ),
-    ]
+    file: Annotated[Path, AtHome] = parameter("CSR", "File with the CSR (PEM, DER)", **_POSITIONAL)
+    sender: str = parameter("From", "State that sent it", min_length=1, option="--from", metavar="STATE")
+    receiver: str = parameter(
+        "To", "State of this console whose CA is asked", min_length=1, option="--to", metavar="STATE"
+    )
     profile: RequestedProfile = None
 
 
@@ -229,11 +213,12 @@ class ImportRequest(PkiOperation[ImportRequestParameters]):
 
 RequestNumber = Annotated[
     int,
-    Field(
-        title="Request",
-        description="Its number in the list of requests (`labconsole pki requests`)",
+    parameter(
+        "Request",
+        "Its number in the list of requests (`labconsole pki requests`)",
         ge=1,
-        json_schema_extra={**_POSITIONAL, "metavar": "NUMBER"},
+        **_POSITIONAL,
+        metavar="NUMBER",
     ),
 ]
 
@@ -245,38 +230,35 @@ class ApproveRequestParameters(UnlockParameters):
     authority: AuthorityChoice = ""
     profile: RequestedProfile = None
     valid_days: Days = END_DAYS
-    subject: Annotated[
-        str,
-        Field(
-            title="Subject",
-            description="Another subject than the CSR's (RFC 4514); empty: the CSR's",
-            json_schema_extra={"empty": "As in the CSR", "metavar": "DN"},
-        ),
-    ] = ""
-    names: Annotated[
-        tuple[str, ...],
-        Field(
-            title="Names",
-            description="Other names than the CSR's; none: the CSR's",
-            json_schema_extra={"empty": "As in the CSR", "option": "--name", "metavar": "NAME"},
-        ),
-    ] = ()
-    crl_url: Annotated[
-        str,
-        Field(
-            title="CRL at",
-            description="URL that the certificate names for its CRL; empty: none",
-            json_schema_extra={"empty": "No address in the certificate", "metavar": "URL"},
-        ),
-    ] = ""
-    ocsp_url: Annotated[
-        str,
-        Field(
-            title="OCSP at",
-            description="URL that the certificate names for OCSP; empty: none",
-            json_schema_extra={"empty": "No address in the certificate", "metavar": "URL"},
-        ),
-    ] = ""
+    subject: str = parameter(
+        "Subject",
+        "Another subject than the CSR's (RFC 4514); empty: the CSR's",
+        default="",
+        empty="As in the CSR",
+        metavar="DN",
+    )
+    names: tuple[str, ...] = parameter(
+        "Names",
+        "Other names than the CSR's; none: the CSR's",
+        default=(),
+        empty="As in the CSR",
+        option="--name",
+        metavar="NAME",
+    )
+    crl_url: str = parameter(
+        "CRL at",
+        "URL that the certificate names for its CRL; empty: none",
+        default="",
+        empty="No address in the certificate",
+        metavar="URL",
+    )
+    ocsp_url: str = parameter(
+        "OCSP at",
+        "URL that the certificate names for OCSP; empty: none",
+        default="",
+        empty="No address in the certificate",
+        metavar="URL",
+    )
     file: Annotated[Path, AtHome] | None = new_file("certificate and chain, which count as sent then")
 
     def issuing_certificate(self, snapshot: Snapshot) -> CertificateRecord:
@@ -336,9 +318,7 @@ class RefuseRequestParameters(Parameters):
     """A CSR to refuse."""
 
     request: RequestNumber
-    reason: Annotated[
-        str, Field(title="Reason", description="Why, for the State that asked", json_schema_extra=_POSITIONAL)
-    ]
+    reason: str = parameter("Reason", "Why, for the State that asked", **_POSITIONAL)
 
 
 class RefuseRequest(PkiOperation[RefuseRequestParameters]):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from labconsole.model.operation import Confirmation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.keys import stray_key_files
 from labconsole.security.pki.reader import PkiReader
@@ -73,10 +72,7 @@ def _result(record: CertificateRecord, sentence: str) -> Result:
 class RemoveKeyFilesParameters(Parameters):
     """Key files without a certificate."""
 
-    yes: Annotated[
-        bool,
-        Field(title="Yes", description="Remove them without a question", json_schema_extra={"terminal_only": True}),
-    ] = False
+    yes: bool = parameter("Yes", "Remove them without a question", default=False, terminal_only=True)
 
 
 class RemoveKeyFiles(PkiOperation[RemoveKeyFilesParameters]):

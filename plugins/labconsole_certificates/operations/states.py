@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from labconsole.errors import UserError
 from labconsole.model.operation import Confirmation, OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.domains import claim_question, domains_from_text
 from labconsole.security.pki.reader import PkiReader
@@ -67,18 +66,11 @@ class ListStates(PkiReport[NoParameters]):
 class AddStateParameters(Parameters):
     """A State to add."""
 
-    state: Annotated[str, Field(title="Name", description="Name of the State", json_schema_extra={"positional": True})]
-    domain: Annotated[
-        str,
-        Field(
-            title="Domains",
-            description="DNS domains of its hosts, in any script; empty: any name",
-            json_schema_extra={"metavar": "DOMAIN"},
-        ),
-    ] = ""
-    remote: Annotated[
-        bool, Field(title="Of another console", description="A State of another console: its keys are not here")
-    ] = False
+    state: str = parameter("Name", "Name of the State", positional=True)
+    domain: str = parameter(
+        "Domains", "DNS domains of its hosts, in any script; empty: any name", default="", metavar="DOMAIN"
+    )
+    remote: bool = parameter("Of another console", "A State of another console: its keys are not here", default=False)
 
 
 class AddState(PkiOperation[AddStateParameters]):
@@ -103,17 +95,10 @@ class ClaimDomainParameters(Parameters):
     """The domains of a State."""
 
     state: StateName
-    domain: Annotated[
-        tuple[str, ...],
-        Field(
-            title="Domains",
-            description="DNS domains of its hosts; none: any name",
-            json_schema_extra={"positional": True, "empty": "Any name"},
-        ),
-    ] = ()
-    confirmed: Annotated[bool, Field(title="Confirmed", description="The State has confirmed it: ask no question")] = (
-        False
+    domain: tuple[str, ...] = parameter(
+        "Domains", "DNS domains of its hosts; none: any name", default=(), positional=True, empty="Any name"
     )
+    confirmed: bool = parameter("Confirmed", "The State has confirmed it: ask no question", default=False)
 
 
 class ClaimDomain(PkiOperation[ClaimDomainParameters]):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
@@ -187,14 +187,12 @@ class RevokeParameters(Parameters):
     """A certificate to revoke."""
 
     certificate: CertificateChoice
-    reason: Annotated[
-        Reason,
-        Field(
-            title="Reason",
-            description="What the CRL says of it",
-            json_schema_extra={"labels": {reason: REASONS[x509.ReasonFlags(reason)] for reason in get_args(Reason)}},
-        ),
-    ] = "unspecified"
+    reason: Reason = parameter(
+        "Reason",
+        "What the CRL says of it",
+        default="unspecified",
+        labels={reason: REASONS[x509.ReasonFlags(reason)] for reason in get_args(Reason)},
+    )
 
 
 class Revoke(PkiOperation[RevokeParameters]):

@@ -6,7 +6,7 @@ import http.client
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, ClassVar
+from typing import ClassVar
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.hashes import SHA256, HashAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from pydantic import Field
 
 from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.identities import validity_problem
 from labconsole.security.pki.reader import PkiReader
@@ -166,14 +166,7 @@ class AskOcspParameters(Parameters):
     """A certificate, and the OCSP responder of its CA."""
 
     certificate: CertificateChoice
-    url: Annotated[
-        str,
-        Field(
-            title="Address",
-            description="URL of the OCSP responder, as in http://127.0.0.1:2560/",
-            json_schema_extra={"positional": True},
-        ),
-    ]
+    url: str = parameter("Address", "URL of the OCSP responder, as in http://127.0.0.1:2560/", positional=True)
 
 
 class AskOcsp(PkiReport[AskOcspParameters]):

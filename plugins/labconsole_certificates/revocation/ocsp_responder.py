@@ -13,16 +13,16 @@ from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import unquote_to_bytes
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.ocsp import OCSPResponseBuilder, OCSPResponseStatus
-from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.operation import OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
@@ -210,16 +210,7 @@ class ServeOcspParameters(UnlockParameters):
     """An OCSP responder that answers for a CA until it is cancelled."""
 
     authority: CertificateChoice
-    port: Annotated[
-        int,
-        Field(
-            title="Port",
-            description="On loopback (127.0.0.1); 0: any free one",
-            ge=0,
-            le=65_535,
-            json_schema_extra={"kind": "port"},
-        ),
-    ] = 0
+    port: int = parameter("Port", "On loopback (127.0.0.1); 0: any free one", default=0, ge=0, le=65_535, kind="port")
 
 
 class ServeOcsp(PkiOperation[ServeOcspParameters]):

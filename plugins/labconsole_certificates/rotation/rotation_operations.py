@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal, TypeVar
 
 from labconsole.errors import UserError
 from labconsole.model.operation import OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import RotationRecord
@@ -37,16 +36,15 @@ class BeginRotationParameters(Parameters):
     """A certificate to replace."""
 
     certificate: CertificateChoice
-    overlap_days: Annotated[
-        int,
-        Field(
-            title="Overlap",
-            description="Days for which both are valid after the switch",
-            ge=0,
-            le=3_650,
-            json_schema_extra={"unit": "days", "option": "--overlap"},
-        ),
-    ] = steps.OVERLAP_DAYS
+    overlap_days: int = parameter(
+        "Overlap",
+        "Days for which both are valid after the switch",
+        default=steps.OVERLAP_DAYS,
+        ge=0,
+        le=3_650,
+        unit="days",
+        option="--overlap",
+    )
 
 
 class BeginRotation(PkiOperation[BeginRotationParameters]):
@@ -99,15 +97,9 @@ class ListRotations(PkiReport[NoParameters]):
 class RotationParameters(Parameters):
     """A rotation."""
 
-    rotation: Annotated[
-        int,
-        Field(
-            title="Rotation",
-            description="Its number in the list of rotations",
-            ge=1,
-            json_schema_extra={"positional": True, "metavar": "NUMBER"},
-        ),
-    ]
+    rotation: int = parameter(
+        "Rotation", "Its number in the list of rotations", ge=1, positional=True, metavar="NUMBER"
+    )
 
 
 R = TypeVar("R", bound=RotationParameters)
@@ -129,16 +121,16 @@ class _RotationStep(PkiOperation[R]):
 class PrepareRotationParameters(SuccessorKeyParameters, IssuerUnlockParameters, RotationParameters):
     """The successor to create."""
 
-    valid_days: Annotated[
-        int | None,
-        Field(
-            title="Valid for",
-            description="Days from now of the successor; not given: as long as the old one was",
-            ge=1,
-            le=36_500,
-            json_schema_extra={"unit": "days", "empty": "As the old one", "option": "--days"},
-        ),
-    ] = None
+    valid_days: int | None = parameter(
+        "Valid for",
+        "Days from now of the successor; not given: as long as the old one was",
+        default=None,
+        ge=1,
+        le=36_500,
+        unit="days",
+        empty="As the old one",
+        option="--days",
+    )
 
 
 class PrepareRotation(_RotationStep[PrepareRotationParameters]):
@@ -190,7 +182,7 @@ class AdoptSuccessor(_RotationStep[RotationParameters]):
 class ConfirmRotationParameters(RotationParameters):
     """A peer that has confirmed."""
 
-    peer: Annotated[str, Field(title="State", description="Who says that it trusts the successor", min_length=1)]
+    peer: str = parameter("State", "Who says that it trusts the successor", min_length=1)
 
 
 class ConfirmRotation(_RotationStep[ConfirmRotationParameters]):
@@ -210,9 +202,9 @@ class ConfirmRotation(_RotationStep[ConfirmRotationParameters]):
 class SwitchRotationParameters(RotationParameters):
     """The switch to the successor."""
 
-    wait_for_peers: Annotated[
-        bool, Field(title="Only if all peers have confirmed", description="Others would refuse the successor")
-    ] = True
+    wait_for_peers: bool = parameter(
+        "Only if all peers have confirmed", "Others would refuse the successor", default=True
+    )
 
 
 class SwitchRotation(_RotationStep[SwitchRotationParameters]):
@@ -232,9 +224,9 @@ class SwitchRotation(_RotationStep[SwitchRotationParameters]):
 class FinishRotationParameters(RotationParameters):
     """The end of the old one."""
 
-    wait_for_overlap: Annotated[
-        bool, Field(title="Only after the overlap", description="Until then peers may still use the old one")
-    ] = True
+    wait_for_overlap: bool = parameter(
+        "Only after the overlap", "Until then peers may still use the old one", default=True
+    )
 
 
 class FinishRotation(_RotationStep[FinishRotationParameters]):
@@ -279,24 +271,16 @@ _STEPS: dict[StepName, type[_RotationStep[Any]]] = {
 class AnyStepParameters(PrepareRotationParameters):
     """A rotation, and the step of it to do; only the parameters of this step count."""
 
-    step: Annotated[
-        StepName | None,
-        Field(
-            title="Step",
-            description="Step to do; not given: show the plan",
-            json_schema_extra={
-                "positional": True,
-                "empty": "None: show the plan",
-                "labels": {step: operation.title for step, operation in _STEPS.items()},
-            },
-        ),
-    ] = None
-    peer: Annotated[
-        str | None, Field(title="State", description="Confirm: the State that says that it trusts the successor")
-    ] = None
-    force: Annotated[
-        bool, Field(title="Do not wait", description="Switch, finish: wait neither for peers nor for the overlap")
-    ] = False
+    step: StepName | None = parameter(
+        "Step",
+        "Step to do; not given: show the plan",
+        default=None,
+        positional=True,
+        empty="None: show the plan",
+        labels={step: operation.title for step, operation in _STEPS.items()},
+    )
+    peer: str | None = parameter("State", "Confirm: the State that says that it trusts the successor", default=None)
+    force: bool = parameter("Do not wait", "Switch, finish: wait neither for peers nor for the overlap", default=False)
 
     def step_parameters(self, model: type[Parameters]) -> Parameters:
         """Those of the step that has the parameters `model`. Raises UserError: the peer is missing."""

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
-
 from labconsole.errors import BadInput
 from labconsole.model.operation import Confirmation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.reader import PkiReader
@@ -218,30 +217,16 @@ NO_DOMAIN = "no domain"
 class ImportBundleParameters(Parameters):
     """A trust bundle to import."""
 
-    state: Annotated[
-        str,
-        Field(
-            title="State",
-            description="State of this console that imports it",
-            min_length=1,
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    file: Annotated[
-        Path,
-        AtHome,
-        Field(title="File", description="Trust bundle of another State", json_schema_extra={"positional": True}),
-    ]
+    state: str = parameter("State", "State of this console that imports it", min_length=1, positional=True)
+    file: Annotated[Path, AtHome] = parameter("File", "Trust bundle of another State", positional=True)
     confirmed: ConfirmedFingerprint = ""
-    confirmed_domain: Annotated[
-        str | None,
-        Field(
-            title="Confirmed domain",
-            description="Domain that the bundle newly claims, once its State has confirmed it; not given: it is asked "
-            "for",
-            json_schema_extra={"metavar": "DOMAIN", "terminal_only": True},
-        ),
-    ] = None
+    confirmed_domain: str | None = parameter(
+        "Confirmed domain",
+        ("Domain that the bundle newly claims, once its State has confirmed it; not given: it is asked for"),
+        default=None,
+        metavar="DOMAIN",
+        terminal_only=True,
+    )
 
     def data(self) -> bytes:
         """The bundle. Raises BadInput: it cannot be read."""

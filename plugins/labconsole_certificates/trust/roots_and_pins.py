@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar
 
 from cryptography import x509
-from pydantic import Field
 
 from labconsole.errors import UserError
 from labconsole.model.operation import Confirmation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, State, TrustKind, TrustRecord
@@ -112,11 +112,12 @@ def _trust(
 
 ConfirmedFingerprint = Annotated[
     str,
-    Field(
-        title="Confirmed fingerprint",
-        description="Whole fingerprint as its owner reported it, by another way than the file took; not given: it is "
-        "asked for",
-        json_schema_extra={"option": "--confirmed", "metavar": "FINGERPRINT", "terminal_only": True},
+    parameter(
+        "Confirmed fingerprint",
+        ("Whole fingerprint as its owner reported it, by another way than the file took; not given: it is asked for"),
+        option="--confirmed",
+        metavar="FINGERPRINT",
+        terminal_only=True,
     ),
 ]
 

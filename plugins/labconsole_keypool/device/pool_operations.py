@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
-
 from labconsole.analysis.number_format import format_duration
 from labconsole.clock import now_ns
 from labconsole.model.operation import Confirmation, Operation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.secrets import SecretRequest
@@ -27,39 +26,32 @@ from labconsole_keypool.store.key_store import KeyStore, store_path
 TokenName = Annotated[str, token_name()]
 StoreName = Annotated[
     str,
-    Field(title="Key store", description="Name of the database of wrapped keys", pattern="[A-Za-z0-9][A-Za-z0-9_-]*"),
+    parameter("Key store", "Name of the database of wrapped keys", pattern="[A-Za-z0-9][A-Za-z0-9_-]*"),
 ]
 
 
 class FillParameters(Parameters):
     """How full the pool shall be."""
 
-    keys: Annotated[
-        int,
-        Field(
-            title="Keys in the pool",
-            description="Wrapped key pairs that wait in the key store at the end; those there are count",
-            ge=1,
-            le=1_000_000,
-            json_schema_extra={"unit": "keys"},
-        ),
-    ] = 100
-    key_kind: Annotated[
-        KeyKind,
-        Field(title="Kind of keys", description="What is made", json_schema_extra={"labels": LABELS["key_kind"]}),
-    ] = KeyKind.RSA_2048
+    keys: int = parameter(
+        "Keys in the pool",
+        "Wrapped key pairs that wait in the key store at the end; those there are count",
+        default=100,
+        ge=1,
+        le=1_000_000,
+        unit="keys",
+    )
+    key_kind: KeyKind = parameter("Kind of keys", "What is made", default=KeyKind.RSA_2048, labels=LABELS["key_kind"])
     token: TokenName = LAB
     key_store: StoreName = "lab"
-    keys_per_wrapper: Annotated[
-        int,
-        Field(
-            title="Keys per wrapper",
-            description="Key pairs that one wrapper key wraps; then the next one is made",
-            ge=1,
-            le=1_000_000,
-            json_schema_extra={"unit": "keys"},
-        ),
-    ] = 10_000
+    keys_per_wrapper: int = parameter(
+        "Keys per wrapper",
+        "Key pairs that one wrapper key wraps; then the next one is made",
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        unit="keys",
+    )
 
 
 class FillPool(Operation[FillParameters]):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Column, LiveChannel, Parameters, Series
 from labconsole.operations.configured_tokens import token_name
 from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_names
@@ -14,7 +15,7 @@ from labconsole.security.token.configuration import LAB
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import LABELS, SignTime
 from labconsole_keypool.device.emulation import Operation, Timing
-from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
+from labconsole_keypool.form_fields import known_sign_time, known_timing, sign_time
 from labconsole_keypool.measuring.storage_media import Storage
 
 
@@ -60,91 +61,80 @@ _EMULATED = {"timing": timing_names}
 class StepTimesParameters(Parameters):
     """One step of the chain (`hsm-key-pool-thesis.txt`, section 2.10)."""
 
-    step: Annotated[
-        Step,
-        Field(
-            title="Step",
-            description="Which step of the key pool's chain is timed",
-            json_schema_extra=extra(_STEP, labels={step.value: label for step, label in STEP_LABELS.items()}),
-        ),
-    ] = Step.SIGN
-    keys: Annotated[
-        int,
-        Field(
-            title="Key pairs",
-            description="Key pairs that go through the step; of a signing step, requests, each with a key of its own",
-            ge=1,
-            le=100_000,
-            json_schema_extra=extra(_STEP, unit="keys"),
-        ),
-    ] = 1000
-    threads: Annotated[
-        int,
-        Field(
-            title="Signing threads",
-            description="Threads that sign, each with a session of its own",
-            ge=1,
-            le=50,
-            json_schema_extra=extra(_STEP, shown_if=_SIGNING),
-        ),
-    ] = 1
-    storage: Annotated[
-        Storage,
-        Field(
-            title="Storage",
-            description="Where wrapped keys are kept; both lie in a directory that is removed after the run",
-            json_schema_extra=extra(
-                _STEP, shown_if=_STORING, labels={medium.value: label for medium, label in _MEDIA.items()}
-            ),
-        ),
-    ] = Storage.DATABASE
-    batch: Annotated[
-        int,
-        Field(
-            title="Batch",
-            description="Key pairs saved or loaded at a time; each batch is on the disk before the next one begins",
-            ge=1,
-            le=100_000,
-            json_schema_extra=extra(_STEP, unit="keys", shown_if=_STORING),
-        ),
-    ] = 1000
-    distinct: Annotated[
-        int,
-        Field(
-            title="Different keys",
-            description="Key pairs generated beforehand; the step takes copies of them in turn, which cost it the same",
-            ge=1,
-            le=100_000,
-            json_schema_extra=extra(_STEP, unit="keys", shown_if=_PREPARED),
-        ),
-    ] = 10
+    step: Step = parameter(
+        "Step",
+        "Which step of the key pool's chain is timed",
+        default=Step.SIGN,
+        group=_STEP,
+        labels={step.value: label for step, label in STEP_LABELS.items()},
+    )
+    keys: int = parameter(
+        "Key pairs",
+        "Key pairs that go through the step; of a signing step, requests, each with a key of its own",
+        default=1000,
+        ge=1,
+        le=100_000,
+        group=_STEP,
+        unit="keys",
+    )
+    threads: int = parameter(
+        "Signing threads",
+        "Threads that sign, each with a session of its own",
+        default=1,
+        ge=1,
+        le=50,
+        group=_STEP,
+        shown_if=_SIGNING,
+    )
+    storage: Storage = parameter(
+        "Storage",
+        "Where wrapped keys are kept; both lie in a directory that is removed after the run",
+        default=Storage.DATABASE,
+        group=_STEP,
+        shown_if=_STORING,
+        labels={medium.value: label for medium, label in _MEDIA.items()},
+    )
+    batch: int = parameter(
+        "Batch",
+        "Key pairs saved or loaded at a time; each batch is on the disk before the next one begins",
+        default=1000,
+        ge=1,
+        le=100_000,
+        group=_STEP,
+        unit="keys",
+        shown_if=_STORING,
+    )
+    distinct: int = parameter(
+        "Different keys",
+        "Key pairs generated beforehand; the step takes copies of them in turn, which cost it the same",
+        default=10,
+        ge=1,
+        le=100_000,
+        group=_STEP,
+        unit="keys",
+        shown_if=_PREPARED,
+    )
 
-    key_kind: Annotated[
-        KeyKind,
-        Field(
-            title="Kind of keys",
-            description="The source has RSA-2048",
-            json_schema_extra=extra(_TOKEN, labels=LABELS["key_kind"]),
-        ),
-    ] = KeyKind.RSA_2048
+    key_kind: KeyKind = parameter(
+        "Kind of keys", "The source has RSA-2048", default=KeyKind.RSA_2048, group=_TOKEN, labels=LABELS["key_kind"]
+    )
     token: Annotated[str, token_name(group=_TOKEN)] = LAB
-    timing: Annotated[
-        str,
-        Field(
-            title="Emulate a device",
-            description="Let every operation take as long as this timing profile says; empty: as fast as the token is",
-            json_schema_extra=extra(_TOKEN, choices=lambda: ["", *timing_names()]),
-        ),
-    ] = ""
+    timing: str = parameter(
+        "Emulate a device",
+        "Let every operation take as long as this timing profile says; empty: as fast as the token is",
+        default="",
+        group=_TOKEN,
+        choices=lambda: ["", *timing_names()],
+    )
     sign: Annotated[str, sign_time(_TOKEN)] = SignTime.MALMO.value
-    key_generation: Annotated[
-        RangeEnd,
-        Field(
-            title="Key generation (KG)",
-            description="Which of the timing profile's times to generate a key pair",
-            json_schema_extra=extra(_TOKEN, shown_if=_EMULATED, labels=LABELS["key_generation"]),
-        ),
-    ] = RangeEnd.SHORTEST
+    key_generation: RangeEnd = parameter(
+        "Key generation (KG)",
+        "Which of the timing profile's times to generate a key pair",
+        default=RangeEnd.SHORTEST,
+        group=_TOKEN,
+        shown_if=_EMULATED,
+        labels=LABELS["key_generation"],
+    )
 
     _timing_is_there = field_validator("timing")(known_timing)
     _sign_is_there = field_validator("sign")(known_sign_time)

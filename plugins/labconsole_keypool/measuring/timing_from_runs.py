@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from labconsole.cli.database import chosen_runs, open_database
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.profiles.timing_profile import (
     Capacity,
@@ -188,43 +188,15 @@ def _capacity(entered: int | None, assumed: int) -> Capacity:
 class CreateTimingProfileParameters(Parameters):
     """Which runs become a timing profile, and how it is called."""
 
-    name: Annotated[
-        str,
-        Field(
-            title="Name",
-            description="Name of the profile, as scenarios and the planner name it",
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    run: Annotated[
-        tuple[int, ...],
-        Field(
-            title="Runs",
-            description="Numbers of runs of keypool.step-times",
-            min_length=1,
-            json_schema_extra={"positional": True},
-        ),
-    ]
-    campaign: Annotated[
-        bool, Field(title="Whole campaign", description="The whole campaign that the runs belong to")
-    ] = False
-    title: Annotated[str, Field(title="Title", description="What the device is called")] = ""
-    ram: Annotated[
-        int | None,
-        Field(
-            title="RAM holds",
-            description="Key pairs that its RAM holds: runs do not measure it",
-            ge=1,
-            json_schema_extra={"unit": "keys"},
-        ),
-    ] = None
-    store: Annotated[
-        int | None,
-        Field(
-            title="Store holds", description="Key pairs that its store holds", ge=1, json_schema_extra={"unit": "keys"}
-        ),
-    ] = None
-    replace: Annotated[bool, Field(title="Replace", description="Replace a profile of that name")] = False
+    name: str = parameter("Name", "Name of the profile, as scenarios and the planner name it", positional=True)
+    run: tuple[int, ...] = parameter("Runs", "Numbers of runs of keypool.step-times", min_length=1, positional=True)
+    campaign: bool = parameter("Whole campaign", "The whole campaign that the runs belong to", default=False)
+    title: str = parameter("Title", "What the device is called", default="")
+    ram: int | None = parameter(
+        "RAM holds", "Key pairs that its RAM holds: runs do not measure it", default=None, ge=1, unit="keys"
+    )
+    store: int | None = parameter("Store holds", "Key pairs that its store holds", default=None, ge=1, unit="keys")
+    replace: bool = parameter("Replace", "Replace a profile of that name", default=False)
     db: RunDatabase = None
 
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Optional, Self
 
-from pydantic import Field, ValidationError, create_model, model_validator
+from pydantic import ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from labconsole.cli.database import open_database
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.output.export_file import write_table
 from labconsole.paths import database_path
@@ -51,18 +52,14 @@ _OTHERWISE: Mapping[str, dict[str, Any]] = {
 class _Forecast(Parameters):
     """What a plan is made from beside the peak and the device, and what is printed or written of it."""
 
-    arrivals: Annotated[
-        HomePath | None,
-        Field(title="Arrival log", description="Forecast from this log: CSV of time stamps, or of hour,count"),
-    ] = None
-    from_runs: Annotated[
-        bool, Field(title="From runs", description="Forecast from the arrivals of past runs, in place of a log")
-    ] = False
-    steps: Annotated[bool, Field(title="Steps", description="Print how each figure is derived")] = False
-    csv: Annotated[
-        HomePath | None,
-        Field(title="CSV", description="Write the table, and forecast hours, to this file as CSV"),
-    ] = None
+    arrivals: HomePath | None = parameter(
+        "Arrival log", "Forecast from this log: CSV of time stamps, or of hour,count", default=None
+    )
+    from_runs: bool = parameter(
+        "From runs", "Forecast from the arrivals of past runs, in place of a log", default=False
+    )
+    steps: bool = parameter("Steps", "Print how each figure is derived", default=False)
+    csv: HomePath | None = parameter("CSV", "Write the table, and forecast hours, to this file as CSV", default=None)
     db: RunDatabase = None
 
     @model_validator(mode="after")
@@ -80,7 +77,7 @@ def _not_given(name: str, info: FieldInfo) -> Any:
     kind = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
     default = f"{info.default:g}" if isinstance(info.default, float) else getattr(info.default, "value", info.default)
     about = f"{info.description}; not given: {default}"
-    return Optional[kind], Field(None, title=info.title, description=about, json_schema_extra=extra)  # noqa: UP045
+    return Optional[kind], parameter(info.title or name, about, default=None, **extra)  # noqa: UP045
 
 
 _FIELDS = {name: _not_given(name, info) for name, info in PlannerParameters.model_fields.items()}

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Origin, Parameters
 from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole_keypool.choices import LABELS, SignTime
-from labconsole_keypool.form_fields import extra, known_sign_time, known_timing, sign_time
+from labconsole_keypool.form_fields import known_sign_time, known_timing, sign_time
 from labconsole_keypool.planning.formulas import business_day
 from labconsole_keypool.service.arrivals import MOST_REQUESTS
 
@@ -87,84 +88,69 @@ _PROFILED = {"timing": timing_names}
 
 def _ms(title: str, description: str) -> Any:
     """The field of a time that is entered where there is no timing profile."""
-    more = extra(_DEVICE, unit="ms", shown_if=_OWN)
-    return Field(title=title, description=description, gt=0, le=1e6, json_schema_extra=more)
+    return parameter(title, description, gt=0, le=1e6, group=_DEVICE, unit="ms", shown_if=_OWN)
 
 
 class PlannerParameters(Parameters):
     """A peak of constant rate, and the device that is to meet it (`hsm-key-pool-thesis.txt`, sections 1.9 and 4.5)."""
 
-    rate: Annotated[
-        float,
-        Field(
-            title="Rate at the peak (HR)",
-            description="Requests per second at the peak; the business day around it has the source's shape",
-            gt=0,
-            le=100_000,
-            json_schema_extra=extra(_PEAK, unit="1/s"),
-        ),
-    ] = 50.0
-    duration_s: Annotated[
-        float,
-        Field(
-            title="Peak lasts (T)",
-            description="The source has two hours, 7,200 s",
-            gt=0,
-            le=366 * 86_400,
-            json_schema_extra=extra(_PEAK, unit="s"),
-        ),
-    ] = 7200.0
-    queue_limit: Annotated[
-        int,
-        Field(
-            title="Queue limit",
-            description="Requests that may wait; one that finds so many is dropped. 0: no limit",
-            ge=0,
-            le=MOST_REQUESTS,
-            json_schema_extra=extra(_PEAK),
-        ),
-    ] = 50
-    threads: Annotated[
-        int,
-        Field(
-            title="Signing threads",
-            description="Requests signed at a time",
-            ge=1,
-            le=50,
-            json_schema_extra=extra(_PEAK),
-        ),
-    ] = 1
-    timing: Annotated[
-        str,
-        Field(
-            title="Timing profile",
-            description="The device's times; empty: enter them, as keypool.step-times measured them",
-            json_schema_extra=extra(_DEVICE, choices=lambda: [OWN_TIMES, *timing_names()]),
-        ),
-    ] = "luna-sa-1700"
+    rate: float = parameter(
+        "Rate at the peak (HR)",
+        "Requests per second at the peak; the business day around it has the source's shape",
+        default=50.0,
+        gt=0,
+        le=100_000,
+        group=_PEAK,
+        unit="1/s",
+    )
+    duration_s: float = parameter(
+        "Peak lasts (T)",
+        "The source has two hours, 7,200 s",
+        default=7200.0,
+        gt=0,
+        le=366 * 86_400,
+        group=_PEAK,
+        unit="s",
+    )
+    queue_limit: int = parameter(
+        "Queue limit",
+        "Requests that may wait; one that finds so many is dropped. 0: no limit",
+        default=50,
+        ge=0,
+        le=MOST_REQUESTS,
+        group=_PEAK,
+    )
+    threads: int = parameter("Signing threads", "Requests signed at a time", default=1, ge=1, le=50, group=_PEAK)
+    timing: str = parameter(
+        "Timing profile",
+        "The device's times; empty: enter them, as keypool.step-times measured them",
+        default="luna-sa-1700",
+        group=_DEVICE,
+        choices=lambda: [OWN_TIMES, *timing_names()],
+    )
     sign: Annotated[str, sign_time(_DEVICE)] = SignTime.MALMO.value
-    key_generation: Annotated[
-        RangeEnd,
-        Field(
-            title="Key generation (KG)",
-            description="Which of the profile's times to generate a key pair, and to wrap it",
-            json_schema_extra=extra(_DEVICE, labels=LABELS["key_generation"], shown_if=_PROFILED),
-        ),
-    ] = RangeEnd.SHORTEST
+    key_generation: RangeEnd = parameter(
+        "Key generation (KG)",
+        "Which of the profile's times to generate a key pair, and to wrap it",
+        default=RangeEnd.SHORTEST,
+        group=_DEVICE,
+        labels=LABELS["key_generation"],
+        shown_if=_PROFILED,
+    )
     sign_ms: Annotated[float, _ms("Signing takes (Si)", "Time of each thread to sign")] = 1.0
     generation_ms: Annotated[float, _ms("Key generation takes (KG)", "Time to generate a key pair")] = 300.0
     wrap_ms: Annotated[float, _ms("Wrapping takes", "Time to wrap and save a key pair")] = 1.0
     unwrap_ms: Annotated[float, _ms("Unwrapping takes (KP)", "Time to load and unwrap a key pair")] = 1.0
-    keys_in_token: Annotated[
-        int,
-        Field(
-            title="Token holds",
-            description="Key pairs that fit into the device",
-            ge=1,
-            le=100_000_000,
-            json_schema_extra=extra(_DEVICE, unit="keys", shown_if=_OWN),
-        ),
-    ] = 12_033
+    keys_in_token: int = parameter(
+        "Token holds",
+        "Key pairs that fit into the device",
+        default=12_033,
+        ge=1,
+        le=100_000_000,
+        group=_DEVICE,
+        unit="keys",
+        shown_if=_OWN,
+    )
 
     _timing_is_there = field_validator("timing")(known_timing)
     _sign_is_there = field_validator("sign")(known_sign_time)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator
 
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Origin, Parameters
 from labconsole.profiles.timing_profile import RangeEnd, TimingProfile, load_timing, timing_names
 from labconsole_keypool.choices import LABELS, ArrivalPattern, KeySource, Refill, SignTime
-from labconsole_keypool.form_fields import extra, is_stored, known_sign_time, known_timing, sign_time
+from labconsole_keypool.form_fields import is_stored, known_sign_time, known_timing, sign_time
 from labconsole_keypool.service.arrivals import ARRIVALS_FILE, MOST_REQUESTS
 
 MOST_KEYS = 100_000_000
@@ -26,38 +27,37 @@ _RATED = {"arrivals": ["constant", "poisson", "business-day"]}
 
 def key_count(title: str, description: str, least: int = 0, **shown_if: str) -> Any:
     """The field of a number of key pairs, which only a scenario with a pool has."""
-    more = extra(KEYS, unit="keys", shown_if={**POOL, **shown_if})
-    return Field(title=title, description=description, ge=least, le=MOST_KEYS, json_schema_extra=more)
+    shown = {**POOL, **shown_if}
+    return parameter(title, description, ge=least, le=MOST_KEYS, group=KEYS, unit="keys", shown_if=shown)
 
 
 # Those whose usual value differs between the two trials; each trial names its own.
 
 Arrivals = Annotated[
     ArrivalPattern,
-    Field(
-        title="Arrivals",
-        description="When signing requests arrive",
-        json_schema_extra=extra(REQUESTS, labels=LABELS["arrivals"]),
-    ),
+    parameter("Arrivals", "When signing requests arrive", group=REQUESTS, labels=LABELS["arrivals"]),
 ]
 Requests = Annotated[
     int,
-    Field(
-        title="Requests",
-        description="Requests that arrive; a business day is shortened or stretched to hold so many",
+    parameter(
+        "Requests",
+        "Requests that arrive; a business day is shortened or stretched to hold so many",
         ge=1,
         le=MOST_REQUESTS,
-        json_schema_extra=extra(REQUESTS, shown_if=_RATED),
+        group=REQUESTS,
+        shown_if=_RATED,
     ),
 ]
 Rate = Annotated[
     float,
-    Field(
-        title="Rate",
-        description="Requests per second; of a business day, at its peak",
+    parameter(
+        "Rate",
+        "Requests per second; of a business day, at its peak",
         gt=0,
         le=100_000,
-        json_schema_extra=extra(REQUESTS, unit="1/s", shown_if=_RATED),
+        group=REQUESTS,
+        unit="1/s",
+        shown_if=_RATED,
     ),
 ]
 KeysAtStart = Annotated[int, key_count("In the token's RAM", "Key pairs in the token's RAM at the start")]
@@ -70,117 +70,103 @@ Batch = Annotated[int, key_count("Batch", "Key pairs that a refill loads", least
 class KeypoolParameters(Parameters):
     """One scenario of the signing service (`hsm-key-pool-thesis.txt`, chapters 2.10 and 4), live or simulated."""
 
-    keys: Annotated[
-        KeySource,
-        Field(
-            title="Keys",
-            description="Every request is signed with a key pair of its own. From the pool: made in idle time, "
-            "wrapped, kept outside, loaded back. It pays for RSA, slow to generate; for P-256 a pool gains nothing",
-            json_schema_extra=extra(KEYS, labels=LABELS["keys"]),
+    keys: KeySource = parameter(
+        "Keys",
+        (
+            "Every request is signed with a key pair of its own. From the pool: made in idle time, "
+            "wrapped, kept outside, loaded back. It pays for RSA, slow to generate; for P-256 a pool gains nothing"
         ),
-    ] = KeySource.POOL
+        default=KeySource.POOL,
+        group=KEYS,
+        labels=LABELS["keys"],
+    )
 
     arrivals: Arrivals = ArrivalPattern.TABLE_4_1
     requests: Requests = 3000
     rate: Rate = 50.0
-    csv: Annotated[
-        str,
-        Field(
-            title="CSV file",
-            description="A line for each step: how many requests, and the delay after each of them in ms",
-            json_schema_extra=extra(REQUESTS, kind="file", shown_if={"arrivals": "csv"}),
-        ),
-    ] = ""
-    time_scale: Annotated[
-        float,
-        Field(
-            title="Time scale",
-            description="How many times faster requests arrive than the pattern says",
-            gt=0,
-            le=1000,
-            json_schema_extra=extra(REQUESTS),
-        ),
-    ] = 1.0
-    tail_requests: Annotated[
-        int,
-        Field(
-            title="Further requests",
-            description="Requests after those of the pattern: do latencies return to normal? (Fig. 4-2 has 2,000)",
-            ge=0,
-            le=MOST_REQUESTS,
-            json_schema_extra=extra(REQUESTS),
-        ),
-    ] = 0
-    tail_rate: Annotated[
-        float,
-        Field(
-            title="Their rate",
-            description="Further requests per second",
-            gt=0,
-            le=100_000,
-            json_schema_extra=extra(REQUESTS, unit="1/s"),
-        ),
-    ] = 1.0
+    csv: str = parameter(
+        "CSV file",
+        "A line for each step: how many requests, and the delay after each of them in ms",
+        default="",
+        group=REQUESTS,
+        kind="file",
+        shown_if={"arrivals": "csv"},
+    )
+    time_scale: float = parameter(
+        "Time scale",
+        "How many times faster requests arrive than the pattern says",
+        default=1.0,
+        gt=0,
+        le=1000,
+        group=REQUESTS,
+    )
+    tail_requests: int = parameter(
+        "Further requests",
+        "Requests after those of the pattern: do latencies return to normal? (Fig. 4-2 has 2,000)",
+        default=0,
+        ge=0,
+        le=MOST_REQUESTS,
+        group=REQUESTS,
+    )
+    tail_rate: float = parameter(
+        "Their rate", "Further requests per second", default=1.0, gt=0, le=100_000, group=REQUESTS, unit="1/s"
+    )
 
-    timing: Annotated[
-        str,
-        Field(
-            title="Timing profile",
-            description="How long each operation of the device takes, with RSA-2048",
-            json_schema_extra=extra(SERVICE, choices=timing_names),
-        ),
-    ] = ""
+    timing: str = parameter(
+        "Timing profile",
+        "How long each operation of the device takes, with RSA-2048",
+        default="",
+        group=SERVICE,
+        choices=timing_names,
+    )
     sign: Annotated[str, sign_time(SERVICE)] = SignTime.MALMO.value
-    key_generation: Annotated[
-        RangeEnd,
-        Field(
-            title="Key generation (KG)",
-            description="Which of the profile's times to generate a key pair; it matters where no key is left",
-            json_schema_extra=extra(SERVICE, labels=LABELS["key_generation"], shown_if={"timing": timing_names}),
+    key_generation: RangeEnd = parameter(
+        "Key generation (KG)",
+        "Which of the profile's times to generate a key pair; it matters where no key is left",
+        default=RangeEnd.SHORTEST,
+        group=SERVICE,
+        labels=LABELS["key_generation"],
+        shown_if={"timing": timing_names},
+    )
+    threads: int = parameter(
+        "Signing threads",
+        "Requests signed at a time; how long each takes then, the profile's table of threads says",
+        default=1,
+        ge=1,
+        le=50,
+        group=SERVICE,
+    )
+    queue_limit: int = parameter(
+        "Queue limit",
+        "Requests that may wait; one that finds so many is dropped. 0: no limit (the source: 50, 150)",
+        default=0,
+        ge=0,
+        le=MOST_REQUESTS,
+        group=SERVICE,
+    )
+    base_rate: float = parameter(
+        "Normal hours up to",
+        (
+            "Rate up to which a request must be signed within 300 ms; above it is peak, and 3,000 ms hold. "
+            "26.3 is the source's base rate"
         ),
-    ] = RangeEnd.SHORTEST
-    threads: Annotated[
-        int,
-        Field(
-            title="Signing threads",
-            description="Requests signed at a time; how long each takes then, the profile's table of threads says",
-            ge=1,
-            le=50,
-            json_schema_extra=extra(SERVICE),
-        ),
-    ] = 1
-    queue_limit: Annotated[
-        int,
-        Field(
-            title="Queue limit",
-            description="Requests that may wait; one that finds so many is dropped. 0: no limit (the source: 50, 150)",
-            ge=0,
-            le=MOST_REQUESTS,
-            json_schema_extra=extra(SERVICE),
-        ),
-    ] = 0
-    base_rate: Annotated[
-        float,
-        Field(
-            title="Normal hours up to",
-            description="Rate up to which a request must be signed within 300 ms; above it is peak, and 3,000 ms hold. "
-            "26.3 is the source's base rate",
-            gt=0,
-            le=100_000,
-            json_schema_extra=extra(SERVICE, unit="1/s"),
-        ),
-    ] = 26.3
+        default=26.3,
+        gt=0,
+        le=100_000,
+        group=SERVICE,
+        unit="1/s",
+    )
 
     keys_at_start: KeysAtStart = 0
     store_keys: Annotated[int, key_count("In the token's store", "Key pairs in the token's store at the start")] = 0
-    refill: Annotated[
-        Refill,
-        Field(
-            title="Refill",
-            description="When a batch is loaded from the pool; when the token is empty, all wait for the whole batch",
-            json_schema_extra=extra(KEYS, labels=LABELS["refill"], shown_if=POOL),
-        ),
-    ] = Refill.PARALLEL
+    refill: Refill = parameter(
+        "Refill",
+        "When a batch is loaded from the pool; when the token is empty, all wait for the whole batch",
+        default=Refill.PARALLEL,
+        group=KEYS,
+        labels=LABELS["refill"],
+        shown_if=POOL,
+    )
     low_water: LowWater = 0
     batch: Batch = 175
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator
 
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Origin
 from labconsole.operations.configured_tokens import token_name
 from labconsole.profiles.timing_profile import timing_names
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import LABELS, ArrivalPattern, CaKey, GenerateWhen, RequestContent, TokenUse
-from labconsole_keypool.form_fields import extra
 from labconsole_keypool.service.keypool_parameters import (
     KEYS,
     POOL,
@@ -35,13 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def _processes(title: str, description: str, least: int, **shown_if: str) -> Any:
-    return Field(
-        title=title,
-        description=description,
-        ge=least,
-        le=50,
-        json_schema_extra=extra(_TOKENS, unit="processes", shown_if=shown_if),
-    )
+    return parameter(title, description, ge=least, le=50, group=_TOKENS, unit="processes", shown_if=shown_if)
 
 
 class ServiceParameters(KeypoolParameters):
@@ -50,47 +44,44 @@ class ServiceParameters(KeypoolParameters):
     arrivals: Arrivals = ArrivalPattern.CONSTANT
     requests: Requests = 100
     rate: Rate = 10.0
-    timing: Annotated[
-        str,
-        Field(
-            title="Emulate a device",
-            description="Let every operation take as long as this timing profile says; empty: as fast as the token is",
-            json_schema_extra=extra(SERVICE, choices=lambda: ["", *timing_names()]),
-        ),
-    ] = ""
-    emulation_speed: Annotated[
-        float,
-        Field(
-            title="Speed of the emulation",
-            description="How many times faster than the device all goes, arrivals too; figures are in its time",
-            ge=1,
-            le=100,
-            json_schema_extra=extra(SERVICE, shown_if={"timing": timing_names}),
-        ),
-    ] = 1.0
+    timing: str = parameter(
+        "Emulate a device",
+        "Let every operation take as long as this timing profile says; empty: as fast as the token is",
+        default="",
+        group=SERVICE,
+        choices=lambda: ["", *timing_names()],
+    )
+    emulation_speed: float = parameter(
+        "Speed of the emulation",
+        "How many times faster than the device all goes, arrivals too; figures are in its time",
+        default=1.0,
+        ge=1,
+        le=100,
+        group=SERVICE,
+        shown_if={"timing": timing_names},
+    )
     keys_at_start: KeysAtStart = 10
     low_water: LowWater = 20
     batch: Batch = 10
 
-    key_kind: Annotated[
-        KeyKind,
-        Field(
-            title="Kind of keys",
-            description="RSA keys are slow to generate: that is what a pool is for. P-256 keys are there at once",
-            json_schema_extra=extra(KEYS, labels=LABELS["key_kind"]),
-        ),
-    ] = KeyKind.RSA_2048
+    key_kind: KeyKind = parameter(
+        "Kind of keys",
+        "RSA keys are slow to generate: that is what a pool is for. P-256 keys are there at once",
+        default=KeyKind.RSA_2048,
+        group=KEYS,
+        labels=LABELS["key_kind"],
+    )
     pool_at_start: Annotated[
         int, key_count("In the pool", "Wrapped key pairs in the key store at the start; missing ones are made before")
     ] = 40
-    generate: Annotated[
-        GenerateWhen,
-        Field(
-            title="Generate keys",
-            description="When the generators make keys for the pool",
-            json_schema_extra=extra(KEYS, labels=LABELS["generate"], shown_if=POOL),
-        ),
-    ] = GenerateWhen.IDLE
+    generate: GenerateWhen = parameter(
+        "Generate keys",
+        "When the generators make keys for the pool",
+        default=GenerateWhen.IDLE,
+        group=KEYS,
+        labels=LABELS["generate"],
+        shown_if=POOL,
+    )
     pool_limit: Annotated[
         int, key_count("Pool up to", "Generators stop when the key store has so many new keys", least=0)
     ] = 100_000
@@ -98,63 +89,58 @@ class ServiceParameters(KeypoolParameters):
         int,
         key_count("Token holds", "Key pairs that fit into the token's RAM; the source's device holds 12,033", least=1),
     ] = 12_033
-    key_store: Annotated[
-        str,
-        Field(
-            title="Key store",
-            description="Name of the database of wrapped keys; it is made when it is not there",
-            json_schema_extra=extra(KEYS, shown_if=POOL),
-        ),
-    ] = "lab"
+    key_store: str = parameter(
+        "Key store",
+        "Name of the database of wrapped keys; it is made when it is not there",
+        default="lab",
+        group=KEYS,
+        shown_if=POOL,
+    )
     keys_per_wrapper: Annotated[
         int, key_count("Keys per wrapper", "Key pairs that one wrapper key wraps; then the next one is made", least=1)
     ] = 10_000
 
-    content: Annotated[
-        RequestContent,
-        Field(
-            title="Content",
-            description="What requests ask to be signed",
-            json_schema_extra=extra(REQUESTS, labels=LABELS["content"]),
+    content: RequestContent = parameter(
+        "Content",
+        "What requests ask to be signed",
+        default=RequestContent.DIGESTS,
+        group=REQUESTS,
+        labels=LABELS["content"],
+    )
+    request_folder: str = parameter(
+        "Folder of requests",
+        (
+            "Each file *.xml in it is a SignRequest; its answer is written next to it (*.response.xml). "
+            "As many requests arrive as have no answer yet"
         ),
-    ] = RequestContent.DIGESTS
-    request_folder: Annotated[
-        str,
-        Field(
-            title="Folder of requests",
-            description="Each file *.xml in it is a SignRequest; its answer is written next to it (*.response.xml). "
-            "As many requests arrive as have no answer yet",
-            json_schema_extra=extra(REQUESTS, kind="folder", shown_if={"content": "folder"}),
-        ),
-    ] = ""
+        default="",
+        group=REQUESTS,
+        kind="folder",
+        shown_if={"content": "folder"},
+    )
 
-    ca: Annotated[
-        CaKey,
-        Field(
-            title="Key of the CA",
-            description="Where the key that signs each request's certificate is stored",
-            json_schema_extra=extra(SERVICE, labels=LABELS["ca"]),
-        ),
-    ] = CaKey.LAB
+    ca: CaKey = parameter(
+        "Key of the CA",
+        "Where the key that signs each request's certificate is stored",
+        default=CaKey.LAB,
+        group=SERVICE,
+        labels=LABELS["ca"],
+    )
 
     token: Annotated[str, token_name(group=_TOKENS)] = LAB
-    further_tokens: Annotated[
-        str,
-        Field(
-            title="Further tokens",
-            description="Names of more tokens, with commas between them; `lab-2`, `lab-3` ... are further ones of the "
-            "console",
-            json_schema_extra=extra(_TOKENS),
-        ),
-    ] = ""
-    token_use: Annotated[
-        TokenUse,
-        Field(
-            title="With several tokens",
-            description="What each of them does",
-            json_schema_extra=extra(_TOKENS, labels=LABELS["token_use"]),
-        ),
-    ] = TokenUse.BOTH
+    further_tokens: str = parameter(
+        "Further tokens",
+        ("Names of more tokens, with commas between them; `lab-2`, `lab-3` ... are further ones of the console"),
+        default="",
+        group=_TOKENS,
+    )
+    token_use: TokenUse = parameter(
+        "With several tokens",
+        "What each of them does",
+        default=TokenUse.BOTH,
+        group=_TOKENS,
+        labels=LABELS["token_use"],
+    )
     signers: Annotated[
         int, _processes("Signers", "Processes that sign; they share the signing threads, and the tokens in turn", 1)
     ] = 1

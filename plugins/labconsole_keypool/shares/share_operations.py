@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB
@@ -41,29 +40,22 @@ class ExportParameters(Parameters):
 
     token: TokenName = LAB
     key_store: StoreName = "lab"
-    shares: Annotated[
-        int, Field(title="Shares", description="Into how many the transport key is split", ge=2, le=MOST_SHARES)
-    ] = 3
-    needed: Annotated[
-        int, Field(title="Needed", description="How many of them load the wrapper keys again", ge=2, le=MOST_SHARES)
-    ] = 2
-    form: Annotated[
-        ShareForm,
-        Field(
-            title="Form",
-            description="Words are shown once, to be written down; files stay next to the wrapper keys until they are"
-            " moved apart",
-            json_schema_extra={"labels": LABELS["form"]},
+    shares: int = parameter("Shares", "Into how many the transport key is split", default=3, ge=2, le=MOST_SHARES)
+    needed: int = parameter("Needed", "How many of them load the wrapper keys again", default=2, ge=2, le=MOST_SHARES)
+    form: ShareForm = parameter(
+        "Form",
+        ("Words are shown once, to be written down; files stay next to the wrapper keys until they are moved apart"),
+        default=ShareForm.WORDS,
+        labels=LABELS["form"],
+    )
+    directory: Path = parameter(
+        "Directory",
+        (
+            f"Where {_WRAPPER_FILE} goes (and files of shares); made if it is not there. Files that are"
+            " there stay, and end the export"
         ),
-    ] = ShareForm.WORDS
-    directory: Annotated[
-        Path,
-        Field(
-            title="Directory",
-            description=f"Where {_WRAPPER_FILE} goes (and files of shares); made if it is not there. Files that are"
-            " there stay, and end the export",
-        ),
-    ] = Path("~/wrapper-keys")
+        default=Path("~/wrapper-keys"),
+    )
 
 
 class ExportShares(Operation[ExportParameters]):
@@ -108,13 +100,14 @@ class LoadParameters(Parameters):
     """Which wrapper keys go into which token."""
 
     token: TokenName = "lab-2"
-    file: Annotated[
-        Path, Field(title="Wrapper keys", description=f"The file {_WRAPPER_FILE} that was made with the shares")
-    ] = Path("~/wrapper-keys") / _WRAPPER_FILE
-    share_files: Annotated[
-        tuple[Path, ...],
-        Field(title="Files of shares", description="Where shares lie as files; the others are asked for"),
-    ] = ()
+    file: Path = parameter(
+        "Wrapper keys",
+        f"The file {_WRAPPER_FILE} that was made with the shares",
+        default=Path("~/wrapper-keys") / _WRAPPER_FILE,
+    )
+    share_files: tuple[Path, ...] = parameter(
+        "Files of shares", "Where shares lie as files; the others are asked for", default=()
+    )
     key_store: StoreName = "lab"
 
 

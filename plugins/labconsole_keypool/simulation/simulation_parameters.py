@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Origin
 from labconsole.profiles.timing_profile import load_timing, timing_names
-from labconsole_keypool.form_fields import extra
 from labconsole_keypool.service.keypool_parameters import (
     SERVICE,
     Batch,
@@ -23,14 +23,13 @@ from labconsole_keypool.simulation.service_model import ServiceModel
 class SimulationParameters(KeypoolParameters):
     """One scenario of the simulated signing service."""
 
-    timing: Annotated[
-        str,
-        Field(
-            title="Timing profile",
-            description="How long each operation of the device takes, with RSA-2048",
-            json_schema_extra=extra(SERVICE, choices=timing_names),
-        ),
-    ] = "luna-sa-1700"
+    timing: str = parameter(
+        "Timing profile",
+        "How long each operation of the device takes, with RSA-2048",
+        default="luna-sa-1700",
+        group=SERVICE,
+        choices=timing_names,
+    )
 
     keys_at_start: KeysAtStart = 12_033
     low_water: LowWater = 2000

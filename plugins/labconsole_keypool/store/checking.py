@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, Tone, TonedText
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.paths import database_path
 from labconsole.store.reader import Reader
@@ -27,30 +28,20 @@ _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 class VerifyStoreParameters(Parameters):
     """Which key store is checked, and against what."""
 
-    store: Annotated[
-        str,
-        Field(
-            title="Key store",
-            description="Name of a key store, or path of its file; empty: that of the run, or lab",
-            json_schema_extra={"positional": True, "metavar": "NAME|PATH", "empty": "That of the run, or lab"},
-        ),
-    ] = ""
-    run: Annotated[
-        int | None,
-        Field(
-            title="Run",
-            description="Compare it with the head that this run has noted",
-            json_schema_extra={"metavar": "RUN", "empty": "None"},
-        ),
-    ] = None
-    head: Annotated[
-        str | None,
-        Field(
-            title="Head",
-            description="Compare it with this head, as this check shows it",
-            json_schema_extra={"metavar": "ROWS:LINK"},
-        ),
-    ] = None
+    store: str = parameter(
+        "Key store",
+        "Name of a key store, or path of its file; empty: that of the run, or lab",
+        default="",
+        positional=True,
+        metavar="NAME|PATH",
+        empty="That of the run, or lab",
+    )
+    run: int | None = parameter(
+        "Run", "Compare it with the head that this run has noted", default=None, metavar="RUN", empty="None"
+    )
+    head: str | None = parameter(
+        "Head", "Compare it with this head, as this check shows it", default=None, metavar="ROWS:LINK"
+    )
     db: RunDatabase = None
 
     @model_validator(mode="after")

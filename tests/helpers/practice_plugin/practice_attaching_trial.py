@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole.model.parameters import parameter
 from labconsole.model.role import Role
 from labconsole.model.trial import (
     BYTES,
@@ -54,12 +53,12 @@ def packets(seed: int, count: int) -> list[bytes]:
 class AttachingParameters(Parameters):
     """How much to attach, and how to go wrong."""
 
-    size: int = Field(default=3_500_000, title="Size", description="Bytes of each attachment", ge=0)
-    packets: int = Field(default=5_000, title="Packets", description="Packets that each role records", ge=0)
-    rate: int = Field(default=0, title="Rate", description="Bytes a second, 0 for as fast as possible", ge=0)
-    roles: int = Field(default=1, title="Roles", description="Number of roles", ge=1, le=4)
-    lines: int = Field(default=100_000, title="Lines", description="Lines of the run's own log", ge=0)
-    fault: str = Field(default="", title="Fault", description="What goes wrong, as the roles and the trial name it")
+    size: int = parameter("Size", "Bytes of each attachment", default=3_500_000, ge=0)
+    packets: int = parameter("Packets", "Packets that each role records", default=5_000, ge=0)
+    rate: int = parameter("Rate", "Bytes a second, 0 for as fast as possible", default=0, ge=0)
+    roles: int = parameter("Roles", "Number of roles", default=1, ge=1, le=4)
+    lines: int = parameter("Lines", "Lines of the run's own log", default=100_000, ge=0)
+    fault: str = parameter("Fault", "What goes wrong, as the roles and the trial name it", default="")
 
 
 class CaptureRole(Role):

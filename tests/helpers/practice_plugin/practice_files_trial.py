@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from practice_light_role import READINGS
-from pydantic import Field
 
 from labconsole.clock import now_ns
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import (
     Evaluation,
     Event,
@@ -29,9 +29,9 @@ READER = "practice_light_role:ReaderRole"
 class FilesParameters(Parameters):
     """What the roles read."""
 
-    note: str = Field(default="", title="Note", description="A file")
-    edited: str = Field(default="", title="Edited", description="What is written into the file in mid-run")
-    host: str = Field(default="", title="Host", description="Where the roles are started; empty: here")
+    note: str = parameter("Note", "A file", default="")
+    edited: str = parameter("Edited", "What is written into the file in mid-run", default="")
+    host: str = parameter("Host", "Where the roles are started; empty: here", default="")
 
 
 class FilesTrial(Trial[FilesParameters]):

@@ -8,10 +8,9 @@ import sys
 import time
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
 from labconsole.errors import UserError
 from labconsole.model.operation import Confirmation, Operation, OperationContext, Result, TextTable, Tone, TonedText
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 
@@ -39,14 +38,12 @@ TABLES = Result(
 class TallyParameters(Parameters):
     """How far to count, and how to go wrong."""
 
-    count: int = Field(default=10, title="Count", description="How far to count", ge=1, le=1_000_000)
-    pause: float = Field(
-        default=0.0, title="Pause", description="Between numbers", ge=0, json_schema_extra={"unit": "s"}
-    )
-    destroy: bool = Field(default=False, title="Destroy", description="Whether a label must be typed")
-    ask: bool = Field(default=False, title="Ask", description="Whether a passphrase is asked for")
-    table: bool = Field(default=False, title="Table", description="Whether the result has tables")
-    fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
+    count: int = parameter("Count", "How far to count", default=10, ge=1, le=1_000_000)
+    pause: float = parameter("Pause", "Between numbers", default=0.0, ge=0, unit="s")
+    destroy: bool = parameter("Destroy", "Whether a label must be typed", default=False)
+    ask: bool = parameter("Ask", "Whether a passphrase is asked for", default=False)
+    table: bool = parameter("Table", "Whether the result has tables", default=False)
+    fault: Literal[FAULTS] = parameter("Fault", "What goes wrong", default="none")  # type: ignore[valid-type]
 
 
 class Tally(Operation[TallyParameters]):

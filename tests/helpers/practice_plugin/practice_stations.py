@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from labconsole.clock import now_ns
+from labconsole.model.parameters import parameter
 from labconsole.model.role import Role
 from labconsole.model.trial import (
     Direction,
@@ -39,26 +40,22 @@ CHANGED = "rate changed"
 class StationParameters(Parameters):
     """How many stations, for how long, and how to go wrong."""
 
-    stations: int = Field(default=3, title="Stations", description="Number of stations", ge=1, le=20)
-    duration: float = Field(
-        default=1.0, title="Duration", description="Of the run", ge=0, json_schema_extra={"unit": "s"}
-    )
-    rate: float = Field(default=100.0, title="Rate", description="Messages a second of each station", gt=0, le=1000)
-    fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
+    stations: int = parameter("Stations", "Number of stations", default=3, ge=1, le=20)
+    duration: float = parameter("Duration", "Of the run", default=1.0, ge=0, unit="s")
+    rate: float = parameter("Rate", "Messages a second of each station", default=100.0, gt=0, le=1000)
+    fault: Literal[FAULTS] = parameter("Fault", "What goes wrong", default="none")  # type: ignore[valid-type]
 
 
 class RateParameters(Parameters):
     """Parameters of the command that changes a station's rate."""
 
-    rate: float = Field(
-        default=10.0, title="Rate", description="From now on", gt=0, le=1000, json_schema_extra={"unit": "msg/s"}
-    )
+    rate: float = parameter("Rate", "From now on", default=10.0, gt=0, le=1000, unit="msg/s")
 
 
 class NoteParameters(Parameters):
     """Parameters of the command that adds a note."""
 
-    text: str = Field(default="", title="Text", description="What the note says", max_length=40)
+    text: str = parameter("Text", "What the note says", default="", max_length=40)
 
     @field_validator("text")
     @classmethod

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole.model.parameters import parameter
 from labconsole.model.plugin import OperationEntry, Plugin
 from labconsole.model.role import Role
 from labconsole.model.trial import (
@@ -79,18 +79,18 @@ FAULTS = (
 class CountingParameters(Parameters):
     """What to count, and how to go wrong."""
 
-    count: int = Field(default=1000, title="Count", description="Numbers that each role counts", ge=1, le=100_000_000)
-    rate: float = Field(default=0.0, title="Rate", description="Numbers per second, 0 for as fast as possible", ge=0)
-    roles: int = Field(default=1, title="Roles", description="Number of roles", ge=1, le=8)
-    patience: float = Field(default=20.0, title="Patience", description="Seconds without a count", gt=0)
-    fault: Literal[FAULTS] = Field(default="none", title="Fault", description="What goes wrong")  # type: ignore[valid-type]
-    word: str = Field(default="", title="Word", description="Any text")
+    count: int = parameter("Count", "Numbers that each role counts", default=1000, ge=1, le=100_000_000)
+    rate: float = parameter("Rate", "Numbers per second, 0 for as fast as possible", default=0.0, ge=0)
+    roles: int = parameter("Roles", "Number of roles", default=1, ge=1, le=8)
+    patience: float = parameter("Patience", "Seconds without a count", default=20.0, gt=0)
+    fault: Literal[FAULTS] = parameter("Fault", "What goes wrong", default="none")  # type: ignore[valid-type]
+    word: str = parameter("Word", "Any text", default="")
 
 
 class StopParameters(Parameters):
     """Parameters of the command that stops one of many."""
 
-    station: str = Field(default="", title="Station", description="Which one")
+    station: str = parameter("Station", "Which one", default="")
 
 
 class CounterRole(Role):
