@@ -46,7 +46,7 @@ class IdentityFiles(BaseModel):
 
 
 @dataclass(frozen=True)
-class Identity:
+class LoadedIdentity:
     """A loaded identity. `chain` are the intermediates after `certificate`; `secret` is None for an open key file.
 
     `notes` are sentences that the operator must see (expired certificate, key not encrypted).
@@ -74,7 +74,7 @@ class Identity:
         return load_private_key(self.files.key, self.secret)
 
 
-def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None) -> Identity:
+def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None) -> LoadedIdentity:
     """Load and check the identity called `name` in messages. An expired certificate is loaded, and noted.
 
     Raises:
@@ -88,7 +88,7 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
     key = load_private_key(files.key, secret)
     if key.public_key() != certificate.public_key():
         raise UserError(f"The key {files.key} does not belong to the certificate {files.certificate}: name a pair.")
-    return Identity(name, files, certificate, tuple(chain), secret, _notes(name, files, certificate, secret))
+    return LoadedIdentity(name, files, certificate, tuple(chain), secret, _notes(name, files, certificate, secret))
 
 
 def load_certificates(path: Path) -> list[x509.Certificate]:
@@ -96,7 +96,7 @@ def load_certificates(path: Path) -> list[x509.Certificate]:
     return list(read_certificates(read_file(path, "certificate file"), f"The certificate file {path}"))
 
 
-def require_valid(identity: Identity, owner: str) -> None:
+def require_valid(identity: LoadedIdentity, owner: str) -> None:
     """Raises UserError if the certificate of `owner` is not valid now: a peer would refuse it."""
     problem = validity_problem(identity.certificate, datetime.now(UTC))
     if problem is not None:

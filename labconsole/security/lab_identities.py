@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
-from labconsole.security.identities import Identity, IdentityFiles, load_identity, validity_problem
+from labconsole.security.identities import IdentityFiles, LoadedIdentity, load_identity, validity_problem
 from labconsole.security.pki.changes import Change
 from labconsole.security.pki.identities import files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, own_passphrase
@@ -79,7 +79,7 @@ class LabIdentities:
             raise UserError(f"There is no lab identity {name}: choose one of {', '.join(self.by_name)}.")
         return self.by_name[name]
 
-    def identity(self, name: str) -> Identity:
+    def identity(self, name: str) -> LoadedIdentity:
         """Load identity `name`. Raises UserError."""
         return load_identity(self.files(name), name)
 

@@ -27,8 +27,13 @@ import numpy as np
 from cryptography import __version__ as cryptography_version
 from proton import VERSION as PROTON_VERSION
 
+from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
-from labconsole_amqp.link.api import Endpoint, Receiver, Sender, Template, TlsSettings, connect
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.link_base import Template
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire import envelope
 from tests.labconsole_amqp.lab_pki import LabCa
 
@@ -44,9 +49,10 @@ def template(payload: int) -> Template:
 def tls_of(options: dict[str, Any], name: str) -> TlsSettings:
     """TLS settings of one end, from the folder of certificates."""
     folder = Path(options["pki"])
-    return TlsSettings(
-        ca_file=folder / "ca.pem", certificate_file=folder / f"{name}.pem", key_file=folder / f"{name}.key"
+    files = IdentityFiles(
+        certificate=folder / f"{name}.pem", key=folder / f"{name}.key", trust=folder / "ca.pem", keyring_entry=""
     )
+    return TlsSettings(load_identity(files, name))
 
 
 def endpoint(options: dict[str, Any]) -> Endpoint:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from proton import Data, Described, ulong
 
-from labconsole_amqp.link.api import Endpoint
+from labconsole_amqp.link.connection import Endpoint
 
 _HEADER_BYTES = 8
 _INTERESTING = (b"\x00", b"\xff", b"\x7f", b"\x80", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x7f\xff\xff\xff")

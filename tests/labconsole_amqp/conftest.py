@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.paths import HOME_VARIABLE
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from labconsole_amqp.link.api import Connection, connect
+from labconsole_amqp.link.connection import Connection, connect
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings, Ports
-from labconsole_amqp.link.api import Endpoint
+from labconsole_amqp.link.connection import Endpoint
 
 _PROCESS = """
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from labconsole.security.identities import IdentityFiles, load_identity
+from labconsole.security.secrets import Secret
+from labconsole_amqp.link.tls import TlsSettings
+
 PASSPHRASE = "lab passphrase"
 
 
-@dataclass(frozen=True)
-class Identity:
-    """PEM files of one certificate and its key (PKCS#8, encrypted with `PASSPHRASE` if `encrypted`)."""
-
-    certificate: Path
-    key: Path
+def tls_of(own: IdentityFiles, **more: Any) -> TlsSettings:
+    """TLS settings of an end with the identity `own`."""
+    return TlsSettings(load_identity(own, "the test's end", lambda _: Secret(PASSPHRASE)), **more)
 
 
 class LabCa:
@@ -43,8 +44,11 @@ class LabCa:
         hosts: tuple[str, ...] = ("localhost", "127.0.0.1"),
         days: tuple[int, int] = (-1, 30),
         encrypted: bool = False,
-    ) -> Identity:
-        """A certificate with common name `name`, valid from day `days[0]` to day `days[1]` from now."""
+    ) -> IdentityFiles:
+        """A certificate with common name `name`, valid from day `days[0]` to day `days[1]` from now.
+
+        Its key (PKCS#8) is encrypted with `PASSPHRASE` if `encrypted`; its end trusts this CA.
+        """
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         subject = x509.Name(
             [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Lab"), x509.NameAttribute(NameOID.COMMON_NAME, name)]
@@ -53,7 +57,12 @@ class LabCa:
         builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        identity = Identity(self._folder / f"{name}.pem", self._folder / f"{name}.key")
+        identity = IdentityFiles(
+            certificate=self._folder / f"{name}.pem",
+            key=self._folder / f"{name}.key",
+            trust=self.ca_file,
+            keyring_entry="",
+        )
         identity.certificate.write_bytes(
             builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
-from labconsole_amqp.link.api import Batch, Receiver, Sender, Template
+from labconsole_amqp.link.link_base import Template
+from labconsole_amqp.link.receiver import Batch, Receiver
+from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.wire import envelope
 
 PAYLOAD = b"(FPL-MAS123-IS -B738/M-SDFGIRWY/S -WMKK0100 -N0450F350 DCT -WSSS0055 -0)"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labconsole.errors import UserError
-from labconsole_amqp.link.api import Endpoint, connect
-from tests.labconsole_amqp.lab_pki import Identity
+from labconsole.security.identities import IdentityFiles
+from labconsole_amqp.link.connection import Endpoint, connect
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _START_S = 60.0
@@ -55,7 +55,7 @@ def rabbitmq_broker(
     queues: Sequence[str] = ("q",),
     clients: Sequence[str] = (),
     ca_file: Path | None = None,
-    identity: Identity | None = None,
+    identity: IdentityFiles | None = None,
 ) -> Iterator[RabbitMq]:
     """Start a broker with its data in `folder`, wait until it serves AMQP 1.0, and end it with all its processes.
 

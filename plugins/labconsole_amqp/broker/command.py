@@ -6,7 +6,6 @@ import argparse
 import ipaddress
 import sys
 import threading
-from pathlib import Path
 
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.interrupts import interrupts
@@ -75,16 +74,14 @@ def _access(arguments: argparse.Namespace) -> Access:
 
 
 def _tls(arguments: argparse.Namespace) -> TlsSettings:
-    files, trust = _identity(arguments)
-    identity = load_identity(files, "the broker", prompt)
+    identity = load_identity(_identity(arguments), "the broker", prompt)
     for note in identity.notes:
         print(note, file=sys.stderr)
-    password = identity.secret.reveal() if identity.secret else None
-    return TlsSettings(trust, identity.certificate_file, identity.key_file, password)
+    return TlsSettings(identity)
 
 
-def _identity(arguments: argparse.Namespace) -> tuple[IdentityFiles, Path]:
-    """The broker's files, and what clients' certificates are checked against. Raises UserError."""
+def _identity(arguments: argparse.Namespace) -> IdentityFiles:
+    """The broker's files, with the authorities of its clients. Raises UserError."""
     if bool(arguments.certificate) != bool(arguments.key):
         raise UserError("A certificate needs its key: name both --certificate and --key.")
     if arguments.certificate:
@@ -92,10 +89,12 @@ def _identity(arguments: argparse.Namespace) -> tuple[IdentityFiles, Path]:
             raise UserError(
                 "The broker must know whose client certificates it accepts: name their authority by --trust."
             )
-        files = IdentityFiles(
-            certificate=arguments.certificate, key=arguments.key, passphrase_file=arguments.passphrase_file
+        return IdentityFiles(
+            certificate=arguments.certificate,
+            key=arguments.key,
+            trust=arguments.trust,
+            passphrase_file=arguments.passphrase_file,
         )
-        return files, arguments.trust
     if arguments.identity:
         files = NamedIdentities().files(arguments.identity)
         trust = arguments.trust or files.trust
@@ -104,11 +103,11 @@ def _identity(arguments: argparse.Namespace) -> tuple[IdentityFiles, Path]:
                 f"The State of the identity {arguments.identity} trusts no root: let it trust the clients' root on the "
                 "page Certificates, or name their authority by --trust."
             )
-        return files, trust
+        return files.model_copy(update={"trust": trust})
     lab = lab_identities()
     for note in lab.notes:
         print(note, file=sys.stderr)
-    return lab.files(BROKER), arguments.trust or lab.authority_file
+    return lab.files(BROKER).model_copy(update={"trust": arguments.trust or lab.authority_file})
 
 
 def _host(host: str) -> str:

@@ -57,7 +57,7 @@ class Endpoint:
         """The one SASL mechanism that is used: `PLAIN`, `EXTERNAL` or `ANONYMOUS`."""
         if self.username is not None:
             return "PLAIN"
-        return "EXTERNAL" if self.tls is not None and self.tls.certificate_file is not None else "ANONYMOUS"
+        return "EXTERNAL" if self.tls is not None and self.tls.identity is not None else "ANONYMOUS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ def _closed_before_open(endpoint: Endpoint, wire: ProtonEngine) -> str:
     if "protocol header got" in condition:
         return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
     if endpoint.tls is not None:
-        shown = "our client certificate" if endpoint.tls.certificate_file else "a client without certificate"
+        shown = "our client certificate" if endpoint.tls.identity else "a client without certificate"
         return f"{name} closed the connection right after TLS: it does not seem to accept {shown}"
     if probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.TLS:
         return tls_port_remedy(name)

@@ -10,13 +10,15 @@ from __future__ import annotations
 import socket
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
 from labconsole.errors import UserError
+from labconsole.security.identities import LoadedIdentity
+from labconsole_amqp.choices import TlsVersion
 
-_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_VERSIONS = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
 
 # OpenSSL's X509_V_ERR_* codes (x509_vfy.h).
 _NOT_YET_VALID, _EXPIRED = 9, 10
@@ -26,25 +28,27 @@ _NAME_MISMATCH = frozenset((62, 64))
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """What one end needs for TLS.
+    """TLS settings of one end.
 
-    `ca_file` holds the PEM certificates that are trusted: a CA, or the peer's own self-signed certificate.
-    `certificate_file` (PEM chain) and `key_file` (PEM, PKCS#8) are this end's identity; a client without them stays
-    anonymous. `key_password` decrypts the key in memory. `server_name` is the name that the server's certificate must
-    carry, the host of the endpoint unless given. `minimum_version` is `"TLSv1.2"` or `"TLSv1.3"`.
+    A client without `identity` stays anonymous. `trust` is a PEM file with the trusted certificates: CAs, or a peer's
+    own certificate; without it, the file of the identity counts. `server_name` is the name that the server's
+    certificate must carry; empty: the host of the endpoint.
     """
 
-    ca_file: Path | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
-    key_password: str | None = field(default=None, repr=False)
-    server_name: str | None = None
-    minimum_version: str = "TLSv1.2"
+    identity: LoadedIdentity | None = None
+    trust: Path | None = None
+    server_name: str = ""
+    minimum: TlsVersion = TlsVersion.V1_2
+
+    @property
+    def trust_file(self) -> Path | None:
+        """PEM file with the trusted certificates."""
+        return self.trust or (self.identity.files.trust if self.identity is not None else None)
 
 
 def client_context(settings: TlsSettings) -> ssl.SSLContext:
-    """A context that trusts only `settings.ca_file` and shows our certificate, if there is one. Raises UserError."""
-    if settings.ca_file is None:
+    """A client context: trusts only the trust file, presents our certificate if there is one. Raises UserError."""
+    if settings.trust_file is None:
         raise UserError("TLS needs a CA file: name the certificate that signed the broker's, or the broker's own")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _load(context, settings)
@@ -52,42 +56,37 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
 
 
 def server_context(settings: TlsSettings) -> ssl.SSLContext:
-    """A context that shows our certificate and requires one of the client, if there is a CA file. Raises UserError."""
-    if settings.certificate_file is None or settings.key_file is None:
+    """A server context: presents our certificate; with a trust file it requires the client's. Raises UserError."""
+    if settings.identity is None:
         raise UserError("a TLS port needs the broker's certificate and key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if settings.ca_file is not None:
+    if settings.trust_file is not None:
         context.verify_mode = ssl.CERT_REQUIRED
     _load(context, settings)
     return context
 
 
 def _load(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    context.minimum_version = _version(settings.minimum_version)
-    if settings.ca_file is not None:
+    context.minimum_version = _VERSIONS[settings.minimum]
+    if (trust := settings.trust_file) is not None:
         # A certificate that is trusted by name needs no chain up to a root: self-signed between two States.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
-            context.load_verify_locations(cafile=settings.ca_file)
+            context.load_verify_locations(cafile=trust)
         except (OSError, ssl.SSLError) as error:
-            raise UserError(f"the CA file {settings.ca_file} cannot be read: {_reason(error)}") from error
-    if settings.certificate_file is not None:
-        password = settings.key_password or ""
+            raise UserError(f"the CA file {trust} cannot be read: {_reason(error)}") from error
+    if (identity := settings.identity) is not None:
+        secret = identity.secret
         try:
             # Always with a password, or OpenSSL would ask for one on the terminal.
-            context.load_cert_chain(settings.certificate_file, settings.key_file, lambda: password)
+            context.load_cert_chain(
+                identity.certificate_file, identity.key_file, lambda: secret.reveal() if secret is not None else ""
+            )
         except (OSError, ssl.SSLError) as error:
             raise UserError(
-                f"the certificate {settings.certificate_file} and its key {settings.key_file} cannot be used "
+                f"the certificate {identity.certificate_file} and its key {identity.key_file} cannot be used "
                 f"({_reason(error)}): check both files and the key's passphrase"
             ) from error
-
-
-def _version(name: str) -> ssl.TLSVersion:
-    try:
-        return _VERSIONS[name]
-    except KeyError:
-        raise UserError(f"unknown TLS version {name}: choose {' or '.join(_VERSIONS)}") from None
 
 
 def peer_subject(sock: ssl.SSLSocket) -> str | None:
@@ -131,7 +130,7 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
             )
         if error.verify_code in _UNKNOWN_ISSUER:
             return (
-                f"the certificate of {peer} is not trusted by {settings.ca_file} (wrong CA file or foreign "
+                f"the certificate of {peer} is not trusted by {settings.trust_file} (wrong CA file or foreign "
                 f"certificate): get the right CA of that broker"
             )
         return f"the certificate of {peer} was refused: {error.verify_message}"
@@ -143,32 +142,33 @@ def client_failure(peer: str, expected_name: str, settings: TlsSettings, error: 
         return _version_mismatch(peer, settings)
     if isinstance(error, TimeoutError):
         return f"{peer} did not finish the TLS handshake in time"
-    hint = "" if settings.certificate_file else "; it may require a client certificate"
+    hint = "" if settings.identity else "; it may require a client certificate"
     return f"{peer} closed the connection during TLS ({_reason(error)}){hint}"
 
 
 def _alert(peer: str, settings: TlsSettings, reason: str) -> str:
-    if settings.certificate_file is None and ("CERTIFICATE" in reason or "HANDSHAKE_FAILURE" in reason):
-        return f"{peer} requires a client certificate: name certificate and key"
-    words = {
-        "CERTIFICATE_EXPIRED": "it has expired",
-        "UNKNOWN_CA": "it does not know the CA",
-        "CERTIFICATE_REVOKED": "it is revoked",
-    }
-    for key, text in words.items():
-        if key in reason:
-            return f"{peer} refused our client certificate {settings.certificate_file}: {text}"
-    if "CERTIFICATE" in reason:
-        return (
-            f"{peer} refused our client certificate {settings.certificate_file}: it must be one that the broker trusts"
-        )
+    if settings.identity is None:
+        if "CERTIFICATE" in reason or "HANDSHAKE_FAILURE" in reason:
+            return f"{peer} requires a client certificate: name certificate and key"
+    else:
+        refusal = f"{peer} refused our client certificate {settings.identity.certificate_file}"
+        causes = {
+            "CERTIFICATE_EXPIRED": "it has expired",
+            "UNKNOWN_CA": "it does not know the CA",
+            "CERTIFICATE_REVOKED": "it is revoked",
+        }
+        for key, cause in causes.items():
+            if key in reason:
+                return f"{refusal}: {cause}"
+        if "CERTIFICATE" in reason:
+            return f"{refusal}: it must be one that the broker trusts"
     if "PROTOCOL_VERSION" in reason:
         return _version_mismatch(peer, settings)
     return f"{peer} refused TLS: {reason.lower().replace('_', ' ')}"
 
 
 def _version_mismatch(peer: str, settings: TlsSettings) -> str:
-    if settings.minimum_version == "TLSv1.2":
+    if settings.minimum is TlsVersion.V1_2:
         return f"{peer} speaks neither TLS 1.2 nor 1.3: it must be updated, since older versions are not safe"
     return f'{peer} does not speak TLS 1.3: set "TLS from" (tls_minimum) to 1.2'
 

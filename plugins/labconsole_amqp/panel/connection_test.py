@@ -12,8 +12,8 @@ from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.secret_requests import secret_requests
 from labconsole_amqp.trial.connection_check import check_connection
+from labconsole_amqp.trial.identities import secret_requests
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label

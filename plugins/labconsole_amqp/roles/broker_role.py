@@ -9,7 +9,7 @@ from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
+from labconsole_amqp.roles.role_settings import RoleSettings, load_own_identity, tls_settings
 from labconsole_amqp.series import WORK_DONE
 
 MEASURE_COMMAND = {"do": "measure"}
@@ -33,7 +33,7 @@ class BrokerRole(Role):
                 queues=(parameters.address,),
                 plain_port=None if parameters.tls else 0,
                 tls_port=0 if parameters.tls else None,
-                tls=RoleIdentity(self._settings, "the broker", self.context).tls(),
+                tls=tls_settings(load_own_identity(self._settings, self.context), parameters),
                 limits=QueueLimits(messages=parameters.queue_depth, max_message_size=parameters.max_message_size),
             ),
             on_refused=lambda reason: self.context.event("refused client", f"Client refused: {reason}.", Level.WARNING),

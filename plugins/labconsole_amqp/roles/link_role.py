@@ -11,12 +11,12 @@ from typing import Any
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import REMEDY, Level
-from labconsole.security.identities import require_valid
+from labconsole.security.identities import LoadedIdentity, require_valid
 from labconsole_amqp.choices import Leftover
-from labconsole_amqp.link.api import drain_queue, probe_queue_depth
 from labconsole_amqp.link.connection import Connection, connect
+from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.parameters import AmqpParameters, field_label
-from labconsole_amqp.roles.role_settings import RoleIdentity, RoleSettings
+from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
 from labconsole_amqp.series import CONNECTED, OPEN_LOOP
 
 _POLL_S = 0.002
@@ -49,8 +49,8 @@ class LinkRole(Role):
         return self._connection
 
     @abstractmethod
-    def load(self, identity: RoleIdentity) -> None:
-        """Get everything ready that needs no broker. Raises UserError."""
+    def load(self, identity: LoadedIdentity | None) -> None:
+        """Load everything that needs no broker; `identity` is the role's own. Raises UserError."""
 
     @abstractmethod
     def attach(self) -> int:
@@ -63,17 +63,18 @@ class LinkRole(Role):
     def prepare(self) -> dict[str, Any]:
         """Load, and when it is this role's turn, connect and attach. Raises UserError."""
         with self._in_full_sentences():
-            identity = RoleIdentity(self.settings, f"the {self.settings.role}", self.context)
+            identity = load_own_identity(self.settings, self.context)
             self.load(identity)
-            if self.parameters.tls:
-                require_valid(identity.own, identity.role)
+            if identity is not None:
+                require_valid(identity, identity.name)
             host, port = self._await_connect_command()
             self._broker = f"{host}:{port}"
-            endpoint = identity.endpoint(host, port)
+            tls = tls_settings(identity, self.parameters, self.settings.server_name)
+            broker = endpoint(self.parameters, host, port, tls, self.context.secret)
             if self.settings.check_queue:
-                with connect(endpoint) as first:
+                with connect(broker) as first:
                     require_empty_queue(first, self.parameters, self.context)
-            self._connection = connect(endpoint)
+            self._connection = connect(broker)
             attach_ns = self.attach()
         times = self._connection.times
         self.context.event(

@@ -13,11 +13,13 @@ from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
+from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Mode, Settlement
-from labconsole_amqp.link.api import Batch, Receiver, Template
+from labconsole_amqp.link.link_base import Template
+from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.role_settings import RoleIdentity
+from labconsole_amqp.roles.role_settings import load_own_rsa_key, load_peer_key
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
@@ -79,13 +81,13 @@ class ReceiverRole(LinkRole):
         self._to_come = self.parameters.per_sender * self.parameters.senders
         self._open_loops: list[SendSchedule] = []
 
-    def load(self, identity: RoleIdentity) -> None:
+    def load(self, identity: LoadedIdentity | None) -> None:
         """Load the payload that is expected, and keys. Raises UserError."""
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         copy = self.context.file(PAYLOAD_FILE)
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._verification_key = identity.peer_key if self._sealed else None
-        self._decryption_key = identity.private_key if encrypted else None
+        self._verification_key = load_peer_key(self.settings, self.context) if self._sealed else None
+        self._decryption_key = load_own_rsa_key(identity) if encrypted else None
 
     def attach(self) -> int:
         """Attach with credit. Raises UserError."""

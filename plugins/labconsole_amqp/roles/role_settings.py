@@ -1,10 +1,8 @@
-"""What a role of the AMQP trial is told (plain JSON), and what it makes of it: endpoint, identities, keys."""
+"""Settings of a role of the AMQP trial (plain JSON), and what a role loads from them: identity, keys, endpoint."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
@@ -13,26 +11,38 @@ from pydantic import BaseModel, ConfigDict
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level, RoleSpec
 from labconsole.security.identities import (
-    Identity,
     IdentityFiles,
+    LoadedIdentity,
     load_certificates,
     load_identity,
     validity_problem,
 )
 from labconsole.security.private_files import contains_private_key
-from labconsole.security.secrets import SecretRequest
+from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
 from labconsole_amqp.link.connection import Endpoint
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.secret_requests import passphrase_request, password_request
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
 _TRUST, _PEER = "trust", "peer"
 
 
+def password_request(parameters: AmqpParameters, host: str, port: int) -> SecretRequest:
+    """The password of the user at the broker on `host` and `port`."""
+    account = f"{parameters.username}@{host}:{port}"
+    file = Path(parameters.password_file) if parameters.password_file else None
+    source = SecretSource(keyring_entry=account, passphrase_file=file)
+    return SecretRequest(f"password {account}", f"user {parameters.username} at {host}", source)
+
+
+def passphrase_request(files: IdentityFiles, role: str) -> SecretRequest:
+    """The passphrase of the key of `role` ("the sender", say)."""
+    return SecretRequest(f"key {files.key.absolute()}", f"the key of {role}, {files.key}", files.secret_source)
+
+
 class RoleSettings(BaseModel):
-    """Settings of one sender, receiver or broker. They name files and keyring entries, and hold no secret."""
+    """Settings of one sender, receiver or broker. They name files and keyring entries, and contain no secret."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,90 +50,87 @@ class RoleSettings(BaseModel):
     role: str
     """Sender, receiver or broker, as messages call it."""
     index: int = 0
-    own: IdentityFiles | None = None
-    """The role's own identity."""
-    trust: Path | None = None
-    """PEM file with the authority that peers' certificates come from."""
+    identity: IdentityFiles | None = None
+    """The role's own identity, with the certificates that it trusts; None without TLS."""
     server_name: str = ""
     """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
     """Certificate of the other end: the receiver's to encrypt for, the sender's to verify with."""
     check_queue: bool = False
-    """Whether this role looks first if the queue is empty."""
+    """Whether this role first checks that the queue is empty."""
+
+    @property
+    def name(self) -> str:
+        """The role as part of a sentence: `the sender`."""
+        return f"the {self.role}"
 
     def spec(self, name: str, target: str) -> RoleSpec:
-        """The role `name` with these settings; what `target` is, `RoleSpec` says."""
+        """The role `name` with these settings; `target` as in `RoleSpec`."""
         requests: list[SecretRequest] = []
-        if self.own is not None:
-            requests.append(passphrase_request(self.own, f"the {self.role}"))
+        if self.identity is not None:
+            requests.append(passphrase_request(self.identity, self.name))
         if self.parameters.username:
             requests.append(password_request(self.parameters, self.parameters.host, self.parameters.port))
         keys = tuple(request.key for request in requests)
         return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
 
     def _files(self) -> dict[str, Path]:
-        """The files that the role reads a copy of. Of identities they are certificates alone: a file with a key in it
-        stays where it is, and is read there."""
-        certificates = {_TRUST: self.trust, _PEER: self.peer_certificate}
+        """The files that the role reads a copy of. Of identities only certificates are copied: a file that contains a
+        private key is read in place."""
+        certificates = {
+            _TRUST: self.identity.trust if self.identity is not None else None,
+            _PEER: self.peer_certificate,
+        }
         files = {key: path for key, path in certificates.items() if path is not None and not contains_private_key(path)}
         if self.role != "broker" and (payload := payload_file(self.parameters.payload)) is not None:
             files[PAYLOAD_FILE] = payload
         return files
 
 
-@dataclass(frozen=True)
-class RoleIdentity:
-    """The loaded identity of a role, and the other end's certificate; what is odd about them becomes an event."""
+def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
+    """The role's identity, loaded and checked, with its copy of the trusted certificates; None without TLS.
 
-    settings: RoleSettings
-    role: str
-    context: RoleContext
+    What the operator should know about it becomes an event. Raises UserError.
+    """
+    files = settings.identity
+    if files is None:
+        return None
+    request = passphrase_request(files, settings.name)
+    files = files.model_copy(update={"trust": context.file(_TRUST) or files.trust})
+    identity = load_identity(files, settings.name, lambda _: context.secret(request.key))
+    for note in identity.notes:
+        context.event("identity", note, Level.WARNING)
+    return identity
 
-    @cached_property
-    def own(self) -> Identity:
-        """The role's own identity, loaded and checked. Raises UserError."""
-        assert self.settings.own is not None
-        request = passphrase_request(self.settings.own, self.role)
-        identity = load_identity(self.settings.own, self.role, lambda _: self.context.secret(request.key))
-        for note in identity.notes:
-            self.context.event("identity", note, Level.WARNING)
-        return identity
 
-    @cached_property
-    def private_key(self) -> RSAPrivateKey:
-        """The role's private key: signs in a sender, decrypts in a receiver. Raises UserError."""
-        return rsa_private_key(self.own.load_private_key(), self.role)
+def load_own_rsa_key(identity: LoadedIdentity | None) -> RSAPrivateKey:
+    """The private key of a role that has an identity: signs in a sender, decrypts in a receiver. Raises UserError."""
+    assert identity is not None
+    return rsa_private_key(identity.load_private_key(), identity.name)
 
-    @cached_property
-    def peer_key(self) -> RSAPublicKey:
-        """The other end's public key. Raises UserError."""
-        file = self.context.file(_PEER) or self.settings.peer_certificate
-        assert file is not None
-        certificate = load_certificates(file)[0]
-        problem = validity_problem(certificate, datetime.now(UTC))
-        if problem is not None:
-            self.context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
-        return rsa_public_key(certificate, str(file))
 
-    def tls(self) -> TlsSettings | None:
-        """TLS settings of this role's connection; None for Test 1. Raises UserError."""
-        parameters = self.settings.parameters
-        if not parameters.tls:
-            return None
-        return TlsSettings(
-            ca_file=self.context.file(_TRUST) or self.settings.trust,
-            certificate_file=self.own.certificate_file,
-            key_file=self.own.key_file,
-            key_password=self.own.secret.reveal() if self.own.secret else None,
-            server_name=self.settings.server_name or None,
-            minimum_version=f"TLSv{parameters.tls_minimum}",
-        )
+def load_peer_key(settings: RoleSettings, context: RoleContext) -> RSAPublicKey:
+    """The public key of the other end's certificate. Raises UserError."""
+    file = context.file(_PEER) or settings.peer_certificate
+    assert file is not None
+    certificate = load_certificates(file)[0]
+    problem = validity_problem(certificate, datetime.now(UTC))
+    if problem is not None:
+        context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
+    return rsa_public_key(certificate, str(file))
 
-    def endpoint(self, host: str, port: int) -> Endpoint:
-        """The broker at `host` and `port`, with the user's password resolved. Raises UserError."""
-        parameters = self.settings.parameters
-        password = None
-        if parameters.username:
-            request = password_request(parameters, host, port)
-            password = request.resolve(lambda _: self.context.secret(request.key)).reveal()
-        return Endpoint(host, port, tls=self.tls(), username=parameters.username or None, password=password)
+
+def tls_settings(
+    identity: LoadedIdentity | None, parameters: AmqpParameters, server_name: str = ""
+) -> TlsSettings | None:
+    """TLS settings of an end with `identity`; None without one."""
+    return None if identity is None else TlsSettings(identity, None, server_name, parameters.tls_minimum)
+
+
+def endpoint(parameters: AmqpParameters, host: str, port: int, tls: TlsSettings | None, prompt: Prompt) -> Endpoint:
+    """The broker at `host` and `port` as an endpoint; `prompt` returns a secret by its key. Raises UserError."""
+    password = None
+    if parameters.username:
+        request = password_request(parameters, host, port)
+        password = request.resolve(lambda _: prompt(request.key)).reveal()
+    return Endpoint(host, port, tls=tls, username=parameters.username or None, password=password)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
+from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
-from labconsole_amqp.link.api import Sender, Template
-from labconsole_amqp.roles.artefacts import example
+from labconsole_amqp.link.link_base import Template
+from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.role_settings import RoleIdentity
+from labconsole_amqp.roles.role_settings import load_own_rsa_key, load_peer_key
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealedMessage, SealingPool
 from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
@@ -33,6 +35,7 @@ _GATHER_S = 0.002
 _PUMP_S = 0.1
 _WAIT_S = 0.005
 """Between two looks for a command while nothing is to be sent."""
+_LARGEST_EXAMPLE = 1_000_000
 _SLEEP_S = 0.002
 """Waits for a due message end with a sleep, since the wait for a socket only knows whole milliseconds."""
 
@@ -46,20 +49,22 @@ class SenderRole(LinkRole):
         self._acknowledged = context.series(ACKNOWLEDGED)
         self._done = 0
 
-    def load(self, identity: RoleIdentity) -> None:
+    def load(self, identity: LoadedIdentity | None) -> None:
         """Load payload and keys, and make the first message. Raises UserError."""
         sealed = self.parameters.protection is not Protection.NONE
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         copy = self.context.file(PAYLOAD_FILE)
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._signing_key = identity.private_key if sealed else None
-        self._recipient_key = identity.peer_key if encrypted else None
+        self._signing_key = load_own_rsa_key(identity) if sealed else None
+        self._recipient_key = load_peer_key(self.settings, self.context) if encrypted else None
         self._example = self._sealed(0).message if sealed else self._template().message
 
     def prepare(self) -> dict[str, Any]:
-        """The same as every role at a link; reports a message as this run's are. Raises UserError."""
+        """As `LinkRole`; reports an example of this run's messages (its time stamp is not set). Raises UserError."""
         super().prepare()
-        return example(self._example)
+        if len(self._example) > _LARGEST_EXAMPLE:
+            return {}
+        return {"example": base64.b64encode(self._example).decode()}
 
     def attach(self) -> int:
         """Attach; the broker must take messages of our size. Raises UserError."""

@@ -27,12 +27,10 @@ from labconsole.model.trial import (
 from labconsole.security.secrets import SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.artefacts import keep_artefacts
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command
 from labconsole_amqp.roles.receiver_role import senders_done
 from labconsole_amqp.roles.role_settings import RoleSettings
-from labconsole_amqp.roles.secret_requests import secret_requests
 from labconsole_amqp.series import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
@@ -44,7 +42,8 @@ from labconsole_amqp.series import (
     SENT_CHANNEL,
 )
 from labconsole_amqp.trial import contrast, curves, evaluation, latency
-from labconsole_amqp.trial.identities import RunIdentities
+from labconsole_amqp.trial.artefacts import keep_artefacts
+from labconsole_amqp.trial.identities import RunIdentities, secret_requests
 from labconsole_amqp.trial.message_table import messages
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.trial.phases import conduct_phases
@@ -223,8 +222,7 @@ def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
     settings = RoleSettings(
         parameters=parameters,
         role="broker",
-        own=identities.files("broker") if parameters.tls else None,
-        trust=identities.trust("broker") if parameters.tls else None,
+        identity=identities.files("broker") if parameters.tls else None,
     )
     return (settings.spec("broker", _BROKER),)
 
@@ -238,8 +236,7 @@ def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[R
             parameters=parameters,
             role="receiver",
             index=index,
-            own=identities.files("receiver") if tls else None,
-            trust=identities.trust("receiver") if tls else None,
+            identity=identities.files("receiver") if tls else None,
             server_name=identities.server_name if tls else "",
             peer_certificate=identities.certificate("sender") if sealed else None,
             check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
@@ -257,8 +254,7 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
             parameters=parameters,
             role="sender",
             index=index,
-            own=identities.files("sender") if tls else None,
-            trust=identities.trust("sender") if tls else None,
+            identity=identities.files("sender") if tls else None,
             server_name=identities.server_name if tls else "",
             peer_certificate=identities.certificate("receiver") if encrypted else None,
             check_queue=index == 0 and parameters.mode is Mode.SENDER,

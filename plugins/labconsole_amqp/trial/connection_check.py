@@ -8,13 +8,12 @@ from labconsole.errors import UserError
 from labconsole.security.identities import load_identity, require_valid
 from labconsole.security.secrets import Secret
 from labconsole_amqp.choices import BrokerChoice, Mode
-from labconsole_amqp.link.api import probe_queue_depth
-from labconsole_amqp.link.connection import Connection, Endpoint, connect
-from labconsole_amqp.link.queue_probe import try_attach
+from labconsole_amqp.link.connection import Connection, connect
+from labconsole_amqp.link.queue_probe import probe_queue_depth, try_attach
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.link_role import full_sentence
-from labconsole_amqp.roles.secret_requests import passphrase_request, password_request
+from labconsole_amqp.roles.role_settings import endpoint, passphrase_request, tls_settings
 from labconsole_amqp.trial.identities import RoleName, RunIdentities
 
 _COUNTED = 1000
@@ -32,43 +31,25 @@ def check_connection(parameters: AmqpParameters, secrets: Mapping[str, Secret], 
     if parameters.broker is not BrokerChoice.EXTERNAL:
         raise UserError("The embedded broker starts with the run: choose an external broker to test the connection.")
     identities = RunIdentities(parameters)
-    for role in identities.here:
+    for role in identities.local_roles:
         broker = f"{parameters.host}:{parameters.port}"
         try:
-            with connect(_endpoint(parameters, identities, role, secrets)) as connection:
+            tls = _tls(parameters, identities, role, secrets) if parameters.tls else None
+            with connect(endpoint(parameters, parameters.host, parameters.port, tls, secrets.get)) as connection:
                 _report(role, connection, say)
                 _try_queue(role, connection, parameters, say)
         except UserError as error:
             raise UserError(f"{role.capitalize()}: {full_sentence(str(error), broker)}") from error
 
 
-def _endpoint(
-    parameters: AmqpParameters, identities: RunIdentities, role: RoleName, secrets: Mapping[str, Secret]
-) -> Endpoint:
-    tls = _tls(parameters, identities, role, secrets) if parameters.tls else None
-    password = None
-    if parameters.username:
-        request = password_request(parameters, parameters.host, parameters.port)
-        password = request.resolve(lambda _: secrets.get(request.key)).reveal()
-    user = parameters.username or None
-    return Endpoint(parameters.host, parameters.port, tls=tls, username=user, password=password)
-
-
 def _tls(
     parameters: AmqpParameters, identities: RunIdentities, role: RoleName, secrets: Mapping[str, Secret]
-) -> TlsSettings:
+) -> TlsSettings | None:
     files = identities.files(role)
     request = passphrase_request(files, f"the {role}")
     identity = load_identity(files, f"the {role}", lambda _: secrets.get(request.key))
     require_valid(identity, f"the {role}")
-    return TlsSettings(
-        ca_file=identities.trust(role),
-        certificate_file=identity.certificate_file,
-        key_file=identity.key_file,
-        key_password=identity.secret.reveal() if identity.secret else None,
-        server_name=identities.server_name or None,
-        minimum_version=f"TLSv{parameters.tls_minimum}",
-    )
+    return tls_settings(identity, parameters, identities.server_name)
 
 
 def _report(role: RoleName, connection: Connection, say: Callable[[str], None]) -> None:

@@ -13,8 +13,8 @@ from labconsole.profiles.profile import override
 from labconsole.profiles.profile_file import ProfileError, fault_sentence
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.secret_requests import secret_requests
 from labconsole_amqp.trial.connection_check import check_connection
+from labconsole_amqp.trial.identities import secret_requests
 
 
 def test_connection(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -12,12 +13,15 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from labconsole.errors import UserError
 from labconsole.security.identities import IdentityFiles, load_certificates
+from labconsole.security.key_files import is_encrypted
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
 from labconsole.security.pki.identities import NamedIdentities
+from labconsole.security.secrets import SecretRequest
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.roles.role_settings import passphrase_request, password_request
 from labconsole_amqp.wire.envelope import Protection
 
 RoleName = Literal["sender", "receiver", "broker"]
@@ -30,7 +34,7 @@ _FIRST_OPENSSL_WITH_ML_DSA = (3, 5)  # OpenSSL
 class RunIdentities:
     """The identities of one run; the lab's are made on first use, and only if one of them is needed.
 
-    Every method raises UserError: the lab identities cannot be made, or an identity by name is not there or of no use.
+    Every method raises UserError: the lab identities cannot be made, or an identity by name is not there or unusable.
     """
 
     def __init__(self, parameters: AmqpParameters) -> None:
@@ -39,7 +43,7 @@ class RunIdentities:
         self.notes: tuple[str, ...] = ()
 
     @property
-    def here(self) -> tuple[RoleName, ...]:
+    def local_roles(self) -> tuple[RoleName, ...]:
         """The roles that this console plays."""
         mode = self._parameters.mode
         plays: dict[RoleName, bool] = {
@@ -47,32 +51,23 @@ class RunIdentities:
             "receiver": mode is not Mode.SENDER,
             "broker": self._parameters.broker is BrokerChoice.EMBEDDED,
         }
-        return tuple(role for role, is_here in plays.items() if is_here)
+        return tuple(role for role, is_local in plays.items() if is_local)
 
     def files(self, role: RoleName) -> IdentityFiles:
-        """The identity of a role, with key."""
-        if role not in self._by_role:
-            self._by_role[role] = self._files(role)
-        return self._by_role[role]
-
-    def certificate(self, role: RoleName) -> Path:
-        """What the other end verifies with or encrypts for: of an identity of files the key need not be known."""
-        given = self._parameter(role, "certificate")
-        return Path(given) if given else self.files(role).certificate
-
-    def trust(self, role: RoleName) -> Path:
-        """PEM file with what the role checks its peers against."""
-        if self._parameters.trust:
-            return Path(self._parameters.trust)
-        if not self.name(role):
-            return self._lab.authority_file
-        trusted = self.files(role).trust
-        if trusted is None:
+        """The identity of a role that this console plays, with key and trusted certificates."""
+        files = self._files(role)
+        trust = Path(self._parameters.trust) if self._parameters.trust else files.trust
+        if trust is None and self.name(role):
             raise UserError(
                 f"The State of the identity {self.name(role)} trusts no root: let it trust the other end's root on the "
                 "page Certificates, or name a trusted authority."
             )
-        return trusted
+        return files.model_copy(update={"trust": trust or self._lab.authority_file})
+
+    def certificate(self, role: RoleName) -> Path:
+        """What the other end verifies with or encrypts for: of an identity of files the key need not be known."""
+        given = self._parameter(role, "certificate")
+        return Path(given) if given else self._files(role).certificate
 
     @property
     def server_name(self) -> str:
@@ -80,9 +75,9 @@ class RunIdentities:
 
         A State's own certificate for the embedded broker names the State's host, not this computer.
         """
-        if self._parameters.server_name or "broker" not in self.here or not self.name("broker"):
+        if self._parameters.server_name or "broker" not in self.local_roles or not self.name("broker"):
             return self._parameters.server_name
-        certificate = load_certificates(self.files("broker").certificate)[0]
+        certificate = load_certificates(self._files("broker").certificate)[0]
         names = alternative_names(certificate.extensions)
         hosts = (name.value for name in names if isinstance(name, x509.DNSName))
         return next((host for host in hosts if "*" not in host), "")
@@ -92,7 +87,7 @@ class RunIdentities:
         return self._parameter(role, "identity")
 
     def uses_lab_identity(self, role: RoleName) -> bool:
-        """Whether the role has an identity of the console's own, for which nobody is ever asked."""
+        """Whether the role has an identity of the console's own, whose passphrase is never asked for."""
         return not self.name(role) and not self._parameter(role, "certificate")
 
     @cached_property
@@ -109,6 +104,11 @@ class RunIdentities:
         return str(getattr(self._parameters, f"{role}_{what}", ""))
 
     def _files(self, role: RoleName) -> IdentityFiles:
+        if role not in self._by_role:
+            self._by_role[role] = self._find(role)
+        return self._by_role[role]
+
+    def _find(self, role: RoleName) -> IdentityFiles:
         if self.name(role):
             files = self._database.files(self.name(role))
             self._check(role, files)
@@ -138,3 +138,27 @@ class RunIdentities:
                 f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
                 f"{'signed' if signs else 'encrypted'}: choose another identity, or Test 2."
             )
+
+
+def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
+    """All secrets that a run may need, except those of lab identities, which the console stores itself."""
+    if parameters.username and parameters.broker is BrokerChoice.EXTERNAL:
+        yield password_request(parameters, parameters.host, parameters.port)
+    if not parameters.tls:
+        return
+    identities = RunIdentities(parameters)
+    for role in identities.local_roles:
+        if not identities.uses_lab_identity(role):
+            yield from _passphrase_requests(identities, role)
+
+
+def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[SecretRequest]:
+    """The passphrase of the role's key; none for a key that cannot be used: the run reports the fault."""
+    try:
+        files = identities.files(role)
+        encrypted = is_encrypted(files.key)
+    except UserError:
+        return
+    if encrypted:
+        name = identities.name(role)
+        yield passphrase_request(files, f"the {role} (identity {name})" if name else f"the {role}")

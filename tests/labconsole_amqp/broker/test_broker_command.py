@@ -14,10 +14,13 @@ import pytest
 
 from labconsole.errors import UserError
 from labconsole.security.lab_identities import STATE_A, lab_identities
-from labconsole_amqp.link.api import Endpoint, Receiver, Sender, TlsSettings, connect
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from tests.helpers.signals import interruptible
 from tests.labconsole_amqp.lab import run
-from tests.labconsole_amqp.lab_pki import LabCa
+from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -77,14 +80,13 @@ def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None
     files = ("--certificate", str(server.certificate), "--key", str(server.key), "--trust", str(pki.ca_file))
     login = ("--user", "lab", "--password-file", str(password))
     with broker("--tls", "--tls-port", "0", "--port", "0", *files, *login) as (_, ports):
-        tls = TlsSettings(pki.ca_file, client.certificate, client.key)
+        tls = tls_of(client)
         connect(Endpoint("127.0.0.1", ports["amqps"], tls)).close()
         connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="secret")).close()
         with pytest.raises(UserError, match="wrong user name or password"):
             connect(Endpoint("127.0.0.1", ports["amqp"], username="lab", password="other"))
         lab = lab_identities().identity(STATE_A)
-        assert lab.secret is not None
-        foreign = TlsSettings(pki.ca_file, lab.certificate_file, lab.key_file, lab.secret.reveal())
+        foreign = TlsSettings(lab, trust=pki.ca_file)
         with pytest.raises(UserError, match="refused our client certificate"):
             connect(Endpoint("127.0.0.1", ports["amqps"], foreign))
 

@@ -17,10 +17,14 @@ from labconsole.errors import UserError
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
-from labconsole_amqp.link.api import Connection, Endpoint, Receiver, Sender, Template, TlsSettings, connect
+from labconsole_amqp.link.connection import Connection, Endpoint, connect
+from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.proton_engine import lib
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab_pki import LabCa
+from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 
 # An amqp-value of 16 bytes: 8 for the stamp, 8 for the number.
 MESSAGE = Template(b"\x00\x53\x77\xa0\x10" + bytes(16), stamp_offset=5, number_offset=13)
@@ -277,7 +281,7 @@ class TestLimits:
     def test_a_client_that_hangs_up_before_it_is_accepted(self, secure: bool, pki: LabCa) -> None:
         """As a port scan or a health check does: its connection is reset already when the broker accepts it."""
         server = pki.issue("reset broker")
-        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        tls = tls_of(server)
         refused: list[str] = []
         broker = Broker(BrokerSettings(queues=("q",), tls_port=0, tls=tls), refused.append)
         ports = broker.listen()
@@ -300,7 +304,7 @@ class TestAccess:
     @pytest.fixture
     def secure(self, pki: LabCa) -> Iterator[RunningBroker]:
         server = pki.issue("broker")
-        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        tls = tls_of(server)
         access = Access(anonymous=False, users={"lab": "secret"})
         with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=access)) as running:
             yield running
@@ -308,7 +312,7 @@ class TestAccess:
     def test_plain_and_tls_port_serve_the_same_queues(self, secure: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("State A")
         assert secure.ports.tls is not None
-        tls = Endpoint("127.0.0.1", secure.ports.tls, TlsSettings(pki.ca_file, client.certificate, client.key))
+        tls = Endpoint("127.0.0.1", secure.ports.tls, tls_of(client))
         plain = Endpoint("127.0.0.1", secure.plain.port, username="lab", password="secret")
         with connect(tls) as one, connect(plain) as two:
             send(Sender(one, "q"), 100)
@@ -319,9 +323,9 @@ class TestAccess:
         assert secure.ports.tls is not None
         old, stranger = pki.issue("old", days=(-20, -10)), LabCa(tmp_path, "Another CA").issue("stranger")
         settings = [
-            TlsSettings(pki.ca_file),
-            TlsSettings(pki.ca_file, old.certificate, old.key),
-            TlsSettings(pki.ca_file, stranger.certificate, stranger.key),
+            TlsSettings(trust=pki.ca_file),
+            tls_of(old),
+            tls_of(stranger, trust=pki.ca_file),
         ]
         endpoints = [Endpoint("127.0.0.1", secure.ports.tls, tls) for tls in settings]
         endpoints += [

@@ -8,30 +8,31 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole.security.identities import load_identity
+from labconsole.security.secrets import Secret
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.sasl import Access
-from labconsole_amqp.link.api import (
-    Endpoint,
-    Receiver,
-    Sender,
-    TlsSettings,
-    connect,
-)
+from labconsole_amqp.choices import TlsVersion
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
-from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
+from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
 
 @pytest.fixture(scope="module")
 def tls_broker(pki: LabCa) -> Iterator[RunningBroker]:
     server = pki.issue("broker")
-    tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+    tls = tls_of(server)
     with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=Access(users={"lab": "secret"}))) as running:
         yield running
 
@@ -45,7 +46,7 @@ def tls_endpoint(broker: RunningBroker, settings: TlsSettings, host: str = "127.
 def broker_up_to(version: ssl.TLSVersion, pki: LabCa) -> Iterator[RunningBroker]:
     """A broker that speaks no later version of TLS."""
     server = pki.issue("broker of its time")
-    tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+    tls = tls_of(server)
     with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as running:
         context = running.broker._context
         assert context is not None
@@ -60,7 +61,7 @@ class TestConnecting:
     def test_the_steps_are_timed(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("timed")
         began = now_ns()
-        with connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file, client.certificate, client.key))) as opened:
+        with connect(tls_endpoint(tls_broker, tls_of(client))) as opened:
             took = now_ns() - began
             times = opened.times
             assert min(times.tcp_ns, times.tls_ns, times.sasl_ns, times.open_ns) > 0
@@ -70,24 +71,25 @@ class TestConnecting:
 
     def test_an_encrypted_key_is_opened_with_the_passphrase(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("encrypted", encrypted=True)
-        settings = TlsSettings(pki.ca_file, client.certificate, client.key, PASSPHRASE)
+        settings = tls_of(client)
         assert PASSPHRASE not in repr(tls_endpoint(tls_broker, settings))
         connect(tls_endpoint(tls_broker, settings)).close()
 
     @pytest.mark.parametrize("passphrase", [None, "wrong"])
     def test_a_wrong_passphrase(self, tls_broker: RunningBroker, pki: LabCa, passphrase: str | None) -> None:
         client = pki.issue("locked", encrypted=True)
-        settings = TlsSettings(pki.ca_file, client.certificate, client.key, passphrase)
+        secret = None if passphrase is None else Secret(passphrase)
+        settings = TlsSettings(replace(load_identity(client, "State A", lambda _: Secret(PASSPHRASE)), secret=secret))
         with pytest.raises(UserError, match="check both files and the key's passphrase"):
             connect(tls_endpoint(tls_broker, settings))
 
-    @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-    def test_both_tls_versions_are_spoken(self, pki: LabCa, version: str) -> None:
+    @pytest.mark.parametrize("version", TlsVersion)
+    def test_both_tls_versions_are_spoken(self, pki: LabCa, version: TlsVersion) -> None:
         client = pki.issue("versioned")
-        settings = TlsSettings(pki.ca_file, client.certificate, client.key, minimum_version=version)
-        offers = ssl.TLSVersion.TLSv1_2 if version == "TLSv1.2" else ssl.TLSVersion.TLSv1_3
+        settings = tls_of(client, minimum=version)
+        offers = ssl.TLSVersion.TLSv1_2 if version is TlsVersion.V1_2 else ssl.TLSVersion.TLSv1_3
         with broker_up_to(offers, pki) as broker, connect(tls_endpoint(broker, settings)) as opened:
-            assert opened.tls_version == version
+            assert opened.tls_version == f"TLSv{version}"
             send_all(Sender(opened, "q"), template(), 100)
             receive_all(Receiver(opened, "q", templates=[template()]), 100)
 
@@ -129,78 +131,80 @@ class TestConnecting:
             thread.join()
 
     def test_a_wrong_ca(self, tls_broker: RunningBroker, tmp_path: Path) -> None:
-        settings = TlsSettings(LabCa(tmp_path, "Another CA").ca_file)
+        settings = TlsSettings(trust=LabCa(tmp_path, "Another CA").ca_file)
         with pytest.raises(UserError, match=r"is not trusted by .*wrong CA file or foreign certificate"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_a_host_name_that_the_certificate_does_not_carry(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         client = pki.issue("named")
-        settings = TlsSettings(pki.ca_file, client.certificate, client.key, server_name="swim.example")
+        settings = tls_of(client, server_name="swim.example")
         with pytest.raises(UserError, match=r"is not for swim\.example"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_an_expired_server_certificate(self, pki: LabCa) -> None:
         server = pki.issue("old broker", days=(-20, -10))
-        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        tls = tls_of(server)
         with (
             serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
             pytest.raises(UserError, match=r"the certificate of .* has expired"),
         ):
-            connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
+            connect(tls_endpoint(broker, TlsSettings(trust=pki.ca_file)))
 
     def test_a_server_certificate_of_tomorrow(self, pki: LabCa) -> None:
         server = pki.issue("early broker", days=(1, 10))
-        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        tls = tls_of(server)
         with (
             serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker,
             pytest.raises(UserError, match="is not yet valid: check both clocks"),
         ):
-            connect(tls_endpoint(broker, TlsSettings(pki.ca_file)))
+            connect(tls_endpoint(broker, TlsSettings(trust=pki.ca_file)))
 
     @pytest.mark.parametrize(
-        ("offers", "minimum", "told"),
+        ("offers", "minimum", "sentence"),
         [
             (
                 ssl.TLSVersion.TLSv1_2,
-                "TLSv1.3",
+                TlsVersion.V1_3,
                 r'does not speak TLS 1\.3: set "TLS from" \(tls_minimum\) to',
             ),
-            (ssl.TLSVersion.TLSv1_1, "TLSv1.2", r"speaks neither TLS 1\.2 nor 1\.3: it must be updated"),
+            (ssl.TLSVersion.TLSv1_1, TlsVersion.V1_2, r"speaks neither TLS 1\.2 nor 1\.3: it must be updated"),
         ],
     )
-    def test_no_tls_version_in_common(self, pki: LabCa, offers: ssl.TLSVersion, minimum: str, told: str) -> None:
-        settings = TlsSettings(pki.ca_file, minimum_version=minimum)
-        with broker_up_to(offers, pki) as broker, pytest.raises(UserError, match=told):
+    def test_no_tls_version_in_common(
+        self, pki: LabCa, offers: ssl.TLSVersion, minimum: TlsVersion, sentence: str
+    ) -> None:
+        settings = TlsSettings(trust=pki.ca_file, minimum=minimum)
+        with broker_up_to(offers, pki) as broker, pytest.raises(UserError, match=sentence):
             connect(tls_endpoint(broker, settings))
 
     def test_a_certificate_can_be_trusted_itself_without_its_ca(self, pki: LabCa) -> None:
         """Two States without a common CA can trust the certificate of the other (WP/16, "Objective")."""
         server = pki.issue("peer broker")
-        tls = TlsSettings(pki.ca_file, server.certificate, server.key)
+        tls = tls_of(server)
         client = pki.issue("peer client")
         with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as broker:
-            pinned = TlsSettings(server.certificate, client.certificate, client.key)
+            pinned = tls_of(client, trust=server.certificate)
             connect(tls_endpoint(broker, pinned)).close()
 
     def test_no_client_certificate(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         with pytest.raises(UserError, match="requires a client certificate"):
-            connect(tls_endpoint(tls_broker, TlsSettings(pki.ca_file)))
+            connect(tls_endpoint(tls_broker, TlsSettings(trust=pki.ca_file)))
 
     def test_a_foreign_client_certificate(self, tls_broker: RunningBroker, pki: LabCa, tmp_path: Path) -> None:
         stranger = LabCa(tmp_path, "Another CA").issue("stranger")
-        settings = TlsSettings(pki.ca_file, stranger.certificate, stranger.key)
+        settings = tls_of(stranger, trust=pki.ca_file)
         with pytest.raises(UserError, match=r"refused our client certificate .*stranger\.pem: it does not know the CA"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_an_expired_client_certificate(self, tls_broker: RunningBroker, pki: LabCa) -> None:
         old = pki.issue("old client", days=(-20, -10))
-        settings = TlsSettings(pki.ca_file, old.certificate, old.key)
+        settings = tls_of(old)
         with pytest.raises(UserError, match=r"refused our client certificate .*: it has expired"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_tls_on_a_plain_port(self, broker: RunningBroker, pki: LabCa) -> None:
         with pytest.raises(UserError, match="does not speak TLS"):
-            connect(Endpoint("127.0.0.1", broker.plain.port, TlsSettings(pki.ca_file), connect_timeout_s=5))
+            connect(Endpoint("127.0.0.1", broker.plain.port, TlsSettings(trust=pki.ca_file), connect_timeout_s=5))
 
     def test_no_tls_on_a_tls_port(self, tls_broker: RunningBroker) -> None:
         assert tls_broker.ports.tls is not None

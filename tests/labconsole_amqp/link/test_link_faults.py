@@ -12,13 +12,9 @@ import pytest
 from labconsole.errors import UserError
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.link.api import (
-    Connection,
-    Endpoint,
-    Receiver,
-    Sender,
-    connect,
-)
+from labconsole_amqp.link.connection import Connection, Endpoint, connect
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.link_transfer import send_all, template
 

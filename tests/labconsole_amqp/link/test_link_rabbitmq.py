@@ -12,20 +12,16 @@ import pytest
 from proton import Message
 
 from labconsole.errors import UserError
-from labconsole_amqp.link.api import (
-    Endpoint,
-    Receiver,
-    Sender,
-    Template,
-    TlsSettings,
-    connect,
-    drain_queue,
-    probe_queue_depth,
-)
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.link_base import Template
+from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire import envelope
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp import rabbitmq
-from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
+from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import PAYLOAD, template
 
 pytestmark = pytest.mark.skipif(not rabbitmq.available(), reason="rabbitmq-server is not installed")
@@ -63,7 +59,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     with rabbitmq.rabbitmq_broker(
         folder, queues=QUEUES, clients=(CLIENT,), ca_file=pki.ca_file, identity=server
     ) as broker:
-        tls = TlsSettings(pki.ca_file, client.certificate, client.key, PASSPHRASE)
+        tls = tls_of(client)
         assert broker.tls_port is not None
         yield Foreign(
             broker,
@@ -147,7 +143,7 @@ def test_a_missing_queue(foreign: Foreign) -> None:
 def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
     """How it refuses a wrong password and a name that it does not know: it takes 3 s for each."""
     unknown = foreign.pki.issue("State X")
-    tls = TlsSettings(foreign.pki.ca_file, unknown.certificate, unknown.key)
+    tls = tls_of(unknown)
     endpoints = {
         "password": Endpoint(foreign.plain.host, foreign.plain.port, username=rabbitmq.USER, password="wrong"),
         "name": Endpoint(foreign.secure.host, foreign.secure.port, tls),
@@ -172,12 +168,12 @@ def test_a_client_without_authentication_is_refused(foreign: Foreign) -> None:
 
 def test_a_client_certificate_is_required(foreign: Foreign) -> None:
     with pytest.raises(UserError, match="requires a client certificate"):
-        connect(Endpoint(foreign.secure.host, foreign.secure.port, TlsSettings(foreign.pki.ca_file)))
+        connect(Endpoint(foreign.secure.host, foreign.secure.port, TlsSettings(trust=foreign.pki.ca_file)))
 
 
 def test_a_foreign_client_certificate(foreign: Foreign, tmp_path: Path) -> None:
     stranger = LabCa(tmp_path, "Another CA").issue(CLIENT)
-    tls = TlsSettings(foreign.pki.ca_file, stranger.certificate, stranger.key)
+    tls = tls_of(stranger, trust=foreign.pki.ca_file)
     with pytest.raises(UserError, match=r"refused our client certificate .* does not know the CA"):
         connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_amqp.link.api import Endpoint, TlsSettings, connect
-from labconsole_amqp.link.tls import PortProtocol, probe_port_protocol
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.tls import PortProtocol, TlsSettings, probe_port_protocol
 from tests.labconsole_amqp.lab_pki import LabCa
 
 AMQP, TLS_ALERT = b"AMQP\x03\x01\x00\x00", b"\x15\x03\x03\x00\x02\x02\x28"
@@ -50,7 +50,7 @@ def test_a_silent_port_without_tls_is_named_to_a_tls_client(pki: LabCa) -> None:
     with answering(b"AMQP", AMQP) as plain:
         began = time.monotonic()
         with pytest.raises(UserError, match="does not speak TLS: use its TLS port"):
-            connect(Endpoint(plain.host, plain.port, TlsSettings(pki.ca_file), connect_timeout_s=30))
+            connect(Endpoint(plain.host, plain.port, TlsSettings(trust=pki.ca_file), connect_timeout_s=30))
         assert time.monotonic() - began < 10, "long before the 30 s of the connection: 1 s of silence, and a probe"
 
 

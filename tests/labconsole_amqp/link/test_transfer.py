@@ -11,17 +11,12 @@ from proton import Message
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.link.api import (
-    Connection,
-    Receiver,
-    Sender,
-    Template,
-    connect,
-    drain_queue,
-    probe_queue_depth,
-)
+from labconsole_amqp.link.connection import Connection, connect
+from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.proton_engine import ffi
-from labconsole_amqp.link.sender import _MessageRows, _stamped
+from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender, _MessageRows, _stamped
 from labconsole_amqp.wire import envelope
 from labconsole_amqp.wire.amqp_types import EnvelopeError
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving

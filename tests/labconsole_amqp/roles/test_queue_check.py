@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from labconsole_amqp.link.api import Sender, connect
+from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.proton_engine import lib
 from labconsole_amqp.link.queue_probe import _ProbeReceiver
+from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.wire.envelope import MessageParts, encode
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_amqp.lab import run

@@ -10,8 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from labconsole.security.lab_identities import STATE_A, STATE_B, lab_identities
-from labconsole_amqp.link.api import Receiver, Sender, TlsSettings
 from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import End
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
@@ -195,11 +197,7 @@ def test_messages_received_by_another_client_are_lost_and_the_run_still_ends(tmp
 def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
     """The embedded broker of a run that goes on; with TLS, as State B."""
     info = lab.context._roles[0].ready()
-    settings = None
-    if tls:
-        own = lab_identities().identity(STATE_B)
-        assert own.secret is not None
-        settings = TlsSettings(own.files.trust, own.certificate_file, own.key_file, own.secret.reveal())
+    settings = TlsSettings(lab_identities().identity(STATE_B)) if tls else None
     return Endpoint(info["host"], info["port"], tls=settings)
 
 

@@ -18,12 +18,13 @@ from pydantic import ValidationError
 
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import ProfileError, load_profile
-from labconsole.security.identities import IdentityFiles
+from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
-from labconsole_amqp.link.api import Endpoint, TlsSettings
+from labconsole_amqp.link.connection import Endpoint
+from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles import role_settings
 from labconsole_amqp.roles.link_role import full_sentence
@@ -67,8 +68,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def tls_settings(own: IdentityFiles, trust: IdentityFiles) -> TlsSettings:
-    assert own.passphrase_file is not None
-    return TlsSettings(trust.trust, own.certificate, own.key, own.passphrase_file.read_text())
+    return TlsSettings(load_identity(own, "the test's end"), trust.trust)
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from labconsole.errors import UserError
 from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.sasl import Access
-from labconsole_amqp.link.api import Endpoint, Sender, TlsSettings, connect
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.connection_check import check_connection
@@ -34,10 +36,7 @@ pytestmark = [
 @pytest.fixture
 def secure(lab_home: Path) -> Iterator[RunningBroker]:
     """A broker of the lab with TLS, and user `lab` without."""
-    lab = lab_identities()
-    identity = lab.identity(BROKER)
-    assert identity.secret is not None
-    tls = TlsSettings(lab.authority_file, identity.certificate_file, identity.key_file, identity.secret.reveal())
+    tls = TlsSettings(lab_identities().identity(BROKER))
     access = Access(anonymous=False, users={"lab": "secret"})
     with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls, access=access)) as running:
         yield running

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from proton import Message, symbol
 
-from labconsole_amqp.link.api import Receiver
+from labconsole.security.identities import IdentityFiles
 from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.wire.envelope import FieldsIn, decode
 from labconsole_amqp.wire.payload import load_payload
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab import Lab, Outcome, run
-from tests.labconsole_amqp.lab_pki import PASSPHRASE, Identity, LabCa
+from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
 from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
 from tests.labconsole_amqp.trial.test_amqp_trial import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
 
@@ -54,7 +55,9 @@ def queue_of(case: tuple[object, ...]) -> str:
 class Foreign:
     """A running RabbitMQ, which lets state-x and state-y in by their certificates (SASL EXTERNAL)."""
 
-    def __init__(self, rabbit: RabbitMq, ca: LabCa, sender: Identity, receiver: Identity, folder: Path) -> None:
+    def __init__(
+        self, rabbit: RabbitMq, ca: LabCa, sender: IdentityFiles, receiver: IdentityFiles, folder: Path
+    ) -> None:
         self.rabbit = rabbit
         self._ca, self._sender, self._receiver = ca, sender, receiver
         self._password = _private(folder / "password", PASSWORD)

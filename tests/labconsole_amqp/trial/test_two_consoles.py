@@ -22,13 +22,13 @@ import pytest
 from labconsole.model.trial import REMEDY
 from labconsole.output.csv_export import export_run
 from labconsole.paths import HOME_VARIABLE
-from labconsole.security.identities import IdentityFiles
+from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.store.reader import Reader
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
-from labconsole_amqp.link.api import TlsSettings
+from labconsole_amqp.link.tls import TlsSettings
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 from tests.helpers.parallel import run_parallel
@@ -54,8 +54,7 @@ class Site:
 
     def server_tls(self) -> TlsSettings:
         """The broker's settings."""
-        password = self.broker.passphrase_file.read_text() if self.broker.passphrase_file else None
-        return TlsSettings(self.broker.trust, self.broker.certificate, self.broker.key, password)
+        return TlsSettings(load_identity(self.broker, "the broker"))
 
 
 @pytest.fixture(scope="module")

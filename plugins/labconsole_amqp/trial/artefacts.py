@@ -1,4 +1,4 @@
-"""What is kept with a run for whoever checks it: public certificates, the payload's hash, and one encoded message."""
+"""Artefacts of a run, for later checks: public certificates, the payload's hash, and one encoded message."""
 
 from __future__ import annotations
 
@@ -6,25 +6,16 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.model.trial import RunContext
 from labconsole.security.identities import load_certificates
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.identities import RunIdentities
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
-
-if TYPE_CHECKING:
-    from labconsole_amqp.trial.identities import RunIdentities  # roles import this module, and choose no identity
-
-_LARGEST_MESSAGE = 1_000_000
-
-
-def example(message: bytes) -> dict[str, Any]:
-    """How a sender reports a message made as all of its run are (its time stamp is set when one is sent)."""
-    return {"example": base64.b64encode(message).decode()} if len(message) <= _LARGEST_MESSAGE else {}
 
 
 def keep_artefacts(
@@ -34,7 +25,7 @@ def keep_artefacts(
     sender: Mapping[str, Any],
     context: RunContext,
 ) -> None:
-    """Keep them; `sender` is what a sender reported when it was ready. Raises UserError."""
+    """Store the artefacts; `sender` is what a sender reported when it was ready. Raises UserError."""
     sha256 = hashlib.sha256(payload.data).hexdigest()
     context.artefact("payload.sha256", "text/plain", f"{sha256}  {Path(payload.name).name}\n".encode())
     for name, path in _certificates(parameters, identities).items():
@@ -45,16 +36,16 @@ def keep_artefacts(
 
 
 def _certificates(parameters: AmqpParameters, identities: RunIdentities) -> dict[str, Path]:
-    """The files of the certificates that this run uses, as far as this side knows them."""
+    """The certificate files that this run uses, as far as they are known on this side."""
     if not parameters.tls:
         return {}
-    known = set(identities.here)
+    known = set(identities.local_roles)
     if parameters.protection is not Protection.NONE:
         known.add("sender")
     if parameters.protection is Protection.SIGNED_ENCRYPTED:
         known.add("receiver")
     files = {f"{role}.pem": identities.certificate(role) for role in sorted(known)}
-    trust = {role: identities.trust(role) for role in identities.here}
+    trust = {role: path for role in identities.local_roles if (path := identities.files(role).trust) is not None}
     if len(set(trust.values())) == 1:
-        return files | {"trust.pem": trust[identities.here[0]]}
+        return files | {"trust.pem": trust[identities.local_roles[0]]}
     return files | {f"{role}-trust.pem": path for role, path in trust.items()}
