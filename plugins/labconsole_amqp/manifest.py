@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.model.plugin import Plugin
+from labconsole.model.plugin import OperationEntry, Plugin
 
 plugin = Plugin(
     name="amqp",
@@ -10,9 +10,17 @@ plugin = Plugin(
     description="What do TLS, message signing and body encryption cost between States' brokers?",
     trials={"amqp.messaging": "labconsole_amqp.trial.amqp_trial:AmqpTrial"},
     panels={"amqp.messaging": "labconsole_amqp.panel.messaging:make_panel"},
-    commands={
-        "broker": "labconsole_amqp.broker.arguments:BROKER",
-        "test-connection": "labconsole_amqp.trial.connection_arguments:TEST_CONNECTION",
+    operations={
+        "amqp.serve-broker": OperationEntry(
+            "labconsole_amqp.broker.broker_operation:ServeBroker",
+            "broker",
+            "serve queues over AMQP 1.0 for other tools and consoles, until Ctrl+C",
+        ),
+        "amqp.test-connection": OperationEntry(
+            "labconsole_amqp.trial.connection_check:CheckConnection",
+            "test-connection",
+            "test the connection to an external broker: TCP, TLS, SASL, queue",
+        ),
     },
     doctor_checks=("labconsole_amqp.doctor:checks",),
     profiles=("demo", "swim-within-malaysia", "swim-my-sg"),

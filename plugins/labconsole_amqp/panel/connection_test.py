@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.errors import UserError
+from labconsole.model.operation import conduct
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.connection_check import check_connection
-from labconsole_amqp.trial.identities import secret_requests
+from labconsole_amqp.trial.connection_check import CheckConnection, ConnectionParameters
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
@@ -124,14 +124,37 @@ class ConnectionTest(QWidget):
         self.result.show()
 
 
+class _Context:
+    """`OperationContext` of the test, on a background thread; collects its steps."""
+
+    stop_requested = False
+    typed = ""
+
+    def __init__(self, secrets: Mapping[str, Secret]) -> None:
+        self.steps: list[str] = []
+        self._secrets = secrets
+
+    def progress(self, done: int, total: int) -> None:
+        return
+
+    def say(self, sentence: str) -> None:
+        self.steps.append(sentence)
+
+    def secret(self, key: str) -> Secret | None:
+        return self._secrets.get(key)
+
+    def hand_over(self, title: str, secret: Secret) -> None:
+        raise NotImplementedError
+
+
 def _missing_secrets(parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
-    return missing_secrets(secret_requests(parameters))
+    return missing_secrets(CheckConnection().secrets(ConnectionParameters.of_run(parameters)))
 
 
 def _run_check(parameters: AmqpParameters, secrets: Mapping[str, Secret]) -> CheckResult:
-    steps: list[str] = []
+    context = _Context(secrets)
     try:
-        check_connection(parameters, secrets, steps.append)
+        conduct(CheckConnection(), ConnectionParameters.of_run(parameters), context)
     except UserError as error:
-        return steps, str(error)
-    return steps, ""
+        return context.steps, str(error)
+    return context.steps, ""

@@ -121,7 +121,8 @@ def full_sentence(clause: str, broker: str) -> str:
     return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 
 
-_COUNTED = 1000
+PROBED_MESSAGES = 1000
+"""Messages in a queue are counted up to this number."""
 _MAX_DRAINED = 1_000_000
 
 
@@ -132,14 +133,14 @@ def require_empty_queue(connection: Connection, parameters: AmqpParameters, cont
         drained = drain_queue(connection, parameters.address, _MAX_DRAINED)
         if drained:
             context.event("drained", f"{drained} messages were in the queue and were discarded.", Level.WARNING)
-    depth = probe_queue_depth(connection, parameters.address, _COUNTED)
+    depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
     if depth and drained:
         raise UserError(
             f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} messages "
             "were discarded: stop the sender, and run again."
         )
     if depth:
-        number = f"{depth} messages" if depth < _COUNTED else f"{_COUNTED} messages or more"
+        number = f"{depth} messages" if depth < PROBED_MESSAGES else f"{PROBED_MESSAGES} messages or more"
         context.event(
             REMEDY,
             f"With leftover = {Leftover.DRAIN} the run discards what is in the queue first.",

@@ -1,73 +1,154 @@
-"""A test of the connection to an external broker, as the ends of a run would make it: TCP, TLS, SASL, queue."""
+"""The connection test to an external broker as an operation: TCP, TLS, SASL and queue, as the ends of a run connect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Self
+
+from pydantic import AfterValidator, Field, ValidationError
 
 from labconsole.errors import UserError
+from labconsole.model.operation import Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.profiles.profile import override
+from labconsole.profiles.profile_file import ProfileError, fault_sentence
 from labconsole.security.identities import load_identity, require_valid
-from labconsole.security.secrets import Secret
+from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.link.queue_probe import probe_queue_depth, try_attach
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.link_role import full_sentence
+from labconsole_amqp.roles.link_role import PROBED_MESSAGES, full_sentence
 from labconsole_amqp.roles.role_settings import endpoint, passphrase_request, tls_settings
-from labconsole_amqp.trial.identities import RoleName, RunIdentities
-
-_COUNTED = 1000
+from labconsole_amqp.trial.identities import RoleName, RunIdentities, secret_requests
 
 
-def check_connection(parameters: AmqpParameters, secrets: Mapping[str, Secret], say: Callable[[str], None]) -> None:
-    """Connect each end that this console plays, attach it to the queue, and `say` each step that succeeded.
+def _with_key(settings: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = next((setting for setting in settings if "=" not in setting.lstrip("=")), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong} is not of the form KEY=VALUE")
+    return settings
 
-    `secrets` are those that the operator entered, by the keys of `secret_requests`. Nothing is sent; messages that are
-    counted in the queue are released again. Takes at most about 12 s an end.
+
+class ConnectionParameters(Parameters):
+    """An external broker, its queue, and what else a run would set."""
+
+    host: Annotated[
+        str,
+        Field(title="Host", description="Host name or address of the broker", min_length=1),
+    ]
+    port: Annotated[int, Field(title="Port", description="Its port", ge=1, le=65535)]
+    queue: Annotated[
+        str,
+        Field(
+            title="Queue",
+            description="Queue, as the broker spells it",
+            min_length=1,
+            json_schema_extra={"metavar": "ADDRESS"},
+        ),
+    ]
+    settings: Annotated[
+        tuple[str, ...],
+        AfterValidator(_with_key),
+        Field(
+            title="Other parameters",
+            description="Another parameter of a run, as for `labconsole run`: test=2 for TLS, username, mode, "
+            "sender_identity ...",
+            json_schema_extra={"option": "--set", "metavar": "KEY=VALUE", "empty": "None"},
+        ),
+    ] = ()
+
+    @classmethod
+    def of_run(cls, parameters: AmqpParameters) -> Self:
+        """The test of the connection that a run with `parameters` would make."""
+        values = parameters.model_dump(mode="json", exclude={"host", "port", "address"}, exclude_defaults=True)
+        settings = tuple(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
+        return cls(host=parameters.host, port=parameters.port, queue=parameters.address, settings=settings)
+
+    def run_parameters(self) -> AmqpParameters:
+        """The parameters of a run through this broker. Raises ProfileError."""
+        given = dict(setting.split("=", 1) for setting in self.settings)
+        values = {key.strip(): override(text.strip(), key.strip(), AmqpParameters) for key, text in given.items()}
+        own = {"host": self.host, "port": self.port, "address": self.queue, "broker": BrokerChoice.EXTERNAL}
+        try:
+            return AmqpParameters.model_validate({**values, **own})
+        except ValidationError as error:
+            raise ProfileError(f"The connection cannot be tested: {fault_sentence(error, AmqpParameters)}") from error
+
+
+class CheckConnection(Operation[ConnectionParameters]):
+    """Connects each end that this console plays to an external broker, and attaches it to the queue."""
+
+    name: ClassVar[str] = "amqp.test-connection"
+    title: ClassVar[str] = "Test connection"
+    description: ClassVar[str] = (
+        "Connects to an external broker as a run would, and reports TCP, TLS, SASL and the queue. Nothing is sent."
+    )
+    parameters: ClassVar[type[Parameters]] = ConnectionParameters
+
+    def secrets(self, parameters: ConnectionParameters) -> tuple[SecretRequest, ...]:
+        return tuple(secret_requests(parameters.run_parameters()))
+
+    def run(self, parameters: ConnectionParameters, context: OperationContext) -> Result:
+        steps: list[str] = []
+
+        def report(step: str) -> None:
+            steps.append(step)
+            context.say(step)
+
+        check_connection(parameters.run_parameters(), context.secret, report)
+        return Result((), {"steps": steps})
+
+
+def check_connection(parameters: AmqpParameters, prompt: Prompt, report: Callable[[str], None]) -> None:
+    """Connect each end that this console plays, attach it to the queue, and `report` each step that succeeded.
+
+    `prompt` returns the secrets that the operator entered, by the keys of `secret_requests`. Nothing is sent; messages
+    that are counted in the queue are released again. Takes at most about 12 s an end.
 
     Raises:
         UserError: the step that failed, and what to do, in one sentence.
     """
-    if parameters.broker is not BrokerChoice.EXTERNAL:
-        raise UserError("The embedded broker starts with the run: choose an external broker to test the connection.")
     identities = RunIdentities(parameters)
     for role in identities.local_roles:
         broker = f"{parameters.host}:{parameters.port}"
         try:
-            tls = _tls(parameters, identities, role, secrets) if parameters.tls else None
-            with connect(endpoint(parameters, parameters.host, parameters.port, tls, secrets.get)) as connection:
-                _report(role, connection, say)
-                _try_queue(role, connection, parameters, say)
+            tls = _tls(parameters, identities, role, prompt) if parameters.tls else None
+            with connect(endpoint(parameters, parameters.host, parameters.port, tls, prompt)) as connection:
+                _report_connection(role, connection, report)
+                _try_queue(role, connection, parameters, report)
         except UserError as error:
             raise UserError(f"{role.capitalize()}: {full_sentence(str(error), broker)}") from error
 
 
-def _tls(
-    parameters: AmqpParameters, identities: RunIdentities, role: RoleName, secrets: Mapping[str, Secret]
-) -> TlsSettings | None:
+def _tls(parameters: AmqpParameters, identities: RunIdentities, role: RoleName, prompt: Prompt) -> TlsSettings | None:
     files = identities.files(role)
     request = passphrase_request(files, f"the {role}")
-    identity = load_identity(files, f"the {role}", lambda _: secrets.get(request.key))
+    identity = load_identity(files, f"the {role}", lambda _: prompt(request.key))
     require_valid(identity, f"the {role}")
     return tls_settings(identity, parameters, identities.server_name)
 
 
-def _report(role: RoleName, connection: Connection, say: Callable[[str], None]) -> None:
-    times, endpoint = connection.times, connection.endpoint
+def _report_connection(role: RoleName, connection: Connection, report: Callable[[str], None]) -> None:
+    times, target = connection.times, connection.endpoint
     name = role.capitalize()
-    say(f"{name}: TCP connection to {endpoint.name} in {times.tcp_ns / 1e6:.1f} ms.")
+    report(f"{name}: TCP connection to {target.name} in {times.tcp_ns / 1e6:.1f} ms.")
     if connection.tls_version is not None:
-        say(f"{name}: {connection.tls_version} with {connection.cipher} in {times.tls_ns / 1e6:.1f} ms.")
+        report(f"{name}: {connection.tls_version} with {connection.cipher} in {times.tls_ns / 1e6:.1f} ms.")
     container = f" Broker: {connection.container}." if connection.container else ""
     login_ns = times.sasl_ns + times.open_ns
-    say(f"{name}: logged in by SASL {endpoint.mechanism} in {login_ns / 1e6:.1f} ms.{container}")
+    report(f"{name}: logged in by SASL {target.mechanism} in {login_ns / 1e6:.1f} ms.{container}")
 
 
-def _try_queue(role: RoleName, connection: Connection, parameters: AmqpParameters, say: Callable[[str], None]) -> None:
+def _try_queue(
+    role: RoleName, connection: Connection, parameters: AmqpParameters, report: Callable[[str], None]
+) -> None:
     verb = "send to" if role == "sender" else "receive from"
     attach_ns = try_attach(connection, parameters.address, "sender" if role == "sender" else "receiver")
-    say(f"{role.capitalize()}: may {verb} the queue {parameters.address} ({attach_ns / 1e6:.1f} ms).")
+    report(f"{role.capitalize()}: may {verb} the queue {parameters.address} ({attach_ns / 1e6:.1f} ms).")
     if role == ("sender" if parameters.mode is Mode.SENDER else "receiver") and parameters.mode is not Mode.RECEIVER:
-        depth = probe_queue_depth(connection, parameters.address, _COUNTED)
-        count = f"{_COUNTED:,} messages or more" if depth == _COUNTED else f"{depth:,} messages"
-        say("The queue is empty." if not depth else f"The queue is not empty: {count}.")
+        depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
+        count = f"{PROBED_MESSAGES:,} messages or more" if depth == PROBED_MESSAGES else f"{depth:,} messages"
+        report("The queue is empty." if not depth else f"The queue is not empty: {count}.")

@@ -98,7 +98,7 @@ def test_identity_and_user_are_the_operators(pki: LabCa, tmp_path: Path) -> None
         (("--certificate", "a.pem", "--key", "a.key"), "name their authority by --trust"),
         (("--user", "lab"), "There is no passphrase for user lab"),
         (("--host", "192.0.2.1", "--port", "0"), "cannot listen on 192.0.2.1:0"),
-        (("--port", "65536"), "must be a number from 0 to 65,535"),
+        (("--port", "65536"), "--port: input should be less than or equal to 65535"),
     ],
 )
 def test_bad_usage_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:

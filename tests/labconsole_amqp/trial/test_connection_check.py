@@ -50,7 +50,7 @@ def parameters(broker: RunningBroker, test: int = 2, **more: object) -> AmqpPara
 
 def steps(asked: AmqpParameters) -> list[str]:
     said: list[str] = []
-    check_connection(asked, {}, said.append)
+    check_connection(asked, lambda _: None, said.append)
     return [re.sub(r"\d+\.\d ms", "N ms", sentence) for sentence in said]
 
 
@@ -116,7 +116,12 @@ def test_the_command_prints_the_steps(secure: RunningBroker) -> None:
     assert "Receiver: may receive from the queue q" in done.stdout
     wrong = subprocess.run([*command, "--port", "70000"], capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 2
-    assert "port: input should be less than or equal to 65535" in wrong.stderr
+    assert "--port: input should be less than or equal to 65535" in wrong.stderr
+    faulty = [["--port", port, "--set", "test"], ["--port", port, "--set", "test=5"]]
+    for arguments, sentence in zip(faulty, ("test is not of the form KEY=VALUE", "test: input should be"), strict=True):
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert sentence in done.stderr
 
 
 @pytest.fixture

@@ -1,0 +1,244 @@
+"""`labconsole broker`: the embedded broker as a server for other tools and consoles, as an operation."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from labconsole.errors import UserError
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result
+from labconsole.model.trial import Parameters
+from labconsole.safe_text import shown
+from labconsole.security.identities import IdentityFiles, load_identity
+from labconsole.security.key_files import is_encrypted
+from labconsole.security.lab_identities import BROKER, lab_identities
+from labconsole.security.pki.identities import NamedIdentities
+from labconsole.security.secrets import SecretRequest, SecretSource
+from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
+from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.link.tls import TlsSettings
+
+_PLAIN_PORT = 5672
+_DEFAULT_QUEUE = "labconsole"
+_TLS, _LOGIN = "TLS", "Login without TLS"
+
+
+def _port(title: str, description: str, **more: Any) -> Any:
+    return Field(title=title, description=description, ge=0, le=65_535, json_schema_extra={"kind": "port", **more})
+
+
+def _file(title: str, description: str, group: str, kind: str = "file") -> Any:
+    return Field(title=title, description=description, json_schema_extra={"group": group, "kind": kind})
+
+
+class BrokerParameters(Parameters):
+    """What the broker listens on, which queues it has, and which clients it accepts."""
+
+    host: Annotated[str, Field(title="Host", description="Address to listen on", min_length=1)] = "127.0.0.1"
+    port: Annotated[
+        int | None,
+        _port(
+            "Port", "Port without TLS; not given: 5672, none with TLS; 0: any free port", empty="5672, none with TLS"
+        ),
+    ] = None
+    queue: Annotated[
+        tuple[str, ...],
+        Field(
+            title="Queues",
+            description=f"Queue to offer; none given: {_DEFAULT_QUEUE}",
+            json_schema_extra={"metavar": "NAME", "empty": _DEFAULT_QUEUE},
+        ),
+    ] = ()
+    depth: Annotated[
+        int,
+        Field(
+            title="Queue depth",
+            description="Messages that a queue holds before it stops giving credit",
+            ge=1,
+            le=10_000_000,
+            json_schema_extra={"unit": "messages"},
+        ),
+    ] = 20_000
+    max_message_size: Annotated[
+        int,
+        Field(
+            title="Largest message",
+            description="Largest message that is accepted; 0: no limit",
+            ge=0,
+            le=2**40,
+            json_schema_extra={"unit": "B", "metavar": "BYTES"},
+        ),
+    ] = 128 * 1024 * 1024
+    tls: Annotated[
+        bool,
+        Field(
+            title="TLS",
+            description="Listen with TLS, by the lab identity unless another is named; clients must present a "
+            "certificate of a trusted authority",
+            json_schema_extra={"group": _TLS},
+        ),
+    ] = False
+    tls_port: Annotated[int, _port("TLS port", "Port with TLS; 0: any free port", group=_TLS)] = 5671
+    identity: Annotated[
+        str | None,
+        Field(
+            title="Identity",
+            description="Name of an identity of the certificate database",
+            json_schema_extra={"group": _TLS, "metavar": "NAME"},
+        ),
+    ] = None
+    certificate: Annotated[
+        HomePath | None, _file("Certificate", "The broker's certificate with its chain (PEM)", _TLS)
+    ] = None
+    key: Annotated[HomePath | None, _file("Private key", "Its key (PEM, 0600)", _TLS)] = None
+    passphrase_file: Annotated[
+        HomePath | None, _file("Passphrase file", "Passphrase of the key (0600), else asked for", _TLS, "secret-file")
+    ] = None
+    trust: Annotated[
+        HomePath | None, _file("Trusted authorities", "Authorities that clients' certificates come from (PEM)", _TLS)
+    ] = None
+    user: Annotated[
+        str | None,
+        Field(
+            title="User",
+            description="Accept only this user (SASL PLAIN), instead of all clients",
+            json_schema_extra={"group": _LOGIN, "metavar": "NAME"},
+        ),
+    ] = None
+    password_file: Annotated[
+        HomePath | None, _file("Password file", "The user's password (0600), else asked for", _LOGIN, "secret-file")
+    ] = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether there is a TLS port."""
+        return self.tls or any((self.identity, self.certificate, self.key, self.trust))
+
+
+class ServeBroker(Operation[BrokerParameters]):
+    """Serves queues over AMQP 1.0 until it is cancelled."""
+
+    name: ClassVar[str] = "amqp.serve-broker"
+    title: ClassVar[str] = "Serve a broker"
+    description: ClassVar[str] = "Serves queues over AMQP 1.0 for other tools and consoles, until it is cancelled."
+    parameters: ClassVar[type[Parameters]] = BrokerParameters
+    runs_until_cancelled: ClassVar[bool] = True
+
+    def secrets(self, parameters: BrokerParameters) -> tuple[SecretRequest, ...]:
+        return tuple(_secrets(parameters))
+
+    def run(self, parameters: BrokerParameters, context: OperationContext) -> Result:
+        settings = _settings(parameters, context)
+        broker = Broker(settings, lambda reason: _notify(f"Client refused: {shown(reason)}."))
+        try:
+            ports = broker.listen()
+            queues = ", ".join(settings.queues)
+            for scheme, port in (("amqp", ports.plain), ("amqps", ports.tls)):
+                if port is not None:
+                    context.say(f"Ready: {scheme}://{_host(settings.host)}:{port}, queues: {queues}")
+            if settings.plain_port is not None and settings.access.anonymous and not _is_loopback(settings.host):
+                _notify(
+                    "Any client that reaches this address may send and receive: use --tls, --user or --host 127.0.0.1."
+                )
+            broker.serve(lambda: context.stop_requested, lambda: None)
+            depths = broker.depths()
+            data = {
+                name: {"received": count.received, "delivered": count.delivered, "left": depths[name]}
+                for name, count in broker.counts().items()
+            }
+        finally:
+            broker.close()
+        lines = (
+            f"Stopped: {name}: {count['received']} received, {count['delivered']} delivered, {count['left']} left."
+            for name, count in data.items()
+        )
+        return Result(tuple(lines), {"queues": data})
+
+
+def _secrets(parameters: BrokerParameters) -> Iterator[SecretRequest]:
+    if parameters.secure and (files := _chosen_identity(parameters)) is not None and is_encrypted(files.key):
+        yield _passphrase_request(files)
+    if parameters.user:
+        yield _password_request(parameters)
+
+
+def _passphrase_request(files: IdentityFiles) -> SecretRequest:
+    return SecretRequest("key", f"the key of the broker, {files.key}", files.secret_source)
+
+
+def _password_request(parameters: BrokerParameters) -> SecretRequest:
+    return SecretRequest("password", f"user {parameters.user}", SecretSource(passphrase_file=parameters.password_file))
+
+
+def _settings(parameters: BrokerParameters, context: OperationContext) -> BrokerSettings:
+    """The settings of the broker, its secrets resolved. Raises UserError."""
+    plain_port = _PLAIN_PORT if parameters.port is None and not parameters.secure else parameters.port
+    access = Access()
+    if parameters.user:
+        request = _password_request(parameters)
+        access = Access(False, {parameters.user: request.resolve(lambda _: context.secret(request.key)).reveal()})
+    return BrokerSettings(
+        queues=tuple(dict.fromkeys(parameters.queue)) or (_DEFAULT_QUEUE,),
+        host=parameters.host,
+        plain_port=plain_port,
+        tls_port=parameters.tls_port if parameters.secure else None,
+        tls=_tls(parameters, context) if parameters.secure else None,
+        access=access,
+        limits=QueueLimits(messages=parameters.depth, max_message_size=parameters.max_message_size),
+    )
+
+
+def _tls(parameters: BrokerParameters, context: OperationContext) -> TlsSettings:
+    notes: tuple[str, ...] = ()
+    files = _chosen_identity(parameters)
+    if files is None:
+        lab = lab_identities()
+        files, notes = lab.files(BROKER), lab.notes
+    request = _passphrase_request(files)
+    identity = load_identity(files, "the broker", lambda _: context.secret(request.key))
+    for note in (*notes, *identity.notes):
+        _notify(note)
+    return TlsSettings(identity, parameters.trust)
+
+
+def _chosen_identity(parameters: BrokerParameters) -> IdentityFiles | None:
+    """The files of the identity that the parameters name; None: the lab's. Raises UserError."""
+    certificate, key, trust = parameters.certificate, parameters.key, parameters.trust
+    if bool(certificate) != bool(key):
+        raise UserError("A certificate needs its key: name both --certificate and --key.")
+    if certificate and key:
+        if trust is None:
+            raise UserError(
+                "The broker must know whose client certificates it accepts: name their authority by --trust."
+            )
+        return IdentityFiles(certificate=certificate, key=key, trust=trust, passphrase_file=parameters.passphrase_file)
+    if not parameters.identity:
+        return None
+    files = NamedIdentities().files(parameters.identity)
+    if trust is None and files.trust is None:
+        raise UserError(
+            f"The State of the identity {parameters.identity} trusts no root: let it trust the clients' root on the "
+            "page Certificates, or name their authority by --trust."
+        )
+    return files
+
+
+def _notify(sentence: str) -> None:
+    """Show a sentence at once on standard error, apart from the lines that scripts read."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
