@@ -16,9 +16,9 @@ plugin = Plugin(
     },
     panels={
         "keypool.signing-service": "labconsole_keypool.panel.service_panel:make_panel",
-        "keypool.simulation": "labconsole_keypool.panel.simulation_panel:make_panel",
-        "keypool.step-times": "labconsole_keypool.panel.measuring_panel:make_panel",
-        "keypool.device-benchmark": "labconsole_keypool.panel.measuring_panel:make_panel",
+        "keypool.simulation": "labconsole_keypool.panel.trial_panels:make_simulation_panel",
+        "keypool.step-times": "labconsole_keypool.panel.trial_panels:make_measuring_panel",
+        "keypool.device-benchmark": "labconsole_keypool.panel.trial_panels:make_measuring_panel",
     },
     operations={
         "keypool.fill": OperationEntry(
@@ -71,7 +71,7 @@ plugin = Plugin(
     published=("keypool-thesis", "keypool-thesis-steps", "keypool-thesis-devices"),
     table_shapes=(
         "labconsole_keypool.results.service_tables:TABLES",
-        "labconsole_keypool.measuring.step_times_tables:TABLES",
-        "labconsole_keypool.measuring.device_benchmark_tables:TABLES",
+        "labconsole_keypool.measuring.measuring_tables:STEP_TABLES",
+        "labconsole_keypool.measuring.measuring_tables:DEVICE_TABLES",
     ),
 )

@@ -1,14 +1,21 @@
-"""From the recorded operations to the rows of Appendix C: pure, and the same whenever it is called."""
+"""The rows of Appendix C with distributions and curves, computed from the recorded operations alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Direction, Distribution, Evaluation, Metric, MetricKind, Samples
 from labconsole_keypool.measuring.device_benchmark_parameters import OPERATIONS, RSAOperation
+from labconsole_keypool.measuring.timed_operations import (
+    Operations,
+    duration_curve,
+    durations_ns,
+    in_declared_order,
+    read_operations,
+    select,
+)
 
 _WHAT = {
     RSAOperation.SIGN: "16 bytes signed as they are (CKM_RSA_PKCS)",
@@ -79,63 +86,44 @@ _USUAL_BITS = 2048
 _HEADLINES = {"sign_rate": "throughput", "sign_latency": "latency_mean", "key_generation_rate": "key_pairs"}
 """Figures that stand for the device where there is room for a few."""
 
-Rows = dict[str, NDArray[np.int64]]
-
 
 def evaluate(samples: Samples) -> Evaluation:
     """Rate and latency of each operation with each size; none for what was not done."""
-    order = list(_KINDS)
-    metrics = (metric for group in _groups(samples) for metric in _metrics(*group))
-    return Evaluation(tuple(sorted(metrics, key=lambda metric: order.index(metric.name))))
+    return in_declared_order((metric for group in _groups(samples) for metric in _metrics(*group)), METRICS)
 
 
 def distributions(samples: Samples) -> tuple[Distribution, ...]:
     """The times behind each latency, ms."""
     return tuple(
-        Distribution(f"{operation.title}, {bits} bit", "ms", _times_ms(rows))
-        for operation, bits, rows in _groups(samples)
-        if len(rows["bits"]) > 1
+        Distribution(f"{operation.title}, {bits} bit", "ms", durations_ns(operations) / 1e6)
+        for operation, bits, operations in _groups(samples)
+        if len(operations["bits"]) > 1
     )
 
 
 def curves(samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
-    """The time of each operation at its end, a plot for each operation and a line for each size."""
+    """The duration of each operation at its end: a plot for each operation, a line for each size."""
     return tuple(
-        Curve(
-            f"{bits} bit",
-            operation.title,
-            "ms",
-            (rows["finished"][order] - begin_ns) / 1e9,
-            _times_ms(rows)[order],
-        )
-        for operation, bits, rows in _groups(samples)
-        if len(rows["bits"]) > 1
-        for order in [np.argsort(rows["finished"], kind="stable")]
+        duration_curve(f"{bits} bit", operation.title, operations, begin_ns)
+        for operation, bits, operations in _groups(samples)
+        if len(operations["bits"]) > 1
     )
 
 
-def _groups(samples: Samples) -> Iterator[tuple[RSAOperation, int, Rows]]:
-    """What was done, in the order of Appendix C."""
-    tables = [samples.table(OPERATIONS.name, role) for role in samples.roles(OPERATIONS.name)]
-    rows = {
-        column.name: np.concatenate([np.empty(0, np.int64), *(table[column.name].astype(np.int64) for table in tables)])
-        for column in OPERATIONS.columns
-    }
+def _groups(samples: Samples) -> Iterator[tuple[RSAOperation, int, Operations]]:
+    """The recorded operations by kind and size of key in bits, in the order of Appendix C."""
+    recorded = read_operations(samples, OPERATIONS)
     for operation in RSAOperation:
-        for bits in np.unique(rows["bits"][rows["operation"] == operation]).tolist():
-            chosen = (rows["operation"] == operation) & (rows["bits"] == bits)
-            yield operation, bits, {name: values[chosen] for name, values in rows.items()}
+        for bits in np.unique(recorded["bits"][recorded["operation"] == operation]).tolist():
+            chosen = (recorded["operation"] == operation) & (recorded["bits"] == bits)
+            yield operation, bits, select(recorded, chosen)
 
 
-def _metrics(operation: RSAOperation, bits: int, rows: Rows) -> Iterator[Metric]:
-    count = len(rows["bits"])
-    span_s = (int(rows["finished"].max()) - int(rows["started"].min())) / 1e9
-    for name, value in (("rate", count / span_s), ("latency", float(_times_ms(rows).mean()))):
+def _metrics(operation: RSAOperation, bits: int, operations: Operations) -> Iterator[Metric]:
+    count = len(operations["bits"])
+    span_s = (int(operations["finished"].max()) - int(operations["started"].min())) / 1e9
+    for name, value in (("rate", count / span_s), ("latency", float((durations_ns(operations) / 1e6).mean()))):
         kind = _KINDS[f"{operation.name.lower()}_{name}"]
         yield Metric(kind.name, value, kind.unit, kind.direction, count, {"bits": str(bits)})
         if bits == _USUAL_BITS and (headline := _HEADLINES.get(kind.name)) is not None:
             yield Metric(headline, value, kind.unit, kind.direction, count)
-
-
-def _times_ms(rows: Rows) -> NDArray[np.float64]:
-    return (rows["finished"] - rows["started"]) / 1e6

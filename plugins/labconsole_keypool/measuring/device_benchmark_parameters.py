@@ -6,9 +6,10 @@ from enum import IntEnum, StrEnum
 from typing import Annotated
 
 from labconsole.model.parameters import parameter
-from labconsole.model.trial import Column, LiveChannel, Parameters, Series
+from labconsole.model.trial import Column, LiveChannel, Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.token.configuration import LAB
+from labconsole_keypool.measuring.timed_operations import THREAD, operation_series
 
 
 class KeySize(StrEnum):
@@ -91,19 +92,12 @@ class RSAOperation(IntEnum):
         return self.name.replace("_", " ").capitalize()
 
 
-OPERATIONS = Series(
-    "operations",
-    "Operations that were timed, one row each",
-    (
-        Column("operation", "u1", "", "1 sign, 2 verify, 3 hash and sign, 4 key generation, 5 encrypt, 6 decrypt"),
-        Column("bits", "u2", "bit", "Size of the RSA key"),
-        Column("thread", "u2", "", "Number of the thread, from 1"),
-        Column("started", "i8", "ns", "Began"),
-        Column("finished", "i8", "ns", "Ended"),
-    ),
+OPERATIONS = operation_series(
+    "1 sign, 2 verify, 3 hash and sign, 4 key generation, 5 encrypt, 6 decrypt",
+    Column("bits", "u2", "bit", "Size of the RSA key"),
+    THREAD,
 )
 
 DONE_CHANNEL = LiveChannel("measured", "Measured", "measurements")
 """An operation with keys of one size: counted when its time is over."""
 OPERATIONS_CHANNEL = LiveChannel("operations", "Operations", "ops")
-TIME_CHANNEL = LiveChannel("operation", "One operation", "ns")

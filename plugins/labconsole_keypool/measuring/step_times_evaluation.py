@@ -1,11 +1,10 @@
-"""From the recorded operations to the figures of a step: pure, and the same whenever it is called."""
+"""The figures, distributions and curves of a step, computed from the recorded operations alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Direction, Distribution, Evaluation, Metric, MetricKind, Origin, Samples
 from labconsole_keypool.measuring.step_times_parameters import (
@@ -14,6 +13,14 @@ from labconsole_keypool.measuring.step_times_parameters import (
     Step,
     StepOperation,
     StepTimesParameters,
+)
+from labconsole_keypool.measuring.timed_operations import (
+    Operations,
+    duration_curve,
+    durations_ns,
+    in_declared_order,
+    read_operations,
+    select,
 )
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
@@ -77,9 +84,7 @@ _QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quanti
 _ENOUGH = 20
 """Operations behind a percentile: of a few batches it says nothing."""
 _CONCURRENT = {Step.SIGN_WHILE_UNWRAPPING: (StepOperation.UNWRAP,)}
-"""What goes on beside a step, and is no part of its time."""
-
-Rows = dict[str, NDArray[np.int64]]
+"""Operations that run at the same time as a step and do not count as its time."""
 
 
 def evaluate(parameters: StepTimesParameters, samples: Samples) -> Evaluation:
@@ -87,38 +92,29 @@ def evaluate(parameters: StepTimesParameters, samples: Samples) -> Evaluation:
     origin = Origin.EMULATED if parameters.timing else Origin.MEASURED
     labels: dict[str, str] = {}
     metrics = []
-    for name, value, count in _figures(parameters.step, _rows(samples)):
+    for name, value, count in _figures(parameters.step, read_operations(samples, OPERATIONS)):
         kind = _KINDS[name]
         metrics.append(Metric(name, float(value), kind.unit, kind.direction, count, labels, origin))
-    order = list(_KINDS)
-    return Evaluation(tuple(sorted(metrics, key=lambda metric: order.index(metric.name))))
+    return in_declared_order(metrics, METRICS)
 
 
 def distributions(parameters: StepTimesParameters, samples: Samples) -> tuple[Distribution, ...]:
     """The times of single operations behind mean and percentiles, ms."""
-    rows = _of(_rows(samples), MAIN[parameters.step])
-    return (Distribution("One operation", "ms", _times(rows) / 1e6),) if len(rows["keys"]) else ()
+    main = _of(read_operations(samples, OPERATIONS), MAIN[parameters.step])
+    return (Distribution("One operation", "ms", durations_ns(main) / 1e6),) if len(main["keys"]) else ()
 
 
 def curves(parameters: StepTimesParameters, samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
-    """The time of each operation at its end, a line for each kind of operation: how a device warms up, and what
-    disturbs it."""
-    rows = _rows(samples)
+    """The duration of each operation at its end, a line for each kind of operation."""
+    recorded = read_operations(samples, OPERATIONS)
     return tuple(
-        Curve(
-            operation.name.capitalize(),
-            "One operation",
-            "ms",
-            (found["finished"][order] - begin_ns) / 1e9,
-            _times(found)[order] / 1e6,
-        )
+        duration_curve(operation.name.capitalize(), "One operation", found, begin_ns)
         for operation in StepOperation
-        if len((found := _of(rows, operation))["keys"]) > 1
-        for order in [np.argsort(found["finished"], kind="stable")]
+        if len((found := _of(recorded, operation))["keys"]) > 1
     )
 
 
-def _figures(step: Step, rows: Rows) -> Iterator[tuple[str, float, int]]:
+def _figures(step: Step, rows: Operations) -> Iterator[tuple[str, float, int]]:
     """(metric, value, number of samples behind it)."""
     main = _of(rows, MAIN[step])
     keys = int(main["keys"].sum())
@@ -130,7 +126,7 @@ def _figures(step: Step, rows: Rows) -> Iterator[tuple[str, float, int]]:
     yield "total_time", total_ms, keys
     yield "time_per_key", total_ms / keys, keys
     yield "throughput", keys / total_ms * 1e3, keys
-    times_ms = _times(main) / 1e6
+    times_ms = durations_ns(main) / 1e6
     yield "latency_mean", times_ms.mean(), len(times_ms)
     for name, fraction in _QUANTILES if len(times_ms) >= _ENOUGH else ():
         yield name, float(np.quantile(times_ms, fraction, method="inverted_cdf")), len(times_ms)
@@ -139,9 +135,9 @@ def _figures(step: Step, rows: Rows) -> Iterator[tuple[str, float, int]]:
     yield from _parts(step, rows, keys)
 
 
-def _parts(step: Step, rows: Rows, keys: int) -> Iterator[tuple[str, float, int]]:
-    """Of a step of several operations, each one's share; what goes on beside the signing."""
-    ms = {operation: float(_times(_of(rows, operation)).sum()) / 1e6 for operation in StepOperation}
+def _parts(step: Step, rows: Operations, keys: int) -> Iterator[tuple[str, float, int]]:
+    """The shares of the operations of a step that has several, and the keys unwrapped while requests were signed."""
+    ms = {operation: float(durations_ns(_of(rows, operation)).sum()) / 1e6 for operation in StepOperation}
     if step is Step.WRAP_AND_SAVE:
         yield "generation_per_key", ms[StepOperation.GENERATE] / keys, keys
         yield "wrap_and_save_per_key", (ms[StepOperation.WRAP] + ms[StepOperation.SAVE]) / keys, keys
@@ -157,19 +153,5 @@ def _parts(step: Step, rows: Rows, keys: int) -> Iterator[tuple[str, float, int]
             yield "unwrap_per_key", ms[StepOperation.UNWRAP] / unwrapped, unwrapped
 
 
-def _rows(samples: Samples) -> Rows:
-    tables = [samples.table(OPERATIONS.name, role) for role in samples.roles(OPERATIONS.name)]
-    return {
-        column.name: np.concatenate([np.empty(0, np.int64), *(table[column.name].astype(np.int64) for table in tables)])
-        for column in OPERATIONS.columns
-    }
-
-
-def _of(rows: Rows, operation: StepOperation) -> Rows:
-    chosen = rows["operation"] == operation
-    return {name: values[chosen] for name, values in rows.items()}
-
-
-def _times(rows: Rows) -> NDArray[np.int64]:
-    """How long each operation took, ns."""
-    return rows["finished"] - rows["started"]
+def _of(operations: Operations, operation: StepOperation) -> Operations:
+    return select(operations, operations["operation"] == operation)

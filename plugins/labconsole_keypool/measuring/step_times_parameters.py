@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import field_validator
 
 from labconsole.model.parameters import parameter
-from labconsole.model.trial import Column, LiveChannel, Parameters, Series
+from labconsole.model.trial import Column, LiveChannel, Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_names
 from labconsole.security.token.configuration import LAB
@@ -17,6 +17,7 @@ from labconsole_keypool.choices import LABELS, SignTime
 from labconsole_keypool.device.emulation import Operation, Timing
 from labconsole_keypool.form_fields import known_sign_time, known_timing, sign_time
 from labconsole_keypool.measuring.storage_media import Storage
+from labconsole_keypool.measuring.timed_operations import THREAD, operation_series
 
 
 class Step(StrEnum):
@@ -182,18 +183,11 @@ MAIN = {
 }
 """The operation by which a step counts its keys."""
 
-OPERATIONS = Series(
-    "operations",
-    "Operations that were timed, one row each",
-    (
-        Column("operation", "u1", "", "1 generate, 2 wrap, 3 save, 4 load, 5 initialise, 6 unwrap, 7 sign"),
-        Column("thread", "u2", "", "Number of the thread, from 1"),
-        Column("keys", "u4", "keys", "Key pairs in it: of a batch that is saved or loaded, several"),
-        Column("started", "i8", "ns", "Began"),
-        Column("finished", "i8", "ns", "Ended"),
-    ),
+OPERATIONS = operation_series(
+    "1 generate, 2 wrap, 3 save, 4 load, 5 initialise, 6 unwrap, 7 sign",
+    THREAD,
+    Column("keys", "u4", "keys", "Key pairs in it: of a batch that is saved or loaded, several"),
 )
 
 DONE_CHANNEL = LiveChannel("done", "Done", "keys")
-"""Key pairs that went through the step; what is done beside it is not counted."""
-TIME_CHANNEL = LiveChannel("operation", "One operation", "ns")
+"""Key pairs that went through the step; concurrent unwrapping is not counted."""

@@ -6,14 +6,12 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
 from threading import Event
 from typing import Any
 
-import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
@@ -21,11 +19,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.model.role import Role, RoleContext
-from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.model.role import RoleContext
 from labconsole.security.token.cryptoki.key_pairs import KeyPair, generate
 from labconsole.security.token.cryptoki.mechanism_probes import probe_wrapping
-from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
@@ -34,13 +31,13 @@ from labconsole_keypool.measuring.step_times_parameters import (
     DONE_CHANNEL,
     MAIN,
     OPERATIONS,
-    TIME_CHANNEL,
     Step,
     StepOperation,
     StepTimesParameters,
 )
 from labconsole_keypool.measuring.storage_media import StorageMedium, open_medium, scratch_directory
-from labconsole_keypool.measuring.timed_threads import Observations, run_threads
+from labconsole_keypool.measuring.timed_operations import TIME_CHANNEL, Operations, durations_ns, select
+from labconsole_keypool.measuring.timed_role import Observations, TimedRole, identity
 from labconsole_keypool.store.key_records import ClaimedKey, NewKey
 
 _SHA256 = utils.Prehashed(hashes.SHA256())
@@ -144,14 +141,14 @@ _DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
-class StepWork:
-    """One step on one token: `works` prepares it and gives what its threads do.
+class StepRun:
+    """One step on one token.
 
     Attributes:
         medium: Where wrapped keys are kept; None for a step that keeps none.
         device: How fast the token is taken for while the step is timed.
         observations: Takes the rows of the series `operations`.
-        stop: Whether to end soon: threads do after the operation they are at.
+        stop: Whether threads are to end after their current operation.
     """
 
     parameters: StepTimesParameters
@@ -162,8 +159,12 @@ class StepWork:
     observations: Observations
     stop: Callable[[], bool]
 
-    def works(self) -> list[Callable[[], None]]:
-        """What each thread does. Raises TokenError, StoreError: token or storage cannot prepare it."""
+    def threads(self) -> list[Callable[[], None]]:
+        """Make the keys that the step needs, and return the function of each thread.
+
+        Raises:
+            TokenError, StoreError: the token or the storage cannot prepare them.
+        """
         step = self.parameters.step
         if step is Step.GENERATE:
             return [self._generate]
@@ -292,60 +293,44 @@ class StepWork:
 _KEEPING = (Step.WRAP_AND_SAVE, Step.SAVE, Step.LOAD, Step.LOAD_AND_UNWRAP)
 
 
-class StepTimesRole(Role):
-    """Settings: `parameters` and the token's `configuration` as JSON; the PIN under its request's key."""
+class StepTimesRole(TimedRole):
+    """Times one step. Settings: as of `TimedRole`."""
+
+    operations = OPERATIONS
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._parameters = StepTimesParameters.model_validate(context.settings["parameters"])
-        self._observations = Observations()
-        self._failed = Event()
-        self._closing = ExitStack()
 
     def prepare(self) -> dict[str, Any]:
         """Open the token and make the keys that the step needs. Raises UserError: token or storage cannot."""
         parameters = self._parameters
-        configuration = TokenConfiguration.model_validate(self.context.settings["configuration"])
-        request = configuration.pin_request(parameters.token)
-        secret = self.context.secret(request.key)
-        token = self._closing.enter_context(open_token(parameters.token, configuration, secret))
+        token = self.open_token(parameters.token)
         wrapping = parameters.step is not Step.GENERATE
         keys = StepKeys.of(token, parameters.key_kind, Device(), Observations(), wrapping=wrapping)
         medium = None
         if parameters.step in _KEEPING:
             medium = open_medium(
                 parameters.storage,
-                self._closing.enter_context(scratch_directory()),
+                self.resources.enter_context(scratch_directory()),
                 token.identity.serial,
                 parameters.key_kind,
                 keys.wrapper.mechanism,
             )
-            self._closing.callback(medium.close)
+            self.resources.callback(medium.close)
         device = Device(parameters.device_times)
         device.threads = parameters.threads
-        work = StepWork(parameters, token, keys, medium, device, self._observations, self._stopped)
-        self._works = work.works()
-        identity = f"{token.identity.manufacturer} {token.identity.model}"
-        return {"identity": identity, "mechanism": keys.wrapper.mechanism.name if wrapping else ""}
+        step = StepRun(parameters, token, keys, medium, device, self.observations, self.stopped)
+        self._threads = step.threads()
+        return {"identity": identity(token), "mechanism": keys.wrapper.mechanism.name if wrapping else ""}
 
-    def run(self) -> dict[str, Any]:
-        """Do the step, recording what its threads note."""
-        self._writer = self.context.series(OPERATIONS)
-        run_threads(self._works, self._record, self._failed)
-        return {}
+    def measure(self) -> None:
+        """Do the step."""
+        self.time_threads(self._threads)
 
-    def close(self) -> None:
-        """Remove the storage, and close the token with all keys that were made."""
-        self._closing.close()
-
-    def _stopped(self) -> bool:
-        return self.context.stop_requested or self._failed.is_set()
-
-    def _record(self) -> None:
-        rows = np.array(self._observations.take(), np.int64).reshape(-1, len(OPERATIONS.columns))
-        self._writer.extend(**{column.name: rows[:, place] for place, column in enumerate(OPERATIONS.columns)})
-        main = rows[rows[:, 0] == MAIN[self._parameters.step]]
-        if len(main):
-            self.context.count(DONE_CHANNEL.name, int(main[:, 2].sum()), (int(main[0, 3]), int(main[-1, 4])))
-            self.context.observe(TIME_CHANNEL.name, main[:, 4] - main[:, 3])
-        self.context.tick()
+    def show(self, operations: Operations) -> None:
+        """Count the keys of the step's main operation, and show its durations."""
+        main = select(operations, operations["operation"] == MAIN[self._parameters.step])
+        if keys := int(main["keys"].sum()):
+            self.context.count(DONE_CHANNEL.name, keys, (int(main["started"][0]), int(main["finished"][-1])))
+            self.context.observe(TIME_CHANNEL.name, durations_ns(main))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from labconsole.store.records import RunRow, RunStatus
 from labconsole_keypool.choices import SignTime
 from labconsole_keypool.form_fields import RunDatabase
 from labconsole_keypool.measuring.step_times_parameters import OPERATIONS, Step, StepOperation
+from labconsole_keypool.measuring.timed_operations import durations_ns, read_operations, select
 
 KIND = "keypool.step-times"
 METRICS = ("time_per_key", "unwrap_per_key")
@@ -129,18 +130,9 @@ def _metric(run: RunRow, name: str) -> float:
 
 
 def _times_ms(reader: Reader, run: RunRow, *operations: StepOperation) -> NDArray[np.float64]:
-    """How long each of these operations of a run took, ms."""
-    samples = reader.samples(run.id)
-    tables: Iterator[Mapping[str, NDArray[Any]]] = (
-        samples.table(OPERATIONS.name, role) for role in samples.roles(OPERATIONS.name)
-    )
-    times = [
-        (table["finished"].astype(np.int64) - table["started"].astype(np.int64))[
-            np.isin(table["operation"], operations)
-        ]
-        for table in tables
-    ]
-    return np.concatenate([np.empty(0, np.int64), *times]) / 1e6
+    """The durations of these operations of a run, ms."""
+    recorded = read_operations(reader.samples(run.id), OPERATIONS)
+    return durations_ns(select(recorded, np.isin(recorded["operation"], operations))) / 1e6
 
 
 def _mean_ms(reader: Reader, run: RunRow, operation: StepOperation) -> float:

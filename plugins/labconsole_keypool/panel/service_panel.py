@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QPushButton, QTabBar, QVBoxLayout, QWidget
 from labconsole.model.trial import Parameters
 from labconsole.store.records import NewScenario
 from labconsole_keypool.choices import KeySource
-from labconsole_keypool.panel.editors import editors
 from labconsole_keypool.panel.facts import service_facts
 from labconsole_keypool.panel.planner_view import PlannerView
 from labconsole_keypool.panel.pool_card import PoolCard
@@ -19,6 +18,7 @@ from labconsole_keypool.panel.pool_dialogs import PoolDialogs
 from labconsole_keypool.panel.pool_monitor import PoolMonitor
 from labconsole_keypool.panel.run_plots import RunPlots
 from labconsole_keypool.panel.token_card import TokenCard
+from labconsole_keypool.panel.trial_panels import editors
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labconsole.clock import now_ns
 from labconsole.model.trial import (
     Curve,
     Distribution,
@@ -14,39 +13,33 @@ from labconsole.model.trial import (
     LiveChannel,
     MetricKind,
     Parameters,
-    RoleSpec,
-    RunContext,
     Samples,
     Series,
-    Trial,
 )
-from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.measuring import step_times_evaluation as evaluation
 from labconsole_keypool.measuring.step_times_evaluation import METRICS
 from labconsole_keypool.measuring.step_times_parameters import (
     DONE_CHANNEL,
     OPERATIONS,
     STEP_LABELS,
-    TIME_CHANNEL,
     Step,
     StepTimesParameters,
 )
 from labconsole_keypool.measuring.storage_media import Storage
+from labconsole_keypool.measuring.timed_operations import TIME_CHANNEL
 from labconsole_keypool.trials.contrast import difference
+from labconsole_keypool.trials.timed_trial import Measurement, TimedTrial
 
 _READY_S = 3600.0
-"""How long the keys that a step works on may take to be made."""
+"""How long the generation of a step's keys may take."""
 _STALL_S = 300.0
 """An RSA-4096 key pair may take a minute by chance."""
-_LEAD_NS = 20_000_000
 
 _OF_LOAD = frozenset({"batch"})
 _SIGNING = (Step.SIGN, Step.SIGN_WHILE_UNWRAPPING)
 
 
-class StepTimesTrial(Trial[StepTimesParameters]):
+class StepTimesTrial(TimedTrial[StepTimesParameters]):
     """Time one step of the chain on a token: generate, wrap and save, load, unwrap, sign."""
 
     kind: ClassVar[str] = "keypool.step-times"
@@ -62,42 +55,22 @@ class StepTimesTrial(Trial[StepTimesParameters]):
     finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (DONE_CHANNEL, TIME_CHANNEL)
 
-    def secrets(self, parameters: StepTimesParameters) -> tuple[SecretRequest, ...]:
-        if is_lab(parameters.token):
-            return ()
-        return (find_configuration(parameters.token).pin_request(parameters.token),)
-
-    def run(self, parameters: StepTimesParameters, context: RunContext) -> None:
-        configuration = find_configuration(parameters.token)
-        settings = {
-            "parameters": parameters.model_dump(mode="json"),
-            "configuration": configuration.model_dump(mode="json"),
-        }
-        pin = configuration.pin_request(parameters.token).key
-        target = "labconsole_keypool.measuring.step_times_role:StepTimesRole"
-        role = context.start(RoleSpec("token", target, settings, (pin,)))
-        ready = role.ready(_READY_S)
-        if context.stop_requested:
-            return
-        wrapped = f", keys wrapped by {ready['mechanism']}" if ready["mechanism"] else ""
-        context.event("token", f"Token {parameters.token}: {ready['identity']}{wrapped}.", **ready)
-        begin_ns = now_ns() + _LEAD_NS
-        role.begin(begin_ns)
-        context.expect(parameters.keys, DONE_CHANNEL.name, begin_ns)
-        context.event("T0", f"T0: {STEP_LABELS[parameters.step]}, {parameters.keys:,} keys.", begin_ns=begin_ns)
-        context.wait(
-            [role],
+    def measurement(self, parameters: StepTimesParameters) -> Measurement:
+        return Measurement(
+            "labconsole_keypool.measuring.step_times_role:StepTimesRole",
+            f"{STEP_LABELS[parameters.step]}, {parameters.keys:,} keys",
+            parameters.keys,
+            DONE_CHANNEL,
             stall_s=_STALL_S,
-            reason=f"The token {parameters.token} ended no operation for {_STALL_S:g} s: see `labconsole hsm doctor "
-            f"{parameters.token}`.",
+            advice=f"see `labconsole hsm doctor {parameters.token}`",
+            ready_s=_READY_S,
         )
 
     def evaluate(self, parameters: StepTimesParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
         return evaluation.evaluate(parameters, samples)
 
-    def curves(self, parameters: StepTimesParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
-        begin_ns = next((event.data["begin_ns"] for event in events if event.name == "T0"), None)
-        return evaluation.curves(parameters, samples, begin_ns) if begin_ns is not None else ()
+    def curves_from(self, parameters: StepTimesParameters, samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
+        return evaluation.curves(parameters, samples, begin_ns)
 
     def distributions(
         self, parameters: StepTimesParameters, samples: Samples, events: Sequence[Event]
@@ -115,21 +88,23 @@ class StepTimesTrial(Trial[StepTimesParameters]):
         return reference.step is other.step or {reference.step, other.step} == set(_SIGNING)
 
     def warnings(self, parameters: StepTimesParameters) -> tuple[str, ...]:
-        told = []
+        warnings = []
         if parameters.timing:
-            told.append(
+            warnings.append(
                 f"Emulated with the timing profile {parameters.timing}: the token's operations take as long as that "
                 "device's; storage is this computer's."
             )
         if parameters.step in (Step.SAVE, Step.LOAD, Step.LOAD_AND_UNWRAP) and parameters.storage is Storage.DATABASE:
-            told.append("The database is a key store: what is loaded is claimed durably, so that no key is used twice.")
+            warnings.append(
+                "The database is a key store: what is loaded is claimed durably, so that no key is used twice."
+            )
         if parameters.step not in (Step.GENERATE, Step.WRAP_AND_SAVE) and parameters.distinct < parameters.keys:
-            told.append(
+            warnings.append(
                 f"{parameters.distinct:,} different key pairs were generated; those of the step are copies of them "
                 "and take the same time."
             )
         if parameters.step in _SIGNING:
-            told.append(
+            warnings.append(
                 "A signature by the token, without network and CA; the source's signing times include its service."
             )
-        return tuple(told)
+        return tuple(warnings)

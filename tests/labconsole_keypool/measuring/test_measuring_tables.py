@@ -14,12 +14,12 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Metric, Origin
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow
-from labconsole_keypool.measuring import device_benchmark_tables, step_times_tables
+from labconsole_keypool.measuring.measuring_tables import DEVICE_TABLES, STEP_TABLES
 from labconsole_keypool.results import service_tables
 from tests.helpers.run_row import finished_run
 
 STEPS, DEVICE = "keypool.step-times", "keypool.device-benchmark"
-SHAPES = {STEPS: step_times_tables.TABLES, DEVICE: device_benchmark_tables.TABLES}
+SHAPES = {STEPS: STEP_TABLES, DEVICE: DEVICE_TABLES}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_keypool.measuring.timed_threads import Observations, run_threads
+from labconsole_keypool.measuring.timed_role import Observations, run_threads
 
 
 def test_every_row_of_every_thread_arrives_once() -> None:
