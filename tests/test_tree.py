@@ -1,0 +1,71 @@
+"""The source tree stays one in which a stranger finds things; run as a program, this writes it into CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = (ROOT / "labconsole", ROOT / "ui" / "labconsole_ui", *sorted((ROOT / "plugins").glob("labconsole_*")))
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+MOST_FILES, MOST_LINES = 20, 550
+_BLOCK = re.compile(r"(?<=## The tree\n```\n).*?(?=```\n)", re.DOTALL)
+
+
+def modules(folder: Path) -> list[Path]:
+    """The modules of a package, without `__init__`."""
+    return [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+
+
+def packages(source: Path) -> list[Path]:
+    """A source root's packages, itself first."""
+    return sorted({path.parent for path in source.rglob("*.py")})
+
+
+def first_line(path: Path) -> str:
+    """The first line of a module's docstring; empty if it has none."""
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+
+
+def tree() -> str:
+    """A line for each package: its path, and the first line of its docstring."""
+    every = [
+        (package, f"{package.relative_to(ROOT).as_posix()}/") for source in SOURCES for package in packages(source)
+    ]
+    width = max(len(path) for _package, path in every)
+    return "".join(f"{path:<{width}}  {first_line(package / '__init__.py')}\n" for package, path in every)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_folders_and_files_have_a_size_that_can_be_overlooked(source: Path) -> None:
+    folders = {str(package.relative_to(ROOT)): len(modules(package)) for package in packages(source)}
+    files = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in source.rglob("*.py")
+    }
+    assert {name: count for name, count in folders.items() if count > MOST_FILES} == {}
+    assert {name: count for name, count in files.items() if count > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize("source", SOURCES[1:], ids=lambda source: source.name)
+def test_window_and_plugins_have_no_two_files_of_one_name(source: Path) -> None:
+    names = Counter(path.name for package in packages(source) for path in modules(package))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    assert [str(path) for source in SOURCES for path in source.rglob("*.py") if not first_line(path)] == []
+
+
+def test_contributing_shows_the_tree() -> None:
+    shown = _BLOCK.search(CONTRIBUTING.read_text(encoding="utf-8"))
+    assert shown is not None
+    assert shown[0] == tree(), "run: .venv/bin/python tests/test_tree.py"
+
+
+if __name__ == "__main__":
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    CONTRIBUTING.write_text(_BLOCK.sub(lambda _found: tree(), text, count=1), encoding="utf-8")
