@@ -15,7 +15,7 @@ from labconsole.clock import now_ns
 from labconsole.model.trial import Level, Series
 from labconsole.security.secrets import Secret
 from labconsole_keypool.messages.wire import TOKEN_BYTES, Decoder, Frame, encode
-from labconsole_keypool.service.service_link import HOST, connect_command
+from labconsole_keypool.service.connections import HOST, connect_command
 from tests.labconsole_keypool.signing_lab import PIN
 
 PATIENCE_NS = 30_000_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import GenerateWhen, KeySource
 from labconsole_keypool.messages.wire import TOKEN_BYTES
 from labconsole_keypool.series import KEYS_STORED_CHANNEL, SETTLED_CHANNEL
+from labconsole_keypool.service.connections import connect_command
 from labconsole_keypool.service.role_processes import RoleProcesses, unchanged
 from labconsole_keypool.service.role_settings import RoleSettings
-from labconsole_keypool.service.service_link import connect_command
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.service.service_role import admit_command, start_command
 from labconsole_keypool.shares.wrapper_transfer import carry
@@ -26,14 +27,14 @@ from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import WrapperKey
 
 
+@dataclass(frozen=True)
 class RunPlan:
-    """The processes of one run. Makes the lab token where it is named and not there yet. Raises UserError."""
+    """The processes of one run, on the tokens of these `configurations`; `run` is its name in the key store."""
 
-    def __init__(self, parameters: ServiceParameters, store: Path, run: str) -> None:
-        self.parameters = parameters
-        self.store = store
-        self.run = run
-        self._configurations = {name: find_configuration(name) for name in parameters.tokens}
+    parameters: ServiceParameters
+    store: Path
+    run: str
+    configurations: Mapping[str, TokenConfiguration]
 
     def generators(self) -> list[RoleSettings]:
         """Those that generate keys, over the generating tokens in turn; none without a pool."""
@@ -60,15 +61,19 @@ class RunPlan:
         ]
 
     def _settings(self, name: str, token: str) -> RoleSettings:
-        configuration: TokenConfiguration = self._configurations[token]
         return RoleSettings(
             name=name,
             parameters=self.parameters,
             token=token,
-            configuration=configuration,
+            configuration=self.configurations[token],
             store=self.store,
             run=self.run,
         )
+
+
+def plan_run(parameters: ServiceParameters, store: Path, run: str) -> RunPlan:
+    """The plan of one run; creates the lab token if it is named and does not exist yet. Raises UserError."""
+    return RunPlan(parameters, store, run, {name: find_configuration(name) for name in parameters.tokens})
 
 
 def _shares(total: int, count: int) -> Iterator[int]:

@@ -14,8 +14,8 @@ from labconsole.security.token.errors import TokenGoneError
 from labconsole_keypool.device.generator import Generator, KeyTimes
 from labconsole_keypool.messages.wire import Busy, End, Idle, Member
 from labconsole_keypool.series import GENERATED, KEYS_GENERATED_CHANNEL, KEYS_STORED_CHANNEL, of_origin
+from labconsole_keypool.service.connections import ServiceLink, connect
 from labconsole_keypool.service.role_settings import RoleSettings
-from labconsole_keypool.service.service_link import ServiceLink, connect
 from labconsole_keypool.store.key_store import KeyStore
 
 _POLL_S = 0.02
@@ -28,7 +28,7 @@ class GeneratorRole(Role):
     """Settings: `RoleSettings`. Begun at once, it does what it is told by command.
 
     `{"do": "fill", "keys": n}` makes so many keys, whoever waits, as fast as the token is, whatever is emulated.
-    `{"do": "connect", ...}` (`service_link`) lets it make keys while the service says that its queue is empty, up to
+    `{"do": "connect", ...}` (`connections`) lets it make keys while the service says that its queue is empty, up to
     the pool's limit, until the service ends; a key that is begun is made to its end.
     """
 

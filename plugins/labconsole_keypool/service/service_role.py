@@ -20,7 +20,7 @@ from labconsole_keypool.messages.signature_algorithms import default_for
 from labconsole_keypool.messages.wire import Done, Frame, Job, JobKind, Member, Want, WireError
 from labconsole_keypool.series import END_EVENT
 from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
-from labconsole_keypool.service.client_server import ClientServer, Peer
+from labconsole_keypool.service.connections import ClientServer, Peer
 from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
 from labconsole_keypool.service.request_folder import RequestFolder
 from labconsole_keypool.service.request_log import RequestLog
@@ -88,7 +88,7 @@ class ServiceRole(Role):
         self._moved_ns = now_ns()
         while not (self._at_end() or self.context.stop_requested):
             self._handle_commands()
-            self._clients.turn(self._poll_timeout_s())
+            self._clients.poll(self._poll_timeout_s())
             now = now_ns()
             self._accept_due_requests(now)
             self._assign(now)
@@ -173,12 +173,12 @@ class ServiceRole(Role):
         for peer in self._clients.members(Member.SIGNER):
             self._clients.notify_busy(peer, busy=waiting > self.threads)
 
-    def joined(self, peer: Peer) -> None:
-        """`ClientEvents`: a signer or generator is there."""
+    def client_joined(self, peer: Peer) -> None:
+        """`ClientEvents`: a signer or generator has connected."""
         if peer.member is Member.SIGNER:
             self._dispatch.join(peer)
 
-    def heard(self, peer: Peer, frame: Frame) -> None:
+    def frame_received(self, peer: Peer, frame: Frame) -> None:
         """`ClientEvents`: idle threads and answers of signers. Raises WireError: anything else."""
         match frame:
             case Want() if peer.member is Member.SIGNER:
@@ -188,8 +188,8 @@ class ServiceRole(Role):
             case _:
                 raise WireError(f"A {type(frame).__name__} of {peer.name} has no place here.")
 
-    def left(self, peer: Peer) -> None:
-        """`ClientEvents`: what a lost signer had goes back to the head of the queue."""
+    def client_left(self, peer: Peer) -> None:
+        """`ClientEvents`: the requests of a lost signer go back to the head of the queue."""
         if peer.member is not Member.SIGNER:
             return
         jobs = self._dispatch.leave(peer)
@@ -203,8 +203,8 @@ class ServiceRole(Role):
                 requests=[job.request for job in jobs],
             )
 
-    def refused(self, reason: str) -> None:
-        """`ClientEvents`: somebody was shown the door."""
+    def connection_refused(self, reason: str) -> None:
+        """`ClientEvents`: an unknown or faulty client was disconnected."""
         self.context.event("refused", f"Connection closed: {reason}", Level.WARNING)
 
     def _answered(self, job: Job, done: Done) -> None:

@@ -17,8 +17,8 @@ from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.signing import SigningEngine
 from labconsole_keypool.messages.wire import Busy, End, Frame, Idle, Job, Member, Want
 from labconsole_keypool.series import REFILLS, of_origin
+from labconsole_keypool.service.connections import ServiceLink, wait_for_link
 from labconsole_keypool.service.role_settings import RoleSettings
-from labconsole_keypool.service.service_link import ServiceLink, wait_for_link
 from labconsole_keypool.store.key_store import KeyStore
 
 _POLL_TIMEOUT_S = 0.05

@@ -41,7 +41,7 @@ from labconsole_keypool.series import (
     SERVICE_CHANNELS,
     STORE_VERIFIED,
 )
-from labconsole_keypool.service.conductor import Conductor, RunPlan
+from labconsole_keypool.service.conductor import Conductor, plan_run
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import HEAD_EVENT, Head
@@ -163,7 +163,7 @@ class ServiceTrial(Trial[ServiceParameters]):
                 run=run,
             )
             record_chain_head(store, parameters, context)  # already now: a run that is killed has one, too
-            result = Conductor(RunPlan(parameters, path, run), context, store).conduct()
+            result = Conductor(plan_run(parameters, path, run), context, store).conduct()
             if result is not None:
                 keep_artefacts(parameters, result, context)
                 record_store(path, store, parameters, context)

@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.named_tokens import save_configuration
-from labconsole_keypool.service.conductor import RunPlan
+from labconsole_keypool.service.conductor import RunPlan, plan_run
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.trials.service_trial import ServiceTrial
 
@@ -23,7 +23,7 @@ def tokens(tmp_path: Path) -> None:
 
 def plan(**settings: Any) -> RunPlan:
     parameters = {"token": "a", "further_tokens": "b, c", "threads": 5, "signers": 3, "generators": 2, **settings}
-    return RunPlan(ServiceParameters(**parameters), Path("store.db"), "run")
+    return plan_run(ServiceParameters(**parameters), Path("store.db"), "run")
 
 
 @pytest.mark.usefixtures("tokens")

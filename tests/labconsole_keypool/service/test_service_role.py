@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labconsole_keypool.messages.wire import Busy, Done, End, Idle, JobStatus, Member, Want, encode
-from labconsole_keypool.service.service_link import LinkClosedError
+from labconsole_keypool.service.connections import LinkClosedError
 from tests.labconsole_keypool.service_lab import Service, Signer
 
 FAST = {"arrivals": "constant", "rate": 10_000.0, "key_kind": "p-256"}
