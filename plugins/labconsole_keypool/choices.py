@@ -1,4 +1,4 @@
-"""What the key pool's parameters choose from."""
+"""The choices of the key pool's parameters, and their labels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ArrivalPattern(StrEnum):
 class Refill(StrEnum):
     """When wrapped keys are loaded into the token.
 
-    When empty: a batch when the last key was taken, usable as a whole (Fig. 4-3). Parallel: beside the signing, as soon
+    When empty: a batch when the last key was taken, usable as a whole (Fig. 4-3). Parallel: during the signing, as soon
     as fewer keys than the low-water mark are left, each usable once it is unwrapped (section 3.2).
     """
 
@@ -48,7 +48,7 @@ class Refill(StrEnum):
 
 
 class SignTime(StrEnum):
-    """Which signing time of a timing profile: of a site (2.10.4), of section 4.6, or beside unwrapping (2.10.5)."""
+    """A signing time of a timing profile: of a site (2.10.4), of section 4.6, or while keys are unwrapped (2.10.5)."""
 
     MALMO = "malmo"
     STOCKHOLM = "stockholm"
@@ -74,7 +74,7 @@ class RequestContent(StrEnum):
 
 
 class CaKey(StrEnum):
-    """Where the key of the certification authority lies: in the signer's memory, as in the source, or in its token."""
+    """Where the key of the CA is stored: in the signer's memory, as in the source, or in its token."""
 
     LAB = "lab"
     TOKEN = "token"

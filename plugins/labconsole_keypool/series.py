@@ -95,7 +95,7 @@ STORE_VERIFIED = "key store verified"
 
 
 def of_origin(series: Series, origin: Origin) -> Series:
-    """The series as a run of that origin records it: on an emulated device, say."""
+    """The series as a run of that origin records it, such as one on an emulated device."""
     return replace(series, origin=origin)
 
 

@@ -1,1 +1,1 @@
-"""What is done in a token: keys generated, wrapped, loaded and used once; a slow device emulated; certificates."""
+"""Work in a token: keys are generated, wrapped, loaded and used once; emulation of a slow device; certificates."""

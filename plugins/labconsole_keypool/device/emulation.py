@@ -1,8 +1,8 @@
-"""A device that answers as slowly as a timing profile says, and holds no more keys than it may.
+"""Emulates a device with the times and the capacity of a timing profile.
 
-The real operation runs inside the emulated time: what is missing at its end is slept, to an absolute deadline. Key
+The real operation runs inside the emulated time: the rest is slept, to an absolute deadline. Key
 generations take turns (`key_generation.at_a_time` of the profile), and so do wrapping and unwrapping; signatures run
-beside them and beside one another, each as slow as Table 2-10 says for the number of threads that sign.
+at the same time as these and as each other, each with the time of Table 2-10 for the number of threads that sign.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from labconsole_keypool.choices import SignTime
 
 
 class Operation(StrEnum):
-    """What a device is busy with."""
+    """An operation of a device that takes time."""
 
     GENERATE = "generate"
     WRAP = "wrap"
@@ -42,7 +42,7 @@ class Timing:
     speed: float = 1.0
 
     def duration_ns(self, operation: Operation, threads: int = 1) -> int:
-        """How long an operation takes; a signature, where so many threads sign."""
+        """The duration of an operation; of a signature, with this number of signing threads."""
         profile = self.profile
         match operation:
             case Operation.GENERATE:
@@ -56,7 +56,7 @@ class Timing:
         return self._scaled_ns(ms)
 
     def drawn_ns(self, operation: Operation, threads: int = 1) -> int:
-        """How long one operation takes: by chance, where the profile gives a distribution."""
+        """The duration of one operation: random where the profile has a distribution."""
         profile = self.profile
         match operation:
             case Operation.GENERATE:
@@ -74,7 +74,7 @@ class Timing:
 
     @property
     def connection_set_up_ns(self) -> int:
-        """Until the device takes its first order."""
+        """Time from connecting until the device accepts an operation."""
         return 0 if self.profile.connection_set_up is None else self._scaled_ns(self.profile.connection_set_up.ms)
 
     @property
@@ -87,7 +87,7 @@ class Timing:
 
 
 class Device:
-    """What a token is taken for in this process: its speed, and what its RAM and its store hold.
+    """The emulated speed and capacity of a token in this process.
 
     Two processes on one token have a device each. May be used by several threads.
 
@@ -97,7 +97,7 @@ class Device:
         store: Key pairs that the store holds.
 
     Attributes:
-        threads: How many threads sign; the engine says it.
+        threads: How many threads sign; set by the engine.
         store: As above.
     """
 
@@ -174,7 +174,7 @@ class Device:
             self._in_ram -= 1
 
     def _take_turn(self, operation: Operation, turn: ExitStack) -> bool:
-        """Wait until the device takes this operation; whether it did not at once."""
+        """Wait until the device accepts this operation; returns whether it had to wait."""
         if operation is Operation.SIGN:
             return False
         place = self._generating if operation is Operation.GENERATE else self._loading

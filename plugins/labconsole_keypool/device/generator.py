@@ -1,4 +1,4 @@
-"""Makes key pairs in a token, wraps the private keys, and adds them to the key store in small durable batches."""
+"""Generates key pairs in a token, wraps the private keys, and adds them to the key store in small durable batches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KeyTimes:
 
 
 class Generator:
-    """Makes keys of one kind in one token for one key store; of one thread, with a session of its own.
+    """Generates keys of one kind in one token for one key store; used by one thread, with its own session.
 
     Args:
         token: Open.
@@ -44,8 +44,8 @@ class Generator:
         device: How fast the token is.
         kind: RSA-2048 takes 0.2 to 0.6 s each, P-256 0.3 ms.
         keys_per_wrapper: Key pairs that a new wrapper key wraps; then another one is made.
-        on_generated: Told of each key pair when it is wrapped and waits to be stored.
-        on_stored: Told of each batch.
+        on_generated: Called for each key pair when it is wrapped and waits to be stored.
+        on_stored: Called for each batch.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Generator:
         return self._with_room().serial
 
     def make(self, count: int, stop: Callable[[], bool], progress: Callable[[int], None]) -> int:
-        """Make `count` key pairs, or fewer when `stop` says so (asked before each); returns how many are in the store.
+        """Make `count` key pairs, or fewer once `stop` (called before each) is true; returns how many were stored.
 
-        `progress` is told after each batch how many are stored by now. Raises as `ensure_wrapper`; keys that were told
-        as stored are in the store, of the others nothing is left.
+        `progress` is called after each batch with the number stored so far. Raises as `ensure_wrapper`: the keys
+        counted by then stay in the store, of the others nothing is left.
         """
         stored = 0
         while stored < count and not stop():
@@ -96,7 +96,7 @@ class Generator:
         return stored
 
     def _batch(self, most: int, stop: Callable[[], bool]) -> int:
-        """Make up to `most` keys under one wrapper key, and store them together; how many there were."""
+        """Make up to `most` keys under one wrapper key, and store them together; returns how many."""
         wrapper = self._with_room()
         keys: list[NewKey] = []
         times: list[Callable[[int], KeyTimes]] = []
@@ -114,7 +114,7 @@ class Generator:
         return len(keys)
 
     def _key(self, wrapper: Wrapper) -> tuple[NewKey, Callable[[int], KeyTimes]]:
-        """A wrapped key pair, which is in the token no more; and its times, but for the last."""
+        """A wrapped key pair, which is destroyed in the token, and its times but for the last."""
         started_ns = now_ns()
         with self._device.busy(Operation.GENERATE):
             pair = generate(self._session, self._kind, extractable=True)

@@ -1,7 +1,7 @@
 """Operations on the key pool: fill it, purge it.
 
-The console's process imports this for forms and questions: what loads a PKCS#11 module is imported by `run` alone,
-which goes on in the operation's own process.
+The console's process imports this for forms and questions: modules that load a PKCS#11 library are imported by `run`
+alone, in the operation's own process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ StoreName = Annotated[
 
 
 class FillParameters(Parameters):
-    """How full the pool shall be."""
+    """The target size of the pool."""
 
     keys: int = parameter(
         "Keys in the pool",
@@ -136,7 +136,7 @@ class PurgePool(Operation[PurgeParameters]):
 
 
 def counts_of(key_store: str) -> Counts:
-    """How many keys of each status the key store holds; none where it was not made yet. Raises StoreError."""
+    """Number of keys of each status in the key store; zeros if it does not exist yet. Raises StoreError."""
     path = store_path(key_store)
     if not path.exists():
         return Counts(0, 0, 0, 0)

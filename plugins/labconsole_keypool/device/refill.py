@@ -1,4 +1,4 @@
-"""Loads keys from the key store into the token beside the signing: claims a batch, unwraps them one by one."""
+"""Loads keys from the key store into the token while others are used: claims a batch, unwraps them one by one."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class HeldWrappers:
         self._missing: set[str] = set()
 
     def refresh(self) -> None:
-        """Look for those that the store knows and this token was not seen to hold.
+        """Search the token for wrapper keys of the store that were not found in it before.
 
-        One that is missing is told once; it is looked for again the next time, since it may have been carried here.
+        A missing one is reported once, and searched again the next time, since it may have been transferred meanwhile.
         Raises TokenError, StoreError.
         """
         for wrapper in self._store.wrappers():
@@ -52,13 +52,13 @@ class HeldWrappers:
 
 
 _EMPTY_STORE_RETRY_S = 0.25
-"""An empty store is looked into so often: a generator may have added keys."""
+"""An empty store is read again after this time: a generator may have added keys."""
 
 
 class Refiller:
-    """The supply of keys in the token: `take` gives them out, a thread of its own brings new ones.
+    """The supply of keys in the token: `take` returns one, a thread of the refiller loads new ones.
 
-    When it begins and when its keys can be used says `Refill`; a refill loads one batch. Keys that were claimed and
+    `Refill` defines when a refill begins and when its keys can be used; each loads a batch. Keys that were claimed and
     are left at the end become invalid: they are never given back.
     """
 
@@ -95,7 +95,7 @@ class Refiller:
         self._fault: Exception | None = None
 
     def load(self, count: int, origin: KeyOrigin = KeyOrigin.POOL) -> int:
-        """Claim and unwrap `count` keys; returns how many came, fewer if there are no more. Of one thread at a time.
+        """Claim and unwrap `count` keys; returns how many were loaded, fewer at the end of the pool; of one thread.
 
         Raises:
             TokenFullError: the token does not hold so many.
@@ -159,7 +159,7 @@ class Refiller:
             self._wanted.notify()
 
     def close(self) -> None:
-        """End the refill, and destroy the keys that nobody took. Raises TokenError."""
+        """End the refill, and destroy the keys that are left. Raises TokenError."""
         with self._wanted:
             self._ended = True
             self._wanted.notify_all()
@@ -184,7 +184,7 @@ class Refiller:
                         self._wanted.wait_for(lambda: self._ended, _EMPTY_STORE_RETRY_S)
                     elif not loaded:  # the token is full until a key is used
                         self._wanted.wait(_EMPTY_STORE_RETRY_S)
-        except Exception as error:  # noqa: BLE001 - of a thread: whoever takes a key raises it
+        except Exception as error:  # noqa: BLE001 - of a thread: raised by `take`
             with self._wanted:
                 self._fault = error
                 self._came.notify_all()

@@ -36,7 +36,7 @@ class LoadedKey:
 
 
 class Lane:
-    """One session of the token, and the keys in it, which are taken in the order in which they came."""
+    """One session of the token, and the keys in it, taken in the order of loading."""
 
     def __init__(self, token: Token) -> None:
         self.keys: deque[LoadedKey] = deque()
@@ -64,13 +64,13 @@ class Lane:
         return LoadedKey(claimed.id, key, origin, key.destroy)
 
     def generate(self, kind: KeyKind) -> LoadedKey:
-        """A key pair made on the spot. Raises TokenError."""
+        """A new key pair. Raises TokenError."""
         pair = generate(self._session, kind, extractable=False)
         return LoadedKey(0, private_key(pair.private_handle, pair.public_key), KeyOrigin.GENERATED, pair.destroy)
 
 
 class Lanes:
-    """All lanes of a signer. Whoever calls holds a lock of his own: nothing here waits."""
+    """All lanes of a signer. Not thread-safe: callers hold a lock; no method blocks."""
 
     def __init__(self, token: Token, count: int) -> None:
         self._lanes = [Lane(token) for _ in range(count)]
@@ -84,7 +84,7 @@ class Lanes:
         return self._lanes[number]
 
     def next(self) -> Lane:
-        """The lane whose turn it is to get a key."""
+        """The lane that gets the next key."""
         self._next = (self._next + 1) % len(self._lanes)
         return self._lanes[self._next]
 

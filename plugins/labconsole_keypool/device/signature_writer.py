@@ -1,4 +1,4 @@
-"""Writes what was signed into the key store, in batches beside the signing."""
+"""Writes the signature records into the key store, in batches by a thread of its own."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from labconsole_keypool.store.key_store import KeyStore
 
 
 class Reports(Protocol):
-    """What the engine's threads report to; may be called by several at a time."""
+    """Receiver of the reports of the engine's threads; called by several at the same time."""
 
     def count(self, channel: str, amount: int) -> None:
         """Add to a live counter: `keys_claimed`, `keys_loaded`, `keys_used`."""
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
-        """Something happened, in one sentence."""
+        """Record an event; `message` is one sentence."""
 
     def refill(self, started_ns: int, finished_ns: int, keys: int) -> None:
-        """A batch of keys was loaded and unwrapped (`clock.now_ns`)."""
+        """Record a batch of `keys` that was loaded and unwrapped between these times (`clock.now_ns`)."""
 
 
 _INTERVAL_S = 0.25
@@ -30,9 +30,9 @@ _RETRY_S = 1.0
 
 
 class SignatureWriter:
-    """Rows of the signature table that wait to be written: every 250 ms, or when there are 100.
+    """Queue of rows of the signature table, written every 250 ms, or when there are 100.
 
-    A store that cannot be written keeps its rows waiting here, and is told once; the last try, in `close`, raises.
+    Rows that the store does not take stay queued, which is reported once; the last try, in `close`, raises.
     """
 
     def __init__(self, store: KeyStore, reports: Reports) -> None:
@@ -41,12 +41,12 @@ class SignatureWriter:
         self._rows: list[SignatureRow] = []
         self._change = threading.Condition()
         self._ended = False
-        self._told = False
+        self._reported = False
         self._thread = threading.Thread(target=self._work, name="record")
         self._thread.start()
 
     def add(self, row: SignatureRow) -> None:
-        """Take a row; returns at once."""
+        """Queue a row; returns at once."""
         with self._change:
             self._rows.append(row)
             if len(self._rows) == _BATCH:
@@ -69,8 +69,8 @@ class SignatureWriter:
             try:
                 self._write()
             except StoreError as error:
-                if not self._told:
-                    self._told = True
+                if not self._reported:
+                    self._reported = True
                     self._reports.event("record waits", f"{error} What was signed is written later.", Level.WARNING)
                 with self._change:
                     self._change.wait_for(lambda: self._ended, _RETRY_S)

@@ -1,4 +1,4 @@
-"""What a signer process does with a request: a fresh key, the signature, the CSR, the certificate, the record."""
+"""Serves one request in a signer process: a fresh key, the signature, the CSR, the certificate, the record."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from labconsole_keypool.store.key_store import KeyStore
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """One request, whatever its form: `to_be_signed` is hashed and signed with one key of `kind`."""
+class RequestedSignature:
+    """The content of a request of either form: `to_be_signed` is hashed and signed with one key of `kind`."""
 
     kind: KeyKind
     algorithm: SignatureAlgorithm
@@ -50,17 +50,17 @@ class Work:
 
 
 class RefusedError(Exception):
-    """A sign request that cannot be served; `answer` is the SignResponse that says why."""
+    """A sign request that cannot be served; `answer` is the SignResponse with the reason."""
 
     def __init__(self, answer: bytes) -> None:
         super().__init__()
         self.answer = answer
 
 
-def work_of(job: Job) -> Work:
-    """What `job` asks for; of RSA keys, the scenario's size. Raises RefusedError."""
+def requested_signature(job: Job) -> RequestedSignature:
+    """The signatures that `job` asks for; with RSA keys of the scenario's size. Raises RefusedError."""
     if job.kind is JobKind.DIGEST:
-        return Work(job.key_kind, default_for(job.key_kind), (job.body,), plain_fields(job.request))
+        return RequestedSignature(job.key_kind, default_for(job.key_kind), (job.body,), plain_fields(job.request))
     request: SignRequest | None = None
     try:
         request = sign_request.parse(job.body)
@@ -68,7 +68,9 @@ def work_of(job: Job) -> Work:
     except SignRequestError as error:
         raise RefusedError(sign_response.refused(str(error), request=request)) from error
     kind = job.key_kind if request.algorithm.serves(job.key_kind) else request.key_kind
-    return Work(kind, request.algorithm, tuple(task.to_be_signed for task in request.tasks), fields, request)
+    return RequestedSignature(
+        kind, request.algorithm, tuple(task.to_be_signed for task in request.tasks), fields, request
+    )
 
 
 _SHA256 = hashes.SHA256()
@@ -76,7 +78,7 @@ _SHA256 = hashes.SHA256()
 
 @dataclass(frozen=True, slots=True)
 class _Signed:
-    """What came out of one key: the signatures, the certificate, and when the last signature was there."""
+    """The results of one key: the signatures, the certificate, and the time of the last signature."""
 
     signatures: tuple[bytes, ...]
     certificate: x509.Certificate
@@ -90,7 +92,7 @@ class SigningEngine:
         token: Open; the engine opens a session for each lane.
         store: Where the wrapped keys are; kept by the caller, who closes it after the engine.
         authority: The CA.
-        device: How fast the token is, and what it holds.
+        device: Speed and capacity of the token.
         reports: Counts `keys_claimed`, `keys_loaded`, `keys_used`; events; refills. May be called by any thread.
         kind: Kind of keys in the pool; a sign request that asks for another gets a generated one.
         lanes: Signing threads.
@@ -98,7 +100,7 @@ class SigningEngine:
         batch: Key pairs that a refill claims and unwraps.
         low_water: Parallel refill begins when fewer keys than this are in the token.
         refill: When refills begin, and when their keys can be used.
-        run: What the record knows the run by.
+        run: Name of the run in the record.
 
     Raises:
         TokenError: the token has no session left.
@@ -138,7 +140,7 @@ class SigningEngine:
         self._record = SignatureWriter(store, reports)
 
     def fill(self, count: int, stored: int = 0) -> int:
-        """Load `count` keys into the token's RAM and `stored` into its store, over all lanes; returns how many came.
+        """Load `count` keys into the token's RAM and `stored` into its store, over all lanes; returns their number.
 
         Called before T0, and not slowed by an emulation: their requests count as A and B.
 
@@ -166,7 +168,7 @@ class SigningEngine:
     def process(self, lane: int, job: Job) -> Done:
         """Serve one request; blocks. One thread for each lane, 0 to `lanes` - 1.
 
-        A key that turns out to be another one becomes invalid, and the request takes the next.
+        A key that does not match its public key becomes invalid, and the request takes the next.
 
         Raises:
             TokenError: the token is gone or refuses.
@@ -174,20 +176,20 @@ class SigningEngine:
         """
         started_ns = now_ns()
         try:
-            work = work_of(job)
+            requested = requested_signature(job)
         except RefusedError as refused:
             return self._refused(job, started_ns, refused.answer)
         while True:
             asked_ns = now_ns()
-            key = self._key(lane, work)
+            key = self._key(lane, requested)
             got_key_ns = now_ns()
             began_ns = min(asked_ns, max(job.received_ns, self._free_ns[lane])) + got_key_ns - asked_ns
             try:
-                signed = self._sign(lane, key, work, began_ns)
+                signed = self._sign(lane, key, requested, began_ns)
                 break
             except InvalidSignature:
                 self._refuse(key)
-        answer = work.answer(signed.signatures, (signed.certificate, *self._authority.chain))
+        answer = requested.answer(signed.signatures, (signed.certificate, *self._authority.chain))
         finished_ns = now_ns()
         if key.row:
             self._reports.count(KEYS_USED_CHANNEL.name, 1)
@@ -195,9 +197,9 @@ class SigningEngine:
             SignatureRow(
                 run=self._run,
                 request=job.request,
-                to_be_signed=b"".join(work.to_be_signed),
+                to_be_signed=b"".join(requested.to_be_signed),
                 signature=b"".join(signed.signatures),
-                certificate=signed.certificate.public_bytes(Encoding.DER) if work.request else answer,
+                certificate=signed.certificate.public_bytes(Encoding.DER) if requested.request else answer,
                 received=job.received_ns + self._offset_ns,
                 started=started_ns + self._offset_ns,
                 got_key=got_key_ns + self._offset_ns,
@@ -220,15 +222,15 @@ class SigningEngine:
         finally:
             self._record.close()
 
-    def _key(self, lane: int, work: Work) -> LoadedKey:
-        if self._pooled and work.kind is self._kind:
+    def _key(self, lane: int, requested: RequestedSignature) -> LoadedKey:
+        if self._pooled and requested.kind is self._kind:
             key = self._refiller.take(lane)
             if key is not None:
                 return key
         with self._device.busy(Operation.GENERATE):
-            return self._lanes[lane].generate(work.kind)
+            return self._lanes[lane].generate(requested.kind)
 
-    def _sign(self, lane: int, key: LoadedKey, work: Work, began_ns: int) -> _Signed:
+    def _sign(self, lane: int, key: LoadedKey, requested: RequestedSignature, began_ns: int) -> _Signed:
         """Sign, certify, destroy. Raises InvalidSignature: this private key is not the one of the public key.
 
         An emulated device began when it was free for the request and had the key: what this process needs between two
@@ -236,12 +238,12 @@ class SigningEngine:
         """
         public_key = key.key.public_key()
         with self._device.busy(Operation.SIGN, began_ns) as ends_ns:
-            signatures = tuple(work.algorithm.sign(key.key, data) for data in work.to_be_signed)
+            signatures = tuple(requested.algorithm.sign(key.key, data) for data in requested.to_be_signed)
             signed_ns = now_ns()
-            for signature, data in zip(signatures, work.to_be_signed, strict=True):
-                work.algorithm.verify(public_key, signature, data)
-            csr = x509.CertificateSigningRequestBuilder(work.fields.subject).sign(key.key, _SHA256)
-            certificate = self._authority.issue(csr, work.fields)
+            for signature, data in zip(signatures, requested.to_be_signed, strict=True):
+                requested.algorithm.verify(public_key, signature, data)
+            csr = x509.CertificateSigningRequestBuilder(requested.fields.subject).sign(key.key, _SHA256)
+            certificate = self._authority.issue(csr, requested.fields)
             discard(key, self._device)
             worked_ns = now_ns()
         self._free_ns[lane] = max(ends_ns, worked_ns)

@@ -1,1 +1,1 @@
-"""The trials `keypool.step-times` and `keypool.device-benchmark`: what a token takes for each operation."""
+"""The trials `keypool.step-times` and `keypool.device-benchmark`: the time of each operation of a token."""

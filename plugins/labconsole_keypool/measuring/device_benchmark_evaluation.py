@@ -84,7 +84,7 @@ _KINDS = {kind.name: kind for kind in METRICS}
 
 _USUAL_BITS = 2048
 _HEADLINES = {"sign_rate": "throughput", "sign_latency": "latency_mean", "key_generation_rate": "key_pairs"}
-"""Figures that stand for the device where there is room for a few."""
+"""Headline figures of a device, by the metric that each repeats."""
 
 
 def evaluate(samples: Samples) -> Evaluation:

@@ -82,7 +82,7 @@ METRICS: tuple[MetricKind, ...] = (
 _KINDS = {kind.name: kind for kind in METRICS}
 _QUANTILES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quantile is not None)
 _ENOUGH = 20
-"""Operations behind a percentile: of a few batches it says nothing."""
+"""Operations behind a percentile: with fewer, a percentile is not meaningful."""
 _CONCURRENT = {Step.SIGN_WHILE_UNWRAPPING: (StepOperation.UNWRAP,)}
 """Operations that run at the same time as a step and do not count as its time."""
 

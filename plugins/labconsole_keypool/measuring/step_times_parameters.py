@@ -89,7 +89,7 @@ class StepTimesParameters(Parameters):
     )
     storage: Storage = parameter(
         "Storage",
-        "Where wrapped keys are kept; both lie in a directory that is removed after the run",
+        "Where wrapped keys are kept; both in a directory that is removed after the run",
         default=Storage.DATABASE,
         group=_STEP,
         shown_if=_STORING,

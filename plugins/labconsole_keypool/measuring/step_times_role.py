@@ -1,4 +1,4 @@
-"""The role that opens the token and does the step."""
+"""The role of the step times: opens the token, prepares the keys of the step, and does it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SHA256 = utils.Prehashed(hashes.SHA256())
 
 @dataclass(frozen=True)
 class StepKeys:
-    """Does the operations of a step in one session of the token; `thread` is the number under which they are noted."""
+    """Does the operations of a step in one session of the token, and records them under the number `thread`."""
 
     kind: KeyKind
     device: Device
@@ -55,7 +55,7 @@ class StepKeys:
 
     @classmethod
     def of(cls, token: Token, kind: KeyKind, device: Device, observations: Observations, *, wrapping: bool) -> StepKeys:
-        """With a wrapper key that dies with its session; what it can wrap is asked only where a step is `wrapping`.
+        """With a wrapper key of the session; its mechanism is probed only where the step is `wrapping`.
 
         Raises:
             TokenError: the token cannot wrap such keys.
@@ -68,12 +68,12 @@ class StepKeys:
         return cls(kind, device, wrapper, observations)
 
     def in_new_session(self, token: Token, thread: int) -> StepKeys:
-        """For another thread. What comes before the first key, the connection and the wrapper key to be found, is the
-        source's cipher initialization, and is noted."""
+        """For another thread; records the connection and the search for the wrapper key as the source's cipher
+        initialization."""
         started_ns = now_ns()
         self.device.connect()
         wrapper = self.wrapper.in_session(token.session())
-        self._note(StepOperation.INITIALISE, started_ns)
+        self._record_operation(StepOperation.INITIALISE, started_ns)
         return StepKeys(self.kind, self.device, wrapper, self.observations, thread)
 
     def generate(self) -> KeyPair:
@@ -81,7 +81,7 @@ class StepKeys:
         started_ns = now_ns()
         with self.device.busy(Operation.GENERATE):
             pair = generate(self.wrapper.key.session, self.kind, extractable=True)
-        self._note(StepOperation.GENERATE, started_ns)
+        self._record_operation(StepOperation.GENERATE, started_ns)
         return pair
 
     def make(self, serial: str) -> NewKey:
@@ -91,7 +91,7 @@ class StepKeys:
         ended_ns, started_ns = time.time_ns(), now_ns()
         with self.device.busy(Operation.WRAP):
             private = self.wrapper.wrap(pair)
-        self._note(StepOperation.WRAP, started_ns)
+        self._record_operation(StepOperation.WRAP, started_ns)
         pair.destroy()
         return NewKey(
             kind=self.kind,
@@ -109,7 +109,7 @@ class StepKeys:
         started_ns = now_ns()
         with self.device.busy(Operation.UNWRAP):
             handle = self.wrapper.unwrap(key.private, self.kind)
-        self._note(StepOperation.UNWRAP, started_ns)
+        self._record_operation(StepOperation.UNWRAP, started_ns)
         public = load_der_public_key(key.public)
         assert isinstance(public, rsa.RSAPublicKey | ec.EllipticCurvePublicKey)
         return private_key(handle, public)
@@ -122,10 +122,10 @@ class StepKeys:
                 signature = key.sign(digest, padding.PKCS1v15(), _SHA256)
             else:
                 signature = key.sign(digest, ec.ECDSA(_SHA256))
-        self._note(StepOperation.SIGN, started_ns)
+        self._record_operation(StepOperation.SIGN, started_ns)
         return signature
 
-    def _note(self, operation: StepOperation, started_ns: int) -> None:
+    def _record_operation(self, operation: StepOperation, started_ns: int) -> None:
         self.observations.add(operation, self.thread, 1, started_ns, now_ns())
 
 
@@ -146,8 +146,8 @@ class StepRun:
 
     Attributes:
         medium: Where wrapped keys are kept; None for a step that keeps none.
-        device: How fast the token is taken for while the step is timed.
-        observations: Takes the rows of the series `operations`.
+        device: The emulated speed of the token while the step is timed.
+        observations: Receives the rows of the series `operations`.
         stop: Whether threads are to end after their current operation.
     """
 
@@ -188,7 +188,7 @@ class StepRun:
         return [self.keys.make(serial) for _ in range(wanted) if not self.stop()]
 
     def _timed(self) -> StepKeys:
-        """As slow as the emulated device, and noted."""
+        """The keys with the emulated device and the recorded observations."""
         return replace(self.keys, device=self.device, observations=self.observations)
 
     def _sizes(self) -> Iterator[int]:
@@ -247,35 +247,35 @@ class StepRun:
                 timed.unwrap(key)
 
     def _signing(self, made: Sequence[NewKey]) -> list[Callable[[], None]]:
-        """A thread for each lane, whose keys lie in the token already; and one that unwraps beside them."""
+        """The functions of the signing threads, whose keys are loaded first, and of one that unwraps meanwhile."""
         threads, requests = self.parameters.threads, self.parameters.keys
         self.device.connect()
         copies = cycle(made)
         ended = [Event() for _ in range(threads)]
-        works: list[Callable[[], None]] = []
+        functions: list[Callable[[], None]] = []
         for lane, end in enumerate(ended):
             keys = self.keys.in_new_session(self.token, lane + 1)
             share = requests // threads + (lane < requests % threads)
-            lying = [keys.unwrap(key) for key in islice(copies, share) if not self.stop()]
+            loaded_keys = [keys.unwrap(key) for key in islice(copies, share) if not self.stop()]
             timed = replace(keys, device=self.device, observations=self.observations)
-            works.append(partial(self._sign, timed, lying, end))
+            functions.append(partial(self._sign, timed, loaded_keys, end))
         if self.parameters.step is Step.SIGN_WHILE_UNWRAPPING:
-            beside = self.keys.in_new_session(self.token, threads + 1)
-            beside = replace(beside, device=self.device, observations=self.observations)
-            works.append(partial(self._unwrap_during_signing, beside, made, ended))
-        return works
+            unwrapping = self.keys.in_new_session(self.token, threads + 1)
+            unwrapping = replace(unwrapping, device=self.device, observations=self.observations)
+            functions.append(partial(self._unwrap_during_signing, unwrapping, made, ended))
+        return functions
 
-    def _sign(self, timed: StepKeys, lying: Sequence[PrivateKey], end: Event) -> None:
+    def _sign(self, timed: StepKeys, loaded_keys: Sequence[PrivateKey], end: Event) -> None:
         """A request after the other, each with its own key; the last signature is verified."""
         try:
-            for key in lying:
+            for key in loaded_keys:
                 if self.stop():
                     return
                 digest = os.urandom(_DIGEST_BYTES)
                 signature = timed.sign(key, digest)
         finally:
             end.set()
-        if lying:
+        if loaded_keys:
             try:
                 verified(key, digest, signature)
             except InvalidSignature as error:

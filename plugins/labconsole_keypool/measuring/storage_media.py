@@ -50,7 +50,7 @@ class StorageMedium(Protocol):
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A directory for a medium that goes with the run, on the disk on which key stores lie (whose speed is measured).
+    """A directory for a medium that goes with the run, on the disk of the key stores (whose speed is measured).
 
     What a run left behind whose process was killed is removed first.
     """
@@ -88,7 +88,7 @@ class FlatFile:
             self._opened = opened.pop_all()
 
     def save(self, keys: Sequence[NewKey]) -> None:
-        """Append these and wait until they lie on the disk (fsync)."""
+        """Append keys, and wait until they are on the disk (fsync)."""
         try:
             for key in keys:
                 self._out.write(_LENGTHS.pack(len(key.private), len(key.public)) + key.private + key.public)

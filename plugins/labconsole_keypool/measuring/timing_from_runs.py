@@ -67,19 +67,19 @@ def timing_from_runs(
     """
     _check(runs)
     steps = _by_step(runs)
-    lacking = [said for step, said in _NEEDED.items() if (step, 1) not in steps]
-    if lacking:
+    missing = [label for step, label in _NEEDED.items() if (step, 1) not in steps]
+    if missing:
         raise UserError(
             "No timing profile was made. "
-            + " ".join(f"No run times the step '{said}': run {KIND} with it." for said in lacking)
+            + " ".join(f"No run times the step '{label}': run {KIND} with it." for label in missing)
         )
     generate, wrap, unwrap, sign = (steps[step, 1] for step in _NEEDED)
-    beside = steps.get((Step.SIGN_WHILE_UNWRAPPING, 1))
+    while_unwrapping = steps.get((Step.SIGN_WHILE_UNWRAPPING, 1))
     generation_ms, wrap_ms = (_mean_ms(reader, generate, StepOperation.GENERATE), _wrap_ms(reader, wrap))
     first = runs[0].parameters
     signing = {NORMAL: _duration(reader, sign, StepOperation.SIGN)}
-    if beside is not None:
-        signing[SignTime.WHILE_UNWRAPPING.value] = _duration(reader, beside, StepOperation.SIGN)
+    if while_unwrapping is not None:
+        signing[SignTime.WHILE_UNWRAPPING.value] = _duration(reader, while_unwrapping, StepOperation.SIGN)
     by_threads = sorted((threads, run) for (step, threads), run in steps.items() if step is Step.SIGN)
     return TimingProfile(
         title=title or f"Token {first['token']}, {first['key_kind']}, measured {date.today():%Y-%m-%d}",
@@ -109,8 +109,8 @@ def _check(runs: Sequence[RunRow]) -> None:
             raise UserError(f"Run {run.id} is of an emulated device: name runs that measured a token.")
     devices = {(run.parameters["token"], run.parameters["key_kind"]) for run in runs}
     if len(devices) > 1:
-        said = ", ".join(sorted(f"{token} with {kind} keys" for token, kind in devices))
-        raise UserError(f"These runs are of different devices ({said}): name those of one token and kind of keys.")
+        named = ", ".join(sorted(f"{token} with {kind} keys" for token, kind in devices))
+        raise UserError(f"These runs are of different devices ({named}): name those of one token and kind of keys.")
 
 
 def _by_step(runs: Sequence[RunRow]) -> Mapping[tuple[Step, int], RunRow]:

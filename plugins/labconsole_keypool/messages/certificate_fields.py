@@ -1,4 +1,4 @@
-"""What a sign request asks to stand in the signer's certificate, as X.509 fields."""
+"""The X.509 fields that a sign request asks for in the signer's certificate."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PRINTABLE_ATTRIBUTES = {"1.3.6.1.5.5.7.9.3", "1.3.6.1.5.5.7.9.4", "1.3.6.1.5.5.
 
 @dataclass(frozen=True, slots=True)
 class CertificateFields:
-    """Subject and extensions (each with whether it is critical) that go into one certificate beside the CA's own."""
+    """Subject and extensions (each with whether it is critical) that one certificate gets besides those of the CA."""
 
     subject: x509.Name
     extensions: tuple[tuple[x509.ExtensionType, bool], ...] = ()
@@ -70,7 +70,7 @@ def fields_of(request: SignRequest) -> CertificateFields:
     QC and QC/SSCD (ETSI EN 319 412-5, 4.2.1 and 4.2.2), and the authentication context as it was received (RFC 7773).
 
     Raises:
-        SignRequestError: no attribute of the subject, an attribute that has no place in a certificate, or a value that
+        SignRequestError: no attribute of the subject, an attribute that a certificate cannot have, or a value that
             its type does not take.
     """
     subject = [_made(_name_attribute, attribute) for attribute in _at(Place.RDN, request)]

@@ -1,4 +1,4 @@
-"""Writes the few DER values (X.690) that certificate extensions need and `cryptography` does not know."""
+"""Encodes the few DER values (X.690) of certificate extensions that `cryptography` lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def utf8(text: str) -> bytes:
 
 
 def printable(text: str) -> bytes:
-    """PrintableString. Raises ValueError: a character that it has not (X.680, 41.4)."""
+    """PrintableString. Raises ValueError: a character outside its set (X.680, 41.4)."""
     if not is_printable(text):
         raise ValueError("it has characters other than A-Z, a-z, 0-9, blank and '()+,-./:=?")
     return _value(0x13, text.encode("ascii"))

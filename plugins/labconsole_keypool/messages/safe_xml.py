@@ -1,4 +1,4 @@
-"""Parses XML that comes from strangers: nothing is fetched, no entity expanded, no DOCTYPE or huge document taken."""
+"""Parses untrusted XML: nothing is fetched, no entity expanded, no DOCTYPE or huge document accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SignRequestError(UserError):
 
 
 LARGEST_BYTES = 1_000_000
-"""A document over this length is refused before it is looked at."""
+"""A longer document is refused before it is parsed."""
 
 NAMESPACES = {
     "dss": "urn:oasis:names:tc:dss:1.0:core:schema",
@@ -26,7 +26,7 @@ NAMESPACES = {
     "saci": "http://id.elegnamnden.se/auth-cont/1.0/saci",
     "saml": "urn:oasis:names:tc:SAML:2.0:assertion",
 }
-"""Prefixes as paths here have them; a document may have others."""
+"""Prefixes of the paths in this plugin; a document may use others."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _DOCTYPE = b"<!DOCTYPE"
@@ -63,7 +63,7 @@ class Element:
         return (Element(node, self._what) for node in self._node.iterfind(path, NAMESPACES))
 
     def text(self) -> str:
-        """What it holds, without blanks at the ends. Raises SignRequestError: nothing, or further elements."""
+        """Its text, stripped. Raises SignRequestError: it is empty or has child elements."""
         if len(self._node) or not (text := (self._node.text or "").strip()):
             raise SignRequestError(f"The {self._what}'s {self._name} must hold text alone.")
         return text
@@ -76,7 +76,7 @@ class Element:
         return str(value)
 
     def choice(self, name: str, choices: type[_Choice], default: _Choice | None = None) -> _Choice:
-        """The attribute as one of `choices`. Raises SignRequestError: it is none of them, or missing."""
+        """The attribute as one of `choices`. Raises SignRequestError: it is not one of them, or is missing."""
         given = self.attribute(name, default)
         try:
             return choices(given)
@@ -86,14 +86,14 @@ class Element:
             ) from error
 
     def decoded(self) -> bytes:
-        """The bytes that it holds in base64. Raises SignRequestError: it holds none, or no base64."""
+        """Its text decoded from base64. Raises SignRequestError: it is empty or not base64."""
         try:
             return base64.b64decode("".join(self.text().split()), validate=True)
         except (binascii.Error, ValueError) as error:
             raise SignRequestError(f"The {self._what}'s {self._name} is not base64: encode its bytes again.") from error
 
     def source(self) -> str:
-        """The element as XML of its own, with the namespaces that it was under."""
+        """The element as a document, with the namespaces in its scope."""
         return str(etree.tostring(self._node, encoding="unicode", with_tail=False))
 
     @property
@@ -105,7 +105,7 @@ def parse(data: bytes, what: str) -> Element:
     """The root of the document `data`, called `what` in messages.
 
     Raises:
-        SignRequestError: it is too long, has a DOCTYPE, or is no XML.
+        SignRequestError: it is too long, has a DOCTYPE, or is not XML.
     """
     if len(data) > LARGEST_BYTES:
         raise SignRequestError(
@@ -124,9 +124,11 @@ def parse(data: bytes, what: str) -> Element:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        told = error.msg.partition("\n")[0].rpartition(", line ")[0] or error.msg  # what follows cites the document
+        message = error.msg.partition("\n")[0].rpartition(", line ")[0] or error.msg  # what follows cites the document
         line, _ = error.position
-        raise SignRequestError(f"The {what} is not XML (line {line}: {told[:80]!r}): send a whole document.") from error
+        raise SignRequestError(
+            f"The {what} is not XML (line {line}: {message[:80]!r}): send a whole document."
+        ) from error
     if root.getroottree().docinfo.internalDTD is not None:  # in an encoding that hid it from the search above
         raise SignRequestError(_with_doctype(what))
     return Element(root, what)

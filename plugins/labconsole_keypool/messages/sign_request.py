@@ -1,7 +1,7 @@
-"""Reads OASIS DSS / Swedish csig sign requests, which come from strangers.
+"""Reads OASIS DSS / Swedish csig sign requests, which are untrusted.
 
-Who has sent one is not checked: no signature of the requester's is verified, no identity provider asked. The signer is
-whom the request names.
+The requester is not authenticated: neither its signature nor an identity provider is checked. The signer is the one
+that the request names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WHAT = "sign request"
 
 
 class Form(StrEnum):
-    """Where a request keeps what goes beyond DSS."""
+    """The element of a request with the extensions to DSS."""
 
     SOURCE = "source"
     """Directly under OptionalInputs, as in the source's Appendix A."""
@@ -37,7 +37,7 @@ class Form(StrEnum):
 
 
 class CertificateType(StrEnum):
-    """What kind of certificate is asked for (csig 1.0, CertRequestProperties)."""
+    """The kind of certificate requested (csig 1.0, CertRequestProperties)."""
 
     PKC = "PKC"
     """Not qualified."""
@@ -48,7 +48,7 @@ class CertificateType(StrEnum):
 
 
 class SignatureType(StrEnum):
-    """What document a signature goes into (csig 1.0, SigType)."""
+    """The format of the signed document (csig 1.0, SigType)."""
 
     XML = "XML"
     PDF = "PDF"
@@ -58,7 +58,7 @@ class SignatureType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignTask:
-    """One thing to be signed: `to_be_signed` is hashed and signed as it is."""
+    """One task: `to_be_signed` is hashed and signed unchanged."""
 
     id: str | None
     """None where the only task has none."""
@@ -81,7 +81,7 @@ class SignRequest:
     """The received SAMLAuthContext element as XML, self-contained; None where the request has none."""
     tasks: tuple[SignTask, ...]
     received: bytes = field(repr=False)
-    """The whole request as it came."""
+    """The whole request as received."""
 
     @property
     def key_kind(self) -> KeyKind:
@@ -93,7 +93,7 @@ def parse(data: bytes) -> SignRequest:
     """Read a sign request. Fetches nothing, expands no entity; 0.1 ms for one of 4 kB.
 
     Raises:
-        SignRequestError: too long, has a DOCTYPE, is no XML, lacks an element, has run out, asks for what there is not.
+        SignRequestError: too long, has a DOCTYPE, is not XML, lacks an element, has expired, has an unknown choice.
     """
     root = safe_xml.parse(data, _WHAT)
     if not root.is_a("dss:SignRequest"):
@@ -109,7 +109,7 @@ def parse(data: bytes) -> SignRequest:
         profile=root.attribute("Profile", ""),
         form=form,
         requester=asked.need("csig:SignRequester").text(),
-        algorithm=signature_algorithms.of(asked.need("csig:RequestedSignatureAlgorithm").text()),
+        algorithm=signature_algorithms.algorithm_of(asked.need("csig:RequestedSignatureAlgorithm").text()),
         certificate_type=properties.choice("CertType", CertificateType, CertificateType.PKC)
         if properties
         else CertificateType.PKC,
@@ -130,7 +130,7 @@ def sample(
 ) -> bytes:
     """A valid sign request of an invented signer, the same for the same arguments; another `number`, another one.
 
-    `tasks` is how many there are, or what each has to be signed.
+    `tasks` is their number, or the bytes to be signed in each.
     """
     digest = hashlib.sha256(number.to_bytes(8, "big")).digest()
     contents = [digest + bytes([at]) for at in range(tasks)] if isinstance(tasks, int) else tasks
@@ -157,7 +157,7 @@ def _template(form: Form) -> str:
 
 
 def _current(extension: Element) -> Element:
-    """The extension, whose Conditions (SAML 2.0 core, 2.5) must hold now."""
+    """The extension, whose Conditions (SAML 2.0 core, 2.5) must be met now."""
     conditions = extension.need("saml:Conditions")
     if not _instant(conditions, "NotBefore") <= datetime.now(UTC) < _instant(conditions, "NotOnOrAfter"):
         raise SignRequestError("The sign request is out of its time (Conditions): make a new one.")

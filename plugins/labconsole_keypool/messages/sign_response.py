@@ -1,4 +1,4 @@
-"""Writes the answers to sign requests: the signatures with their certificate chain, or why there are none."""
+"""Writes the answers to sign requests: the signatures with their certificate chain, or the reason of a refusal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUCCESS = "urn:oasis:names:tc:dss:1.0:resultmajor:Success"
 
 
 class Fault(StrEnum):
-    """Whose fault a refusal is (OASIS DSS 1.0, 2.6: ResultMajor)."""
+    """The cause of a refusal (OASIS DSS 1.0, 2.6: ResultMajor)."""
 
     REQUESTER = "urn:oasis:names:tc:dss:1.0:resultmajor:RequesterError"
     RESPONDER = "urn:oasis:names:tc:dss:1.0:resultmajor:ResponderError"
@@ -30,10 +30,10 @@ class Fault(StrEnum):
 def build(request: SignRequest, signatures: Sequence[bytes], chain: Sequence[x509.Certificate]) -> bytes:
     """The SignResponse to `request`, in its form: one signature a task, in the order of the tasks.
 
-    A csig response lacks SignerAssertionInfo, since nobody was authenticated.
+    A csig response lacks SignerAssertionInfo, since no signer was authenticated.
 
     Args:
-        request: What was asked.
+        request: The request to answer.
         signatures: As `SignatureAlgorithm.sign` gives them.
         chain: The signer's certificate first, then each one's issuer.
 
@@ -58,7 +58,7 @@ def build(request: SignRequest, signatures: Sequence[bytes], chain: Sequence[x50
 
 
 def refused(reason: str, *, request: SignRequest | None = None, fault: Fault = Fault.REQUESTER) -> bytes:
-    """The SignResponse that says why there is no signature; `request` is None where it could not be read."""
+    """The SignResponse of a refusal; `request` is None where it could not be read."""
     message = f'<dss:ResultMessage xml:lang="en">{escape(reason)}</dss:ResultMessage>'
     return _response(request, f"<dss:ResultMajor>{fault}</dss:ResultMajor>{message}")
 

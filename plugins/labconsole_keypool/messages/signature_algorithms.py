@@ -79,7 +79,7 @@ def _ecdsa(uri: str, algorithm: hashes.HashAlgorithm) -> SignatureAlgorithm:
 
 
 ECDSA_SHA256 = _ecdsa(f"{_2001}ecdsa-sha256", hashes.SHA256())
-"""What the source's sample request asks for (Appendix A)."""
+"""The algorithm of the source's sample request (Appendix A)."""
 
 RSA_SHA256 = _rsa(f"{_2001}rsa-sha256", hashes.SHA256())
 
@@ -98,14 +98,14 @@ ALGORITHMS: Mapping[str, SignatureAlgorithm] = {
         _ecdsa(f"{_2001}ecdsa-sha512", hashes.SHA512()),
     )
 }
-"""By identifier. Without SHA-1, which nobody may sign with any more."""
+"""By identifier. Without SHA-1, which is no longer allowed for signatures."""
 
 
-def of(uri: str) -> SignatureAlgorithm:
+def algorithm_of(uri: str) -> SignatureAlgorithm:
     """The algorithm with this identifier.
 
     Raises:
-        SignRequestError: there is none; the sentence lists those there are.
+        SignRequestError: there is none; the sentence lists the known ones.
     """
     found = ALGORITHMS.get(uri)
     if found is None:
@@ -117,7 +117,7 @@ def of(uri: str) -> SignatureAlgorithm:
 
 
 def default_for(kind: KeyKind) -> SignatureAlgorithm:
-    """What signs where nobody asks for an algorithm: SHA-256 with PKCS #1 v1.5, or with ECDSA."""
+    """The algorithm of a request that names none: SHA-256 with PKCS #1 v1.5, or with ECDSA."""
     return ECDSA_SHA256 if kind is KeyKind.P_256 else RSA_SHA256
 
 

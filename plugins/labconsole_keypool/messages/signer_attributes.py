@@ -1,4 +1,4 @@
-"""Which attributes of its signer a sign request wants in the certificate, and where there."""
+"""The attributes of the signer that a sign request asks for, and their places in the certificate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SignerAttribute:
 
 
 def mapped(context: Element) -> Iterator[SignerAttribute]:
-    """The attributes of a SAMLAuthContext: each mapping says where in the certificate its value goes.
+    """The attributes of a SAMLAuthContext: each mapping names the place of its value in the certificate.
 
     Raises:
         SignRequestError: a mapping lacks its place, reference or value.

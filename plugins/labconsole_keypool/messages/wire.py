@@ -1,4 +1,4 @@
-"""What signing service, signers and generators say to each other: length-prefixed frames, bytes in and out, no sockets.
+"""The frames between signing service, signers and generators: length-prefixed, bytes in and out, no sockets.
 
 A frame is `u4 length | u1 type | body`, little endian; the length counts type and body. Times are `clock.now_ns`.
 """
@@ -24,11 +24,11 @@ _KINDS = tuple(KeyKind)
 
 
 class WireError(UserError):
-    """What came over a connection is no frame of this protocol."""
+    """The received bytes are not a frame of this protocol."""
 
 
 class JobKind(IntEnum):
-    """What a job's body is."""
+    """The form of a job's body."""
 
     DIGEST = 0
     """The bytes to be signed."""
@@ -37,14 +37,14 @@ class JobKind(IntEnum):
 
 
 class JobStatus(IntEnum):
-    """What became of a job."""
+    """The result of a job."""
 
     SIGNED = 0
     FAILED = 1
 
 
 class Member(IntEnum):
-    """Who connects to the service."""
+    """The role of a client of the service."""
 
     SIGNER = 0
     GENERATOR = 1
@@ -52,7 +52,7 @@ class Member(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A client's first frame: the token that the run gave it, and what it is."""
+    """A client's first frame: the run's token, its role and its name."""
 
     token: bytes
     member: Member
@@ -61,7 +61,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A signer may be given so many more jobs: it has so many idle threads."""
+    """A signer has `jobs` more idle threads."""
 
     jobs: int
 
@@ -109,12 +109,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nobody waits: a generator may generate, a signer may refill."""
+    """No request waits: a generator may generate, a signer may refill."""
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Requests wait (told to generators), or more than can be begun at once (told to signers): make room for them."""
+    """Requests wait (for generators), or more than can be begun at once (for signers): pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +156,13 @@ def _body(frame: Frame) -> bytes:
 
 
 class Decoder:
-    """Frames out of a stream of bytes that arrives in pieces of any size."""
+    """Decodes frames from a stream of bytes in pieces of any size."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that `data` completes, in order. Raises WireError: these are no frames."""
+        """The frames that `data` completes, in order. Raises WireError: they are not frames."""
         self._waiting += data
         frames: list[Frame] = []
         begin = 0

@@ -1,4 +1,4 @@
-"""What is worth knowing of a scenario before it is run: what the device can sign, its keys, its load."""
+"""The facts of a scenario that are shown before it is run: the rates of the device, its keys, its load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labconsole_keypool.simulation.simulation_parameters import SimulationParame
 from labconsole_ui.panels.trial_panel import Fact
 
 _MOST_COUNTED = 100_000
-"""Requests up to which their arrivals are worked out while somebody types: a few ms."""
+"""Up to this number of requests, arrivals are computed while the operator types: a few ms."""
 
 _translate = QCoreApplication.translate
 
@@ -33,7 +33,7 @@ def simulation_facts(parameters: SimulationParameters) -> list[Fact]:
 
 
 def arrival_facts(parameters: KeypoolParameters) -> Iterator[Fact]:
-    """How many requests come in which time, where that can be said at once."""
+    """Number of requests and their duration, where they can be computed at once."""
     pattern, requests = parameters.arrivals, parameters.requests + parameters.tail_requests
     if pattern is ArrivalPattern.CSV or requests > _MOST_COUNTED:
         return

@@ -124,7 +124,7 @@ class ForecastCard(QFrame):
         self.windows.fit_columns()
 
     def _draw(self, forecast: Forecast) -> None:
-        """A plot of its own for each forecast: the days along its axis are the forecast's."""
+        """A separate plot for each forecast: the days along its axis are the forecast's."""
         if self.plot is not None:
             self.plot.deleteLater()
         start = forecast.held_out_start

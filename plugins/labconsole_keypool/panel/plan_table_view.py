@@ -59,9 +59,9 @@ class PlanTableView(QFrame):
     def show_rows(self, rows: tuple[PlanRow, ...]) -> None:
         """Show these rows instead of the ones before; the same one stays chosen."""
         chosen = self._chosen()
-        said = disagreement(rows)
-        self.disagreement.setText(said)
-        self.disagreement.setVisible(bool(said))
+        text = disagreement(rows)
+        self.disagreement.setText(text)
+        self.disagreement.setVisible(bool(text))
         self.model.set_records(rows)
         for column, width in enumerate(_COLUMN_WIDTHS):
             self.table.setColumnWidth(column, width)

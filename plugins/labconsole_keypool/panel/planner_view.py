@@ -36,7 +36,7 @@ _RATED = (ArrivalPattern.CONSTANT, ArrivalPattern.POISSON)
 class PlannerView(QWidget):
     """`values` gives what the form of the scenario holds, `use` puts planned values into it.
 
-    Everything is worked out on a thread of its own: what is entered meanwhile, when that has ended.
+    Plans are computed on a separate thread, one at a time; later input is computed after the current plan.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PlannerView(QWidget):
             self._begin()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Begin with what the scenario says; later, with runs that ended meanwhile."""
+        """Start with the values of the scenario; later, compute again with runs that finished meanwhile."""
         super().showEvent(event)
         if self._begun:
             self._plan_when_seen()
@@ -101,11 +101,11 @@ class PlannerView(QWidget):
 
     @property
     def plan(self) -> Plan | None:
-        """The last plan that was worked out."""
+        """The last computed plan."""
         return self._plan
 
     def fill_from_scenario(self) -> None:
-        """Fill the form with what the scenario says of rate, device and service; the rest keeps its value."""
+        """Fill the form with the scenario's rate, device and service; the rest keeps its value."""
         scenario = self._values()
         values = {**self.form.values(), **{name: scenario[name] for name in _COPIED_FIELDS if scenario.get(name)}}
         values["queue_limit"] = scenario.get("queue_limit", values["queue_limit"])
@@ -114,7 +114,7 @@ class PlannerView(QWidget):
         self.form.set_values(values)
 
     def import_log(self, path: Path) -> None:
-        """Forecast from a log of arrivals; what is wrong with it is said, and the log before stays."""
+        """Forecast from a log of arrivals; a faulty log is reported, and the one before stays."""
         self._use_log(partial(read_log, path))
 
     def use_past_runs(self) -> None:

@@ -46,7 +46,7 @@ class PoolCard(QFrame):
         column.addWidget(self.picture)
 
     def show_state(self, state: PoolState) -> None:
-        """Where the keys are now, or why that cannot be told."""
+        """Show where the keys are now, or why that is unknown."""
         self.trouble.setText(state.trouble)
         self.trouble.setVisible(bool(state.trouble))
         if not state.trouble:

@@ -42,11 +42,11 @@ class PoolDialogs(QObject):
         return self._open("keypool.purge")
 
     def initialise(self) -> OperationDialog:
-        """Make the token anew."""
+        """Open the dialog that reinitialises the token."""
         return self._open("keypool.initialise-token")
 
     def add_token(self) -> OperationDialog:
-        """Tell the console of another token."""
+        """Open the dialog that adds a token."""
         return self._open("keypool.add-token", {}, but={"token"})
 
     def export_shares(self) -> OperationDialog:
@@ -73,7 +73,7 @@ class PoolDialogs(QObject):
         given: Callable[[], Mapping[str, Secret] | None] = dict,
         but: frozenset[str] | set[str] = frozenset(),
     ) -> OperationDialog:
-        """The dialog, with what the scenario says too, `but` for these parameters."""
+        """The dialog, filled with the values of the scenario, `but` for these parameters."""
         action = self._context.plugins.operation(name)
         scenario = self._values()
         same = {key: scenario[key] for key in _SAME if key in scenario and key not in but}

@@ -1,4 +1,4 @@
-"""Follows the runs of the signing service, and the key store while none goes on; tells where the keys are."""
+"""Monitors the runs of the signing service, and the key store while none is in progress: where the keys are."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ class PoolMonitor(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether a run of the service goes on."""
+        """Whether a run of the service is in progress."""
         return self._running
 
     def watch_store(self, name: str) -> None:
-        """The key store whose keys are counted while no run goes on."""
+        """The key store whose keys are counted while no run is in progress."""
         if name != self._store:
             self._store = name
             self._count()
 
     def set_active(self, active: bool) -> None:
-        """Work only while somebody looks."""
+        """Read only while the page is visible."""
         self._active = active
         if not active:
             for timer in (self._idle, self._points_due, self._due):

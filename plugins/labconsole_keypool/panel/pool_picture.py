@@ -23,7 +23,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 
 _CORNER = 10.0
 _FULL = 0.94
-"""So high (part of a tank) stands what is full."""
+"""Height of a full tank's content, as part of the tank."""
 _DOT = 3.4
 _MOST_DOTS = 7
 _DOT_ROOM = 14.0
@@ -73,7 +73,7 @@ class PoolDrawing:
         return ring.adjusted(2, 2, -2, -2)
 
     def count(self, area: QRectF, number: int) -> None:
-        """A number in the middle of `area`, on a ground of its own: readable however full the tank is."""
+        """A number in the middle of `area`, on its own background: readable at any filling."""
         painter, text = self._painter, f"{number:,}"
         fonts = [self._theme.font(role) for role in (FontRole.TITLE, FontRole.STRONG, FontRole.CAPTION)]
         room = area.width() - 8
@@ -226,7 +226,7 @@ class PoolPicture(QWidget):
         self.update()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Go on moving."""
+        """Advance the animation."""
         super().showEvent(event)
         self.show_state(self._state)
 

@@ -49,7 +49,7 @@ class PoolState:
     rates: Rates = Rates()
     running: bool = False
     trouble: str = ""
-    """Why it cannot be told where the keys are; a sentence."""
+    """Why the places of the keys are unknown; a sentence."""
 
     @property
     def moves(self) -> bool:
@@ -58,7 +58,7 @@ class PoolState:
 
 
 def idle_state(counts: Counts) -> PoolState:
-    """The pool while no run goes on: what the key store holds. Claimed keys are on their way to or in a token."""
+    """The pool while no run is in progress: the keys in the key store. Claimed keys are in a token, or being loaded."""
     return PoolState(in_store=counts.new, in_token=counts.in_use, used=counts.used, lost=counts.invalid)
 
 

@@ -15,7 +15,7 @@ from labconsole.store.reader import Reader
 from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.panel.pool_state import SOURCES
 from labconsole_keypool.results.curves import BELOW_ZERO, curves
-from labconsole_keypool.results.recorded_run import RecordedRun, load
+from labconsole_keypool.results.recorded_run import RecordedRun, load_recorded_run
 from labconsole_keypool.series import DROPPED_CHANNEL, PROCESSED_CHANNEL, RECEIVED_CHANNEL, TAKEN_CHANNEL
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_ui.plots.axes import TimeScale
@@ -29,7 +29,7 @@ from labconsole_ui.views.live.live_run import LiveRun
 BEGIN_EVENT = "T0"
 """The event without which the times of samples mean nothing yet."""
 START_EVENT = "pool"
-"""The event that says how many new keys the store held before the run."""
+"""The event with the number of new keys in the store before the run."""
 
 
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -59,7 +59,7 @@ def load_points(database: Path, run_id: int, *, ended: bool) -> RunPoints:
             return RunPoints(run_id, {}, (np.empty(0), np.empty(0)))
         parameters = ServiceParameters.of_stored(run.row.parameters)
         samples = reader.samples(run_id)
-        points = points_of(run_id, load(parameters, samples, run.events))
+        points = points_of(run_id, load_recorded_run(parameters, samples, run.events))
         return replace(points, curves=curves(parameters, samples, run.events)) if ended else points
 
 
@@ -78,7 +78,7 @@ def points_of(run_id: int, recorded: RecordedRun) -> RunPoints:
 
 
 def stored_at_start(database: Path, run_id: int) -> int | None:
-    """How many new keys the store held before the run, as its event says; None before it does. Raises StoreError."""
+    """Number of new keys in the store before the run, by its event; None before that event. Raises StoreError."""
     with Reader(database) as reader:
         events = reader.run(run_id).events
     return next((int(event.data["new"]) for event in events if event.name == START_EVENT), None)

@@ -32,7 +32,7 @@ def make_panel(context: PanelContext) -> ServicePanel:
 
 
 class ServicePanel(TrialPanel):
-    """The usual panel on one of three tabs; the first shows what goes on, the third plans."""
+    """The usual panel on one of three tabs; the first shows the run in progress, the third plans."""
 
     def __init__(self, context: PanelContext) -> None:
         super().__init__(context, editors(context.theme))
@@ -58,13 +58,13 @@ class ServicePanel(TrialPanel):
         return service_facts(parameters)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Look at token and store while somebody looks at the page."""
+        """Read token and store while the page is visible."""
         super().showEvent(event)
         if self.building.complete:
             self._begin_watching()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nobody looks."""
+        """Stop reading token and store."""
         super().hideEvent(event)
         if self.building.complete:
             self.watch.set_active(False)
@@ -107,7 +107,7 @@ class ServicePanel(TrialPanel):
         self.tabs.setCurrentIndex(SCENARIO)
         self.form.show_first_problem()
 
-    # What the parts tell one another
+    # Signals between the parts
 
     def _connect_service(self) -> None:
         watch, pool = self.watch, self.pool_card
@@ -146,7 +146,7 @@ class ServicePanel(TrialPanel):
             self.run_bar.show_campaign(0, "")
 
     def _use_planned(self, values: Mapping[str, Any]) -> None:
-        """Put what was planned into the form, beside what stands there, and show it."""
+        """Put the planned values into the form, keep its other values, and show it."""
         self.use_parameters({**self.form.values(), **values})
 
     def _token(self) -> str:

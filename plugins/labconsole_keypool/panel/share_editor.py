@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QPushBut
 from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.security.secrets import Secret
-from labconsole_keypool.shares.secret_sharing import Share, progress
+from labconsole_keypool.shares.secret_sharing import Share, collection_progress
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text
 from labconsole_keypool.shares.share_operations import SHARE_KEY
 from labconsole_ui.form.editors import Editor
@@ -71,7 +71,7 @@ class ShareEditor(Editor):
 
     def secrets(self) -> dict[str, Secret] | None:
         """The shares by their keys, once there are enough; None before."""
-        if not self._shares or not progress(self._shares).complete:
+        if not self._shares or not collection_progress(self._shares).complete:
             return None
         return {
             SHARE_KEY.format(number=number): Secret(to_text(share, ShareForm.FILES))
@@ -107,7 +107,7 @@ class ShareEditor(Editor):
         try:
             for read in readings:
                 share = read()
-                progress([*self._shares, share])
+                collection_progress([*self._shares, share])
                 self._shares.append(share)
         except UserError as error:
             self.fault.setText(str(error))
@@ -120,6 +120,6 @@ class ShareEditor(Editor):
         self.words_button.setEnabled(bool(self.words.toPlainText().strip()))
 
     def _show(self) -> None:
-        self.state.setText(f"{progress(self._shares).sentence}.")
+        self.state.setText(f"{collection_progress(self._shares).sentence}.")
         self.fault.setVisible(bool(self.fault.text()))
         self.forget_button.setEnabled(bool(self._shares))

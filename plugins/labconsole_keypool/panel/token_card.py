@@ -31,7 +31,7 @@ class TokenStatus:
 
     name: str
     pin: str = ""
-    """Where its PIN lies."""
+    """Source of its PIN."""
     inspection: Inspection | None = None
     tried: bool = False
 
@@ -46,7 +46,7 @@ class TokenStatus:
 
     @property
     def pin_warning(self) -> str:
-        """That tries of the PIN were lost, as far as the token tells."""
+        """Warning about lost tries of the PIN, as far as the token reports them."""
         overview = None if self.inspection is None else self.inspection.overview
         return "" if overview is None or overview.pin_warning is None else overview.pin_warning
 
@@ -107,7 +107,7 @@ class TokenCard(QFrame):
             self.tr("Reinitialise the token: destroys every key in it"),
         )
         self.add_button = self._button(
-            self.tr("A&dd token …"), self.add_wanted.emit, self.tr("Tell the console of another PKCS#11 token")
+            self.tr("A&dd token …"), self.add_wanted.emit, self.tr("Add another PKCS#11 token to the console")
         )
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 5, 12, 5)
@@ -130,7 +130,7 @@ class TokenCard(QFrame):
             self.refresh()
 
     def refresh(self) -> None:
-        """Look at the token anew, without its PIN."""
+        """Inspect the token again, without its PIN."""
         if self._name:
             self._wait(self.tr("Looking at it ..."))
             self._background.submit(partial(token_status, self._name), self._known, partial(self._unknown, self._name))

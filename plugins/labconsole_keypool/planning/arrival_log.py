@@ -28,7 +28,7 @@ MOST_YEARS = 10
 class ArrivalLog:
     """Requests in each hour, without gaps: shape (hours,), the first from `start` on, in the time of the log's clock.
 
-    `source` says where they are from, in words.
+    `source` names their origin.
     """
 
     start: datetime
@@ -42,7 +42,7 @@ class ArrivalLog:
 
 
 def read_log(path: Path) -> ArrivalLog:
-    """Read a CSV file: a row for each request with its time stamp, or rows `hour,count`; a header may stand above.
+    """Read a CSV file: a row for each request with its time stamp, or rows `hour,count`; a header is allowed.
 
     Times are ISO 8601 (`2026-11-20T14:05:09`, `2026-11-20 14:00`); an offset behind them is passed over, so that the
     hours are those of the clock that wrote the log. Hours between the first and the last that the log does not name had
@@ -124,7 +124,7 @@ def _count(where: str, text: str) -> int:
 
 
 def _shown(text: str) -> str:
-    """What stands in a cell, cut off where it is long."""
+    """The text of a cell, cut off where it is long."""
     return repr(text if len(text) <= 30 else text[:30] + "…")
 
 

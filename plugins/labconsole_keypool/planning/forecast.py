@@ -24,7 +24,7 @@ _FORGETTING = 0.9
 _LEVELS = 6
 """Weeks of which the trend is taken."""
 _RECENT = 3
-"""Weeks that say together where the level is."""
+"""Weeks from which the level is estimated."""
 
 Hours = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Forecast:
         expected: Requests in each hour from `start` on, shape (168,): the model's, or the benchmark's where that was
             nearer to the held-out week.
         held_out: What came in the last week of the log, shape (168,).
-        predicted: What the model had said of that week, knowing only the weeks before.
+        predicted: The model's forecast of that week from the weeks before alone.
         naive: The same hours of the week before, the benchmark.
         errors: Of the model in the held-out week.
         naive_errors: Of the benchmark.
@@ -81,7 +81,7 @@ class Forecast:
 
     @property
     def margin(self) -> float:
-        """By what part the worst day of the held-out week had more requests than the better forecast said; 0 if none
+        """By what part the worst day of the held-out week had more requests than in the better forecast; 0 if none
         had."""
         better = self.predicted if self.beats_naive else self.naive
         came, said = (hours.reshape(7, 24).sum(axis=1) for hours in (self.held_out, better))
@@ -126,7 +126,7 @@ def fit(log: ArrivalLog) -> Forecast:
 
 def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:
     """What comes in the week after `counts`, shape (weeks, 168): additive on log(1 + count), a level for each week and
-    a profile over the hours, in which hours far off what the others say count less; as much in sum as whole weeks."""
+    a profile over the hours, in which outlying hours count less; as much in sum as whole weeks."""
     logs = np.log1p(counts)
     ages = np.arange(len(logs))[::-1, None]
     weights = np.repeat(_FORGETTING**ages, WEEK, axis=1)
@@ -142,13 +142,13 @@ def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:
         levels = (trust * (logs - profile)).sum(axis=1) / trust.sum(axis=1)
     shrunk = _shrunk(profile, hours_of_week, scale**2 / trust.sum(axis=0).mean())
     said = np.maximum(0.0, np.expm1(levels[:, None] + shrunk)).sum(axis=1)
-    # What is usual on a logarithm lies below the mean; a pool is taken from by all requests: the weeks' sums decide.
+    # The median on a logarithm is below the mean; a pool is taken from by all requests: the weeks' sums decide.
     mean = float(np.median(counts.sum(axis=1) / np.maximum(said, 1.0)))
     return mean * np.maximum(0.0, np.expm1(_next_level(levels) + shrunk))
 
 
 def _shrunk(profile: Hours, hours_of_week: NDArray[np.int64], variance: float) -> Hours:
-    """The profile drawn towards day of week plus hour of day, the more the less it says beyond noise of `variance`."""
+    """The profile drawn towards day of week plus hour of day, the more, the less it exceeds the noise `variance`."""
     table = np.empty((7, 24))
     table.ravel()[hours_of_week] = profile
     additive = table.mean(axis=1, keepdims=True) + table.mean(axis=0, keepdims=True) - table.mean()

@@ -104,7 +104,7 @@ def latency(preparation_ms: float, sign_ms: float, queue: float, threads: int = 
 
 
 def time_to_first_drop(rate: float, base: float, queue_limit: int) -> Derivation:
-    """How long a constant `rate` goes on until the first request finds `queue_limit` of them waiting."""
+    """Time at a constant `rate` until the first request finds `queue_limit` of them waiting."""
     formula = "time to first drop = queue limit / (HR - BR)"
     if not queue_limit:
         return Derivation(math.inf, "s", (formula, "the queue has no limit: none is dropped"))
@@ -115,7 +115,7 @@ def time_to_first_drop(rate: float, base: float, queue_limit: int) -> Derivation
 
 
 def time_to_empty(keys: int, rate: float, base: float, unwrap_ms: float) -> Derivation:
-    """How long the keys in a token last at a constant `rate` while keys are unwrapped beside the signing."""
+    """How long the keys in a token last at a constant `rate` while further keys are unwrapped."""
     loaded, taken = 1000 / unwrap_ms, min(rate, base)
     steps = (
         "keys last for = keys in the token / (min(HR, BR) - 1 / KP)",
@@ -141,7 +141,7 @@ def made_when_idle(requests: NDArray[np.float64], base: float, pooled_ms: float)
 
 
 def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64], at_end: float = 0.0) -> NDArray[np.float64]:
-    """Keys that must lie in the pool at the beginning of each hour, so that none is missing until the last one, and
+    """Keys that the pool must hold at the beginning of each hour, so that none is missing until the last one, and
     `at_end` are left after it."""
     needed = np.zeros(len(requests))
     ahead = at_end
@@ -152,7 +152,7 @@ def keys_needed(requests: NDArray[np.float64], made: NDArray[np.float64], at_end
 
 
 def pool_for_day(requests: NDArray[np.float64], base: float, pooled_ms: float) -> Derivation:
-    """Wrapped keys that must lie in the pool so that no request of a day waits for its key, with generation in idle
+    """Wrapped keys that the pool must hold so that no request of a day waits for its key, with generation in idle
     time: the most that any stretch of hours takes above what is made meanwhile.
 
     Args:
@@ -214,7 +214,7 @@ def hsms_without_pool(
     rate: float, base: float, duration_s: float, keys_in_token: int, generation_ms: float
 ) -> Derivation:
     """HSMs for a peak of `duration_s` that have only the keys in their own RAM and store, and those they generate:
-    the source's reckoning (section 1.9), as far as its numbers tell."""
+    the source's calculation (section 1.9), as far as its numbers show it."""
     made = 1000 / generation_ms
     wanted, keys, signed = rate * duration_s, keys_in_token + made * duration_s, base * duration_s
     each = min(keys, signed)

@@ -1,4 +1,4 @@
-"""When keys are generated for a forecast week: how many must lie in the pool, and which idle hours make them."""
+"""When keys are generated for a forecast week: the size of the pool, and the idle hours in which they are generated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from labconsole_keypool.planning.formulas import HOUR_S, Derivation, keys_needed
 class Window:
     """Hours in a row in which more keys can be generated than are taken.
 
-    `keys` are those to be made in it, of the `capacity` that its idle time has; at its end `pool` must lie there.
+    `keys` are those to be made in it, of the `capacity` that its idle time has; at its end the pool must hold `pool`.
     """
 
     begin: datetime
@@ -34,8 +34,8 @@ class GenerationPlan:
     """What a device that generates in its idle time does about a forecast week.
 
     Attributes:
-        pool: Keys that must lie in the pool at most, and the lines that say why.
-        at_start: Keys that must lie there when the week begins.
+        pool: Largest number of keys that the pool must hold, with its derivation.
+        at_start: Keys that the pool must hold when the week begins.
         windows: When they are made, in order.
         requests: Requests of the week, with the margin.
         made: Keys that the week's idle time makes.

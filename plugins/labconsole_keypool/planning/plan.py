@@ -42,7 +42,7 @@ def plan_table(service: PlannedService, runs: Sequence[RunRow]) -> tuple[PlanRow
     """All rows; `runs` are those of the database, with the metrics of `plan_measurements.METRICS`.
 
     Raises:
-        UserError: the peak goes on for more than a year.
+        UserError: the peak takes more than a year.
     """
     simulated, measured = PlanSimulations(service), PlanMeasurements(service, runs)
     return (
@@ -60,12 +60,12 @@ def disagreement(rows: Sequence[PlanRow]) -> str:
     The formula counts every key as ready in the token; the simulation waits for those that are unwrapped at peak.
     """
     by_name = {row.name: row for row in rows}
-    for name, said in (("dropped", "drops {} requests"), ("queue", "has {} requests wait at the end")):
+    for name, effect in (("dropped", "drops {} requests"), ("queue", "has {} requests wait at the end")):
         row = by_name[name]
         formula, simulated = row.formula.value, row.simulation.value
         if simulated is not None and simulated > formula + max(_FEW, _SLACK * formula):
             return (
-                f"The formula {said.format(f'{round(formula):,}')}, the simulation {round(simulated):,}: the formula "
+                f"The formula {effect.format(f'{round(formula):,}')}, the simulation {round(simulated):,}: the formula "
                 f"counts every key as ready in the token. Simulated: {row.simulation.note}."
             )
     return ""
@@ -126,7 +126,7 @@ def _pool(service: PlannedService, simulated: PlanSimulations) -> Iterator[PlanR
         "Keys in the token last for",
         formulas.time_to_empty(service.keys_in_token, service.rate, base, service.unwrap_ms),
         simulated.keys_last(),
-        Cell(None, "no metric of a run tells it"),
+        Cell(None, "not a metric of a run"),
     )
     yield PlanRow(
         "pool",
@@ -166,7 +166,7 @@ class Plan:
 
     @property
     def pool_keys(self) -> int:
-        """Key pairs that must lie in the pool: for the forecast week, or for the business day."""
+        """Key pairs that the pool must hold for the forecast week, or for the business day."""
         if self.generation is not None:
             return int(self.generation.pool.value)
         return int(next(row.formula.value for row in self.rows if row.name == "pool"))

@@ -1,4 +1,4 @@
-"""What runs of the signing service in the database say of a planned peak: the nearest run, with its origin."""
+"""The measured column of a plan: the run in the database that is nearest to the planned peak, with its origin."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def _keys(keys: KeySource) -> str:
 
 def _said(run: RunRow) -> str:
     """Which run it is; of a real token's times also the kind of its keys, on which they depend."""
-    said = f"run {run.id}: {int(run.parameters['requests']):,} requests at {format_number(_rate(run))}/s"
+    text = f"run {run.id}: {int(run.parameters['requests']):,} requests at {format_number(_rate(run))}/s"
     if run.parameters.get("timing"):
-        return said
+        return text
     kind, *_ = LABELS["key_kind"][run.parameters["key_kind"]].partition(":")
-    return f"{said}, {kind} keys"
+    return f"{text}, {kind} keys"

@@ -46,11 +46,11 @@ _OTHERWISE: Mapping[str, dict[str, Any]] = {
     "sign": {"metavar": "TIME"},
     "key_generation": {"metavar": "END"},
 }
-"""What fields say otherwise than those of the planner's form."""
+"""Options of fields that differ from those of the planner's form."""
 
 
 class _Forecast(Parameters):
-    """What a plan is made from beside the peak and the device, and what is printed or written of it."""
+    """The inputs of a plan other than the peak and the device, and its output."""
 
     arrivals: HomePath | None = parameter(
         "Arrival log", "Forecast from this log: CSV of time stamps, or of hour,count", default=None
@@ -107,8 +107,8 @@ class PlanPeak(Operation[_Forecast]):
                 log = arrivals_of_runs(reader) if parameters.from_runs else log
         made = make_plan(planned, runs, log)
         parts: list[str | TextTable] = [_table(made.rows)]
-        if said := disagreement(made.rows):
-            parts.append(f"\n{said}")
+        if sentence := disagreement(made.rows):
+            parts.append(f"\n{sentence}")
         if parameters.steps:
             parts += [_steps(row) for row in made.rows]
         if made.forecast is not None and made.generation is not None:

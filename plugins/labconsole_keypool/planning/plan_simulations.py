@@ -41,7 +41,7 @@ class PlanSimulations:
     """Each figure as a cell, of the peak as the device meets it: so many keys in the token as fit, further ones
     unwrapped from the pool outside meanwhile, and the queue with its limit.
 
-    A peak of more than `MOST_SIMULATED` requests is not simulated, and the cell says so.
+    A peak of more than `MOST_SIMULATED` requests is not simulated, and the cell notes it.
     """
 
     def __init__(self, service: PlannedService) -> None:

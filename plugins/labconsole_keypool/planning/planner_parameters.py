@@ -65,7 +65,7 @@ class PlannedService:
 
     @property
     def each_pooled_ms(self) -> float:
-        """Time from one key pair that lies in the pool to the next: it is generated, wrapped and saved."""
+        """Time to generate, wrap and save one key pair."""
         return (self.generation_ms + self.wrap_ms) / self.at_a_time
 
 
@@ -79,7 +79,7 @@ class Cell:
 
 
 OWN_TIMES = ""
-"""Stands for no timing profile: the times are entered."""
+"""The choice of entering the times instead of naming a timing profile."""
 
 _PEAK, _DEVICE = "Peak", "Device"
 _OWN = {"timing": OWN_TIMES}

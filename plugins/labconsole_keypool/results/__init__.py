@@ -1,1 +1,1 @@
-"""What stored samples of a run give, live or simulated: figures, verdicts, curves, the source's tables."""
+"""The results of a run, live or simulated, from its stored samples: figures, verdicts, curves, the source's tables."""

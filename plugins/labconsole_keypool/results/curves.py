@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Event, Origin, Samples
 from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
-from labconsole_keypool.results.recorded_run import RecordedRun, load
+from labconsole_keypool.results.recorded_run import RecordedRun, load_recorded_run
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
 
 _MOST_INTERVALS, _SHORTEST_S = 1000, 1.0
 """Of the arrival rate: shorter ones would show single requests."""
 BELOW_ZERO = 0.05
-"""Dropped requests have no latency: as in the source's Figs 4-4 and 4-5 they stand beneath zero, so much (part of the
-peak) beneath it."""
+"""Dropped requests have no latency: as in the source's Figs 4-4 and 4-5 they are drawn below zero, by this part of
+the peak."""
 
 
 def curves(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()) -> tuple[Curve, ...]:
     """Latency of each request at its arrival, with dropped ones beneath zero; queue length; arrival rate; keys in the
     token; of a live run, those in the key store as well."""
-    recorded = load(parameters, samples, events)
+    recorded = load_recorded_run(parameters, samples, events)
     if not len(recorded.arrivals):
         return ()
     lines = (*_latency(recorded), *_queue(recorded), *_arrivals(recorded))

@@ -1,4 +1,4 @@
-"""From stored samples to the figures and verdicts of a run, live or simulated: pure, and the same whenever called."""
+"""The figures and verdicts of a run, live or simulated, computed from stored samples alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labconsole.model.trial import Direction, Distribution, Evaluation, Event, Metric, MetricKind, Origin, Samples
 from labconsole_keypool.choices import KeyOrigin
-from labconsole_keypool.results.recorded_run import RecordedRun, Table, load
+from labconsole_keypool.results.recorded_run import RecordedRun, Table, load_recorded_run
 from labconsole_keypool.results.verdicts import NORMAL_MS, PEAK_MS, Part, live_verdicts, parts, service_level
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
 
@@ -181,7 +181,7 @@ _SIGNATURES = tuple((kind.name, kind.quantile) for kind in METRICS if kind.quant
 
 def evaluate(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()) -> Evaluation:
     """All figures of a run; those of latency are left out where no request was signed."""
-    recorded = load(parameters, samples, events)
+    recorded = load_recorded_run(parameters, samples, events)
     judged = parts(recorded, parameters.base_rate)
     metrics = (
         *_in_time(judged),
@@ -209,7 +209,7 @@ def distributions(
     parameters: KeypoolParameters, samples: Samples, events: Sequence[Event] = ()
 ) -> tuple[Distribution, ...]:
     """The latencies and waits behind the means and percentiles, ms; of a live run, the signatures as well."""
-    recorded = load(parameters, samples, events)
+    recorded = load_recorded_run(parameters, samples, events)
     if not len(recorded.latencies):
         return ()
     shown = (Distribution("Latency", "ms", recorded.latencies / 1e6), Distribution("Wait", "ms", recorded.waits / 1e6))
@@ -351,4 +351,4 @@ SOURCE_NAMES = {
     KeyOrigin.POOL: "pool",
     KeyOrigin.GENERATED: "generated",
 }
-"""Appendix B's A, B, C and D, as labels of metrics say them."""
+"""Appendix B's A, B, C and D, as labels of metrics."""

@@ -52,8 +52,8 @@ class RecordedRun:
         return np.asarray(self.requests["started"] - self.requests["received"])
 
 
-def load(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event]) -> RecordedRun:
-    """Read all series; those that nobody recorded are empty. An emulated device's times are in its own time."""
+def load_recorded_run(parameters: KeypoolParameters, samples: Samples, events: Sequence[Event]) -> RecordedRun:
+    """All series of the run; those without samples are empty. Times of an emulated device are in its own time."""
     begin_ns = next((event.data["begin_ns"] for event in events if event.name == "T0"), 0)
     if parameters.origin is Origin.SIMULATED:
         begin_ns = 0

@@ -1,4 +1,4 @@
-"""The thesis' own results as tables: Table 4-2, and what the text says of Figs 4-1 to 4-5 and 4-9 to 4-11 in numbers.
+"""The thesis' own results as tables: Table 4-2, and the figures in its text on Figs 4-1 to 4-5 and 4-9 to 4-11.
 
 One campaign of the profile `keypool-published` fills all of them. Table 4-2 has a row for each request rate in the
 source; here the rates are columns, as scenarios are in every comparison.
@@ -45,8 +45,8 @@ _CALCULATED = TableShape(
     published="keypool-table-4-2-calculated",
 )
 
-# Without the pool the source's peak needs a key generation that chapter 2 does not have: what that chapter gives stands
-# beside it.
+# Without the pool the source's peak needs a key generation that chapter 2 does not have: the figures by
+# that chapter are shown next to it.
 _WITHOUT_POOL = {"keys": "generated", "queue_limit": 0}
 _CHAPTER_2 = {**_WITHOUT_POOL, "timing": "luna-sa-1700"}
 _FITTED = {"timing": "luna-sa-1700-fig4-1"}

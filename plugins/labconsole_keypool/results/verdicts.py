@@ -1,4 +1,4 @@
-"""The service level of the source (section 1.3) as verdicts: 300 ms in normal hours, 3000 ms at peak."""
+"""The verdicts of a run: the service level of the source (section 1.3), and the integrity of a live run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVICE_LEVEL = ServiceLevel("Was the service level kept?", (_NORMAL, _PEAK))
 """By the parts, which runs of older versions have, too."""
 
 _TOLERANCE = 0.01
-"""A rate is above the base rate from this part of it on: times are rounded, and those of a live run tremble."""
+"""A rate is above the base rate from this part of it on: times are rounded, and those of a live run vary."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _whole(judged: tuple[Part, ...], base_rate: float) -> Verdict:
 def _at_peak(arrivals: NDArray[np.int64], base_rate: float) -> NDArray[np.bool_]:
     """Of each arrival whether the last second's worth of them took less time than at `base_rate`.
 
-    Those of one moment arrive together. The first ones, with too few before them to tell a rate, are none of a peak.
+    Those of one moment arrive together. The first ones, with too few before them for a rate, never belong to a peak.
     """
     distances = math.ceil(base_rate)
     last = np.searchsorted(arrivals, arrivals, "right") - 1
@@ -105,7 +105,7 @@ def _verdict(part: Part, base_rate: float) -> Verdict:
 
 
 def live_verdicts(recorded: RecordedRun, events: Sequence[Event]) -> Iterator[Verdict]:
-    """All three; unknown where the run did not come to its end."""
+    """No key used twice, no request lost, key store unchanged; unknown where the run did not finish."""
     data = {event.name: event.data for event in events}
     for verdict in (
         _no_key_twice(recorded),

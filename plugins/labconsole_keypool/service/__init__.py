@@ -1,1 +1,1 @@
-"""The live trial `keypool.signing-service`: its processes, what they say to each other, and who conducts them."""
+"""The live trial `keypool.signing-service`: its parameters, arrivals, processes and connections."""

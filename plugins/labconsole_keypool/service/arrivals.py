@@ -26,7 +26,7 @@ MOST_REQUESTS = 2_000_000
 def read_delays_ms(path: Path) -> NDArray[np.float64]:
     """Read the delay after each request: shape (requests,), ms.
 
-    A row stands for `count` requests with `delay_ms` after each; empty lines are passed over.
+    A row is `count` requests with `delay_ms` after each; empty lines are ignored.
 
     Raises:
         UserError: the file cannot be read, is empty, asks for too many requests, or has a fault; names file and line.
@@ -84,7 +84,7 @@ def _count_and_delay(where: str, row: list[str]) -> tuple[int, float]:
 
 
 def _shown(text: str) -> str:
-    """What stands in a cell, cut off where it is long."""
+    """The text of a cell, cut off where it is long."""
     return repr(text if len(text) <= 30 else text[:30] + "…")
 
 
@@ -127,7 +127,7 @@ def arrivals_ns(
         tail_rate: Requests per second of the tail.
 
     Raises:
-        UserError: the file is missing or has a fault, or the arrivals go on for more than a year.
+        UserError: the file is missing or has a fault, or the arrivals take more than a year.
     """
     delays_s = np.concatenate([_delays_s(pattern, requests, rate, seed, csv), np.full(tail_requests, 1 / tail_rate)])
     times_s = np.concatenate([[0.0], np.cumsum(delays_s)[:-1]]) / time_scale

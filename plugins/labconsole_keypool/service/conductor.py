@@ -1,4 +1,4 @@
-"""Conducts one run of the live signing service: fill the pool, let requests come, replace who is killed, end."""
+"""Conducts one run of the live signing service: plan, fill the pool, serve, replace killed processes, stop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from labconsole_keypool.service.role_processes import RoleProcesses, unchanged
 from labconsole_keypool.service.role_settings import RoleSettings
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.service.service_role import admit_command, start_command
-from labconsole_keypool.shares.wrapper_transfer import carry
+from labconsole_keypool.shares.wrapper_transfer import transfer_wrappers
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import WrapperKey
 
@@ -85,22 +85,22 @@ _INTERVAL_S = 1.0
 
 
 class WrapperKeyTransfer:
-    """Carries new wrapper keys between the console's own tokens; of other tokens it says what they lack."""
+    """Transfers new wrapper keys between lab tokens; reports which signers on other tokens lack keys."""
 
     def __init__(self, parameters: ServiceParameters, context: RunContext, store: KeyReader) -> None:
         self._parameters = parameters
         self._context = context
         self._store = store
         self._names: dict[str, str] = {}
-        self._carried: set[tuple[str, str]] = set()
+        self._transferred: set[tuple[str, str]] = set()
         self._checked_s = -_INTERVAL_S
 
     def add_generator_tokens(self, infos: Sequence[Mapping[str, Any]]) -> None:
-        """Generators reported the serial numbers of their tokens."""
+        """Note the serial numbers of the generators' tokens."""
         self._names |= {info["token"]: info["settings"].token for info in infos}
 
-    def carry(self) -> None:
-        """Carry what is new, once a second at most. Raises UserError: a token refuses."""
+    def transfer_new(self) -> None:
+        """Transfer new wrapper keys, once a second at most. Raises UserError: a token refuses."""
         if len(self._parameters.tokens) < 2 or time.monotonic() - self._checked_s < _INTERVAL_S:
             return
         self._checked_s = time.monotonic()
@@ -109,10 +109,10 @@ class WrapperKeyTransfer:
             made = [wrapper for wrapper in wrappers if wrapper.token == serial]
             for token in self._parameters.signing_tokens:
                 if token != source and is_lab(token) and is_lab(source):
-                    self._carry(source, token, made)
+                    self._transfer(source, token, made)
 
     def report_missing_keys(self, infos: Sequence[Mapping[str, Any]]) -> None:
-        """Say which signers could load fewer keys than they should have."""
+        """Report signers that could load fewer keys than the scenario asks for."""
         if self._parameters.keys is not KeySource.POOL:
             return
         for info in infos:
@@ -129,13 +129,13 @@ class WrapperKeyTransfer:
                     wanted=wanted,
                 )
 
-    def _carry(self, source: str, token: str, made: Sequence[WrapperKey]) -> None:
+    def _transfer(self, source: str, token: str, made: Sequence[WrapperKey]) -> None:
         # One that has wrapped nothing may not be in its token yet.
-        new = [wrapper for wrapper in made if wrapper.pairs and (token, wrapper.serial) not in self._carried]
+        new = [wrapper for wrapper in made if wrapper.pairs and (token, wrapper.serial) not in self._transferred]
         if not new:
             return
-        arrived = carry(source, token, new)
-        self._carried |= {(token, wrapper.serial) for wrapper in new}
+        arrived = transfer_wrappers(source, token, new)
+        self._transferred |= {(token, wrapper.serial) for wrapper in new}
         if arrived:
             self._context.event(
                 "carried",
@@ -150,7 +150,7 @@ SIGNER = "labconsole_keypool.service.signer_role:SignerRole"
 GENERATOR = "labconsole_keypool.service.generator_role:GeneratorRole"
 
 _LEAD_NS = 200_000_000
-"""T0 lies this far ahead: by then all have connected."""
+"""T0 is this far ahead: by then all have connected."""
 _POLL_S = 0.05
 _STALL_S = 120.0
 _GATHER_S = 0.3
@@ -159,7 +159,7 @@ _END_S = 2.0
 
 
 class Conductor:
-    """One run. `store` is open for reading while it goes on."""
+    """Conducts one run; `store` is open for reading until it ends."""
 
     def __init__(self, plan: RunPlan, context: RunContext, store: KeyReader) -> None:
         self._plan = plan
@@ -194,7 +194,7 @@ class Conductor:
         return result
 
     def _fill(self) -> None:
-        """Let the generators make what the pool lacks."""
+        """Let the generators make the keys that the pool lacks."""
         if not len(self._generators):
             return
         self._transfer.add_generator_tokens(self._generators.get_ready())
@@ -222,8 +222,8 @@ class Conductor:
         return max(0, self._parameters.pool_at_start - self._store.counts(self._parameters.key_kind).new)
 
     def _serve(self, requests: int, connect: Mapping[str, Any]) -> None:
-        """Let signers load their keys and requests come; keep everybody at work until the last one is answered."""
-        self._transfer.carry()
+        """Let signers load keys and requests arrive; replace lost processes until the last request is answered."""
+        self._transfer.transfer_new()
         try:
             infos = self._signers.get_ready([connect])
         except UserError:
@@ -250,13 +250,13 @@ class Conductor:
             except UserError:
                 if not self._service_has_finished():
                     raise
-            self._transfer.carry()
+            self._transfer.transfer_new()
             time.sleep(_POLL_S)
 
     def _service_has_finished(self) -> bool:
-        """Whether the service is done, so that who failed came too late to be missed. Raises UserError: it failed.
+        """Whether the service has finished, so that a failed client is irrelevant. Raises UserError: it failed itself.
 
-        Then that is the reason; but who lost it may say so a moment before its own end is known.
+        A client may report the lost connection a moment before the end of the service itself is known.
         """
         time.sleep(_GATHER_S)
         if self._service.running:
@@ -265,7 +265,7 @@ class Conductor:
         return True
 
     def _end(self) -> None:
-        """Let all end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
+        """Ask all processes to stop, so that they record how far they came; the engine ends those that are late."""
         self._service.stop()
         self._signers.stop()
         self._generators.stop()
@@ -285,5 +285,5 @@ def _fill_command(keys: int) -> dict[str, Any]:
 
 
 def _loading_keys_later(settings: RoleSettings) -> RoleSettings:
-    """Who takes a lost signer's place loads its keys while it signs: requests wait."""
+    """The settings of a replacement signer: it loads its keys while it signs, since requests wait."""
     return settings.model_copy(update={"keys_at_start": 0, "store_keys": 0})

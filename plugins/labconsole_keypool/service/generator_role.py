@@ -1,4 +1,4 @@
-"""A generator as a role: fills the pool before the run, then makes keys while nobody waits for a signature."""
+"""A generator as a role: fills the pool before the run, then makes keys while no request waits."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _AT_ONCE = 200
 
 
 class GeneratorRole(Role):
-    """Settings: `RoleSettings`. Begun at once, it does what it is told by command.
+    """Settings: `RoleSettings`. Begun at once, it works by commands.
 
-    `{"do": "fill", "keys": n}` makes so many keys, whoever waits, as fast as the token is, whatever is emulated.
-    `{"do": "connect", ...}` (`connections`) lets it make keys while the service says that its queue is empty, up to
+    `{"do": "fill", "keys": n}` makes `n` keys at the token's own speed, regardless of waiting requests.
+    `{"do": "connect", ...}` (`connections`) lets it make keys while the queue of the service is empty, up to
     the pool's limit, until the service ends; a key that is begun is made to its end.
     """
 
@@ -69,7 +69,7 @@ class GeneratorRole(Role):
         return {"token": token.identity.serial}
 
     def run(self) -> dict[str, Any]:
-        """Generate as told. Raises UserError: the store or the service is gone, or the token refuses."""
+        """Generate by commands. Raises UserError: the store or the service is gone, or the token refuses."""
         try:
             while not self._stopped():
                 room = self._room() if self._idle else 0
@@ -100,7 +100,7 @@ class GeneratorRole(Role):
         return min(_AT_ONCE, max(0, self._settings.parameters.pool_limit - self._store.counts(kind).new))
 
     def _must_pause(self) -> bool:
-        """Whether the service wants the token for itself, or all is over; asked before each key."""
+        """Whether requests wait, or the run is over; called before each key."""
         self._listen(0.0)
         return not self._idle or self._stopped()
 
@@ -108,11 +108,11 @@ class GeneratorRole(Role):
         return self._ended or self.context.stop_requested
 
     def _listen(self, timeout_s: float) -> None:
-        """Take commands and what the service says; waits at most so long."""
+        """Handle commands and frames of the service; waits `timeout_s` at most."""
         self.context.tick()
         command = self.context.take_command()
         if command is not None:
-            self._obey(command)
+            self._execute(command)
         elif self._link is None:
             time.sleep(min(timeout_s, _POLL_S))
         else:
@@ -123,7 +123,7 @@ class GeneratorRole(Role):
                     case End():
                         self._ended = True
 
-    def _obey(self, command: Mapping[str, Any]) -> None:
+    def _execute(self, command: Mapping[str, Any]) -> None:
         match command["do"]:
             case "fill":
                 with self._device.hurrying():

@@ -1,4 +1,4 @@
-"""Which signer gets which request: in the order of arrival, and to whoever has been idle longest."""
+"""The dispatch of requests to signers: in the order of arrival, to the thread that has been idle longest."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Dispatch(Generic[S]):
         self._idle.extend([signer] * jobs)
 
     def next(self) -> tuple[S, Job] | None:
-        """The next job and who gets it; None if nobody waits or nobody is idle."""
+        """The next job and its signer; None if no job waits or no thread is idle."""
         if not self._idle or not len(self.queue):
             return None
         signer, job = self._idle.popleft(), self.queue.take()

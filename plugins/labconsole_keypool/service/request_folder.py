@@ -54,7 +54,7 @@ class RequestFolder:
             return b""
 
     def answer(self, number: int, answer: bytes) -> None:
-        """Let the answer be written, by a thread of its own. Raises UserError: one before could not be written."""
+        """Queue the answer for the writing thread. Raises UserError: one before could not be written."""
         self._raise_fault()
         if self._thread is None:
             self._thread = threading.Thread(target=self._write_all, name="answers")

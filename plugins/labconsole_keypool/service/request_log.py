@@ -1,4 +1,4 @@
-"""What the signing service records: requests, drops, failures, the queue; and what it shows while it runs."""
+"""The series and live counters of the signing service: requests, drops, failures, the queue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SOURCES = {
 
 
 class RequestLog:
-    """Rows wait here until `flush`. `speed` is the device's time over the time that passes (an emulated device)."""
+    """Buffers rows until `flush`. `speed` is the device's time over the time that passes (an emulated device)."""
 
     def __init__(self, context: RoleContext, origin: Origin, speed: float) -> None:
         self._context = context
@@ -80,7 +80,7 @@ class RequestLog:
         self._context.count(_SOURCES[done.source].name, 1)
 
     def flush(self) -> None:
-        """Hand all rows on."""
+        """Write all buffered rows."""
         for rows in self._rows.values():
             rows.flush()
         latencies_ns = np.array(self._latencies, np.int64)
@@ -89,7 +89,7 @@ class RequestLog:
 
 
 class _Rows:
-    """Rows of one series that wait: handed on one by one, each would cost as much as hundreds together."""
+    """Buffered rows of one series: writing a single one costs as much as writing hundreds together."""
 
     def __init__(self, context: RoleContext, series: Series, origin: Origin) -> None:
         self._names = [column.name for column in series.columns]

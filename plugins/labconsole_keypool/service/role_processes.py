@@ -14,7 +14,7 @@ from labconsole.security.token.configuration import is_lab
 from labconsole_keypool.service.role_settings import TOKEN_GONE, RoleSettings
 
 MOST_REPLACEMENTS = 5
-"""Of one place: a process that dies again and again has a reason."""
+"""Of one place: a process that dies repeatedly has a persistent fault."""
 
 REPLACED = "replaced"
 """Event: a process was killed, and another one took its place; data: lost, by."""
@@ -48,7 +48,7 @@ class RoleProcesses:
         return len(self._places) + len(self._later)
 
     def start(self, settings: Sequence[RoleSettings]) -> None:
-        """Take on one process for each of `settings`.
+        """Start one process for each of `settings`.
 
         They start now; but of a token that is not the console's own, the next one only when the one before is ready: a
         wrong PIN is tried once.
@@ -88,7 +88,7 @@ class RoleProcesses:
             orders: Commands for it once it is ready.
 
         Raises:
-            UserError: one failed and said why, ended too soon, or was killed again and again; or the last token is
+            UserError: one failed with a sentence, ended too soon, or was killed repeatedly; or the last token is
                 gone.
         """
         for number, place in enumerate(tuple(self._places)):
@@ -102,7 +102,7 @@ class RoleProcesses:
             _command(place.handle, orders(number))
 
     def _drop_without_token(self, place: _RoleSlot, result: Mapping[str, Any]) -> None:
-        """Go on without one whose token was removed. Raises UserError: no other one is left."""
+        """Remove a process whose token is gone. Raises UserError: it was the last one."""
         token = result.get(TOKEN_GONE)
         if token is None:
             return
@@ -124,7 +124,7 @@ class RoleProcesses:
         """Wait for the end of all. Raises UserError: one failed.
 
         The work is done: one that was killed after it does no harm, nor one that took another's place and came too late
-        for it; what that one says is a warning.
+        for it; its error is reported as a warning.
         """
         for place in self._places:
             try:

@@ -1,4 +1,4 @@
-"""What the processes of the live signing service are told: their settings as JSON, without any secret."""
+"""The settings of the processes of the live signing service, as JSON and without any secret."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The signing service as a role: requests arrive, wait in its queue, and go to signers that connect to it.
 
-One loop does it all: it wakes at each arrival, at each frame of a signer, and every 50 ms. It holds no key and no
-token; a signer or generator that is lost takes nothing along but its own work.
+One loop does it all: it wakes at each arrival, at each frame of a signer, and every 50 ms. It has no key and
+no token; of a lost signer or generator only its current work is lost.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _DIGEST_BYTES = 32
 
 
 def admit_command(token: bytes) -> dict[str, Any]:
-    """The command that tells the service which token its clients show."""
+    """The command with the token that clients of the service must show."""
     return {"do": ADMIT, "token": token.hex()}
 
 
 def start_command(begin_ns: int) -> dict[str, Any]:
-    """The command that tells the service T0: the first request arrives then."""
+    """The command with T0, at which the first request arrives."""
     return {"do": START, "begin_ns": begin_ns}
 
 
@@ -84,7 +84,7 @@ class ServiceRole(Role):
         return {"port": self._clients.listen(), "requests": len(self._due_ns)}
 
     def run(self) -> dict[str, Any]:
-        """Serve until every request is answered or dropped. Raises UserError: nobody answers any more."""
+        """Serve until every request is answered or dropped. Raises UserError: no signer answers any more."""
         self._moved_ns = now_ns()
         while not (self._at_end() or self.context.stop_requested):
             self._handle_commands()
@@ -132,7 +132,7 @@ class ServiceRole(Role):
                 self._begin_ns = command["begin_ns"]
 
     def _accept_due_requests(self, now: int) -> None:
-        """Take in all requests that are due: each with the time at which it was due, however late this loop is."""
+        """Accept all requests that are due, each with the time at which it was due, however late this loop is."""
         while self._begin_ns is not None and self._arrived < len(self._due_ns):
             due_ns = self._begin_ns + self._due_ns[self._arrived]
             if due_ns > now:
@@ -166,7 +166,7 @@ class ServiceRole(Role):
             self._log.queue(at_ns, waiting)
 
     def _notify_busy(self) -> None:
-        """Generators rest while anybody waits; signers refill later while more wait than they can begin at once."""
+        """Generators pause while requests wait, signers' refills while more wait than there are threads."""
         waiting = len(self._dispatch.queue)
         for peer in self._clients.members(Member.GENERATOR):
             self._clients.notify_busy(peer, busy=waiting > 0 or self._begin_ns is None)

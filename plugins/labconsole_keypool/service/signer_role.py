@@ -30,7 +30,7 @@ class SignerRole(Role):
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._settings = RoleSettings.model_validate(context.settings)
-        self._reports = _Reports(context, self._settings.parameters.origin)
+        self._reports = _ThreadReports(context, self._settings.parameters.origin)
         self._resources = ExitStack()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -40,9 +40,9 @@ class SignerRole(Role):
         self._link: ServiceLink | None = None
 
     def prepare(self) -> dict[str, Any]:
-        """Open the token, connect to the service when told where it is, and load the first keys.
+        """Open the token, connect to the service on command, and load the first keys.
 
-        Told so late, since the pool is filled and wrapper keys are carried while the process starts.
+        The command comes late: the pool is filled and wrapper keys are transferred while the process starts.
 
         Raises:
             UserError: wrong PIN, token or key store missing, or the service is gone.
@@ -54,7 +54,7 @@ class SignerRole(Role):
         store = self._resources.enter_context(KeyStore.open(settings.store, run=settings.run))
         device = settings.device()
         device.connect()
-        device.warm_up()  # before T0: the simulation, and what the source states of its peaks, have a warm device
+        device.warm_up()  # before T0: the simulation, and the peaks of the source, have a warm device
         self._engine = SigningEngine(
             token,
             store,
@@ -81,7 +81,7 @@ class SignerRole(Role):
         return {"keys": loaded}
 
     def run(self) -> dict[str, Any]:
-        """Sign until the service says that it is the end. Raises UserError: the token or the service is gone."""
+        """Sign until the service sends the end. Raises UserError: the token or the service is gone."""
         if self._link is None or self._engine is None:
             return {}
         if self._settings.parameters.keys is KeySource.POOL:
@@ -89,7 +89,7 @@ class SignerRole(Role):
         self._begin_threads(self._engine, self._link)
         while not self.context.stop_requested and self._fault is None:
             for frame in self._link.receive(_POLL_TIMEOUT_S):
-                self._take(self._engine, frame)
+                self._handle_frame(self._engine, frame)
             self._reports.flush()
             self.context.tick()
             if self._ended:
@@ -111,8 +111,8 @@ class SignerRole(Role):
         finally:
             self._reports.flush()
 
-    def _take(self, engine: SigningEngine, frame: Frame) -> None:
-        """Do what the service says."""
+    def _handle_frame(self, engine: SigningEngine, frame: Frame) -> None:
+        """Handle a frame of the service."""
         match frame:
             case Job():
                 self._jobs.put(frame)
@@ -129,7 +129,7 @@ class SignerRole(Role):
         link.send(Want(len(self._threads)))
 
     def _sign(self, engine: SigningEngine, link: ServiceLink, lane: int) -> None:
-        """What one signing thread does."""
+        """The function of one signing thread."""
         try:
             while (job := self._jobs.get()) is not None:
                 link.send(engine.process(lane, job), Want(1))
@@ -144,30 +144,30 @@ class SignerRole(Role):
         self._threads.clear()
 
 
-class _Reports:
-    """`reports.Reports` of several threads, handed on to the role's context by one."""
+class _ThreadReports:
+    """`Reports` of several threads, passed to the role's context by the role's own thread."""
 
     def __init__(self, context: RoleContext, origin: Origin) -> None:
         self._context = context
         self._refills = context.series(of_origin(REFILLS, origin))
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._loaded: list[tuple[int, int, int]] = []
 
     def count(self, channel: str, amount: int) -> None:
-        with self._turn:
+        with self._lock:
             self._counts[channel] += amount
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         self._context.event(name, message, level, **data)
 
     def refill(self, started_ns: int, finished_ns: int, keys: int) -> None:
-        with self._turn:
+        with self._lock:
             self._loaded.append((started_ns, finished_ns, keys))
 
     def flush(self) -> None:
-        """Hand all on; for the role's own thread."""
-        with self._turn:
+        """Pass all reports to the context; called by the role's own thread."""
+        with self._lock:
             counts, self._counts = self._counts, Counter()
             loaded, self._loaded = self._loaded, []
         for channel, amount in counts.items():

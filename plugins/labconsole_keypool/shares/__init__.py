@@ -1,1 +1,1 @@
-"""Wrapper keys carried between tokens under M of N control."""
+"""Wrapper keys transferred between tokens under M of N control."""

@@ -1,4 +1,4 @@
-"""Wrapper keys on their way between tokens, as a file: encrypted by a transport key that exists only as shares."""
+"""Exported wrapper keys as a file, encrypted by a transport key that exists only as shares."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ExportedWrapper:
 
 @dataclass(frozen=True, slots=True)
 class ExportedWrappers:
-    """Wrapper keys on their way between tokens. Holds no secret without the shares of `set_id`."""
+    """Wrapper keys for the transfer between tokens. Holds no secret without the shares of `set_id`."""
 
     set_id: bytes
     key_check: bytes
@@ -65,7 +65,7 @@ class ExportedWrappers:
     wrappers: tuple[ExportedWrapper, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As values for JSON."""
         return {
             "format": _FORMAT,
             "set": self.set_id.hex(),
@@ -80,7 +80,7 @@ class ExportedWrappers:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_data` gave. Raises WrapperFileError."""
+        """The exported keys of `as_data`. Raises WrapperFileError."""
         try:
             if data["format"] != _FORMAT:
                 raise WrapperFileError(f"This is not a file of carried wrapper keys: its format is not {_FORMAT!r}.")

@@ -1,4 +1,4 @@
-"""Splits a transport key into shares of which some restore it (Shamir), and tells wrong sets before they do harm.
+"""Splits a transport key into shares, some of which restore it (Shamir), and rejects wrong sets before use.
 
 Shamir's scheme gives a wrong key in silence for too few shares, or those of two sets: hence the set's number, each
 share's checksum, and the key check value. Free of python-pkcs11: shares are read in the window as well.
@@ -69,7 +69,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a collection of shares is."""
+    """The state of a collection of shares."""
 
     present: int
     threshold: int
@@ -83,12 +83,12 @@ class Progress:
 
 
 def key_check_value(key: bytes) -> bytes:
-    """3 bytes that tell an AES key from another one (PKCS#11 v2.40, 4.7)."""
+    """3 bytes that distinguish AES keys (PKCS#11 v2.40, 4.7)."""
     encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     return (encryptor.update(bytes(16)) + encryptor.finalize())[:3]
 
 
-def split(key: bytes, threshold: int, total: int) -> tuple[Share, ...]:
+def split_key(key: bytes, threshold: int, total: int) -> tuple[Share, ...]:
     """Split a 32-byte key into `total` shares, of which `threshold` restore it (2 <= threshold <= total <= 16).
 
     Raises:
@@ -107,8 +107,8 @@ def split(key: bytes, threshold: int, total: int) -> tuple[Share, ...]:
     )
 
 
-def progress(shares: Sequence[Share]) -> Progress:
-    """How far `shares` are. Raises ShareError: one is there twice, or is of another set."""
+def collection_progress(shares: Sequence[Share]) -> Progress:
+    """The state of the collection `shares`. Raises ShareError: one is there twice, or is of another set."""
     if not shares:
         return Progress(0, 1, "No share is present")
     first = shares[0]
@@ -121,21 +121,21 @@ def progress(shares: Sequence[Share]) -> Progress:
     present = Counter(share.index for share in shares)
     if double := [index for index, times in present.items() if times > 1]:
         raise ShareError(f"Share {double[0]} is there twice: take another one of its set.")
-    told = f"{len(present)} of {first.threshold} present"
+    sentence = f"{len(present)} of {first.threshold} present"
     missing = first.threshold - len(present)
     if missing > 0:
         others = [str(index) for index in range(1, first.total + 1) if index not in present]
-        told += f": {_missing(missing, others)}"
-    return Progress(len(present), first.threshold, told)
+        sentence += f": {_missing(missing, others)}"
+    return Progress(len(present), first.threshold, sentence)
 
 
-def combine(shares: Sequence[Share]) -> bytes:
+def combine_shares(shares: Sequence[Share]) -> bytes:
     """The 32-byte key of which these are shares, checked against its key check value.
 
     Raises:
         ShareError: too few, one twice, of two sets, or they give another key.
     """
-    state = progress(shares)
+    state = collection_progress(shares)
     if not state.complete:
         raise ShareError(f"{state.sentence}.")
     halves = (Shamir.combine([(share.index, share.halves[half]) for share in shares]) for half in (0, 1))

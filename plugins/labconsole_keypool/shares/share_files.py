@@ -1,4 +1,4 @@
-"""Shares as files: TOML for a drive, a sheet of words for a printer; each is its owner's alone (0600)."""
+"""Shares as files: TOML for a drive, a sheet of words for a printer; readable by their owner alone (0600)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ShareForm(StrEnum):
 
 
 def write_shares(directory: Path, shares: Sequence[Share], form: ShareForm) -> tuple[Path, ...]:
-    """Write each share to a file of its own, all or none; returns their paths. No file is ever replaced.
+    """Write each share to its own file, all or none; returns their paths. No file is ever replaced.
 
     Raises:
         ShareError: one of the files is there already, or cannot be written.
@@ -38,7 +38,9 @@ def write_shares(directory: Path, shares: Sequence[Share], form: ShareForm) -> t
     with ExitStack() as undo:
         try:
             for path in paths:
-                path.touch(mode=0o600, exist_ok=False)  # what is there stays, whoever else writes at the same time
+                path.touch(
+                    mode=0o600, exist_ok=False
+                )  # an existing file stays, even when another process writes at the same time
                 undo.callback(path.unlink, missing_ok=True)
             for path, share in zip(paths, shares, strict=True):
                 write_private(path, to_text(share, form).encode())
@@ -60,7 +62,7 @@ def read_share(path: Path) -> Share:
 
 
 def to_text(share: Share, form: ShareForm) -> str:
-    """What stands in the share's file. A secret."""
+    """The text of the share's file. A secret."""
     if form is ShareForm.WORDS:
         return share_words.sheet(share)
     first, second = share.halves

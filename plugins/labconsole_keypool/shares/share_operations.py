@@ -1,6 +1,7 @@
-"""M of N as the operator does it: take wrapper keys out of a token as shares, and load them into another.
+"""The operations of M of N control: export wrapper keys of a token with shares, and load them into another.
 
-The console's process imports this for forms and questions: what loads a PKCS#11 module is imported by `run` alone.
+The console's process imports this for forms and questions: modules that load a PKCS#11 library are imported by `run`
+alone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import LABELS
 from labconsole_keypool.device.pool_operations import StoreName, TokenName
 from labconsole_keypool.shares.exported_wrappers import ExportedWrappers, read_wrapper_file, write_wrapper_file
-from labconsole_keypool.shares.secret_sharing import MOST_SHARES, Share, ShareError, combine, progress
+from labconsole_keypool.shares.secret_sharing import MOST_SHARES, Share, ShareError, collection_progress, combine_shares
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import ClaimedKey, WrapperKey
@@ -65,7 +66,7 @@ class ExportShares(Operation[ExportParameters]):
     title: ClassVar[str] = "Export wrapper keys as shares"
     description: ClassVar[str] = (
         "Wraps the key store's wrapper keys by a new transport key, writes them to a file, and splits the transport key"
-        " into shares. So many of them as are needed load the wrapper keys into another token; fewer tell nothing."
+        " into shares. So many of them as are needed load the wrapper keys into another token; fewer reveal nothing."
     )
     parameters: ClassVar[type[Parameters]] = ExportParameters
     isolated: ClassVar[bool] = True
@@ -106,7 +107,7 @@ class LoadParameters(Parameters):
         default=Path("~/wrapper-keys") / _WRAPPER_FILE,
     )
     share_files: tuple[Path, ...] = parameter(
-        "Files of shares", "Where shares lie as files; the others are asked for", default=()
+        "Files of shares", "Files with shares; the others are asked for", default=()
     )
     key_store: StoreName = "lab"
 
@@ -142,8 +143,8 @@ class LoadShares(Operation[LoadParameters]):
 
         carried = read_wrapper_file(parameters.file.expanduser())
         shares = [read_share(path.expanduser()) for path in parameters.share_files] + _entered_shares(context)
-        context.say(f"{progress(shares).sentence}.")
-        combine(shares)  # before the token is opened
+        context.say(f"{collection_progress(shares).sentence}.")
+        combine_shares(shares)  # before the token is opened
         proof = _proof(parameters.key_store, carried)
         with _opened(parameters.token, context) as token:
             new = load_wrappers(token, carried, shares, proof)
@@ -171,7 +172,7 @@ def _wrappers(key_store: str) -> list[WrapperKey]:
 def _write_export(
     parameters: ExportParameters, carried: ExportedWrappers, shares: Sequence[Share], context: OperationContext
 ) -> Path:
-    """Write the file of wrapper keys and hand out the shares, all or nothing; returns the file."""
+    """Write the file of wrapper keys and deliver the shares, all or nothing; returns the file."""
     directory = parameters.directory.expanduser()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

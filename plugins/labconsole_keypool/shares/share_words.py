@@ -1,9 +1,9 @@
-"""A share as words that can be spoken and written on paper; each word tells whether it was mistyped.
+"""A share as words that can be spoken and written on paper; each word has a check letter against typing errors.
 
 A word is consonant, vowel, consonant, vowel, consonant, as in Wilkerson's proquints, but carries 12 bits instead of 16:
 its last letter checks the others and the word's position. It is a sum over the field of 16 elements in which every
-letter has a weight of its own, so that each wrong letter, each two letters changed over and each two neighbouring words
-changed over are noticed, and of other words 15 in 16. What slips through, the share's checksum tells.
+letter has its own weight, so that each wrong letter, each two letters changed over and each two neighbouring words
+changed over are noticed, and of other words 15 in 16. The share's checksum finds the rest.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def from_words(text: str) -> Share:
 
 
 def sheet(share: Share) -> str:
-    """The share as it is printed: lines that begin with # say what it is, then come its words, numbered."""
+    """The share as it is printed: lines that begin with # describe it, then come its words, numbered."""
     words = [f"{position:2} {word}" for position, word in enumerate(to_words(share), start=1)]
     rows = ["   ".join(words[start : start + _A_ROW]) for start in range(0, WORDS, _A_ROW)]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Takes wrapper keys out of an open token, and into another, under a transport key that exists only as shares."""
+"""Exports wrapper keys from an open token and loads them into one, under a transport key that exists only as shares."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from labconsole.security.token.cryptoki.transport_keys import transport_key
 from labconsole.security.token.cryptoki.wrapping import find_wrapper
 from labconsole.security.token.errors import KeyMissingError
 from labconsole_keypool.shares.exported_wrappers import ExportedWrapper, ExportedWrappers, NamedWrapper, StoredKey
-from labconsole_keypool.shares.secret_sharing import KEY_BYTES, Share, ShareError, combine, split
+from labconsole_keypool.shares.secret_sharing import KEY_BYTES, Share, ShareError, combine_shares, split_key
 
 _Named = TypeVar("_Named", bound=NamedWrapper)
 
 
 def held_by(token: Token, wrappers: Iterable[_Named]) -> list[_Named]:
-    """Those of the wrapper keys that are in `token`. Raises TokenError."""
+    """The wrapper keys that are in `token`. Raises TokenError."""
     held = []
     with token.session() as session:
         for named in wrappers:
@@ -34,11 +34,11 @@ def export_wrappers(
     """Wrap wrapper keys by a new transport key, which is split and then destroyed.
 
     Raises:
-        ShareError: another number of shares than `sharing.split` takes.
+        ShareError: another number of shares than `split_key` takes.
         TokenError: a wrapper key is not in the token, or does not leave it.
     """
     value = secrets.token_bytes(KEY_BYTES)
-    made = split(value, threshold, shares)
+    made = split_key(value, threshold, shares)
     with token.session() as session, transport_key(session, value) as key:
         carried = tuple(
             ExportedWrapper(
@@ -55,7 +55,7 @@ def load_wrappers(
     """Put carried wrapper keys into `token` for good, all of them or none; returns the serials that were new to it.
 
     Args:
-        token: Where they go; one that is there already stays.
+        token: The destination; a wrapper key that is in it already stays.
         carried: What `export_wrappers` gave.
         shares: Enough of its shares.
         proof: A stored key of a wrapper, by the wrapper's serial: it must unwrap before anything stays in the token.
@@ -65,7 +65,7 @@ def load_wrappers(
         TamperedKeyError: a carried key was changed, or does not unwrap its stored key.
         TokenError: the token holds another key of that name, is full or gone.
     """
-    value = combine(shares)
+    value = combine_shares(shares)
     if (shares[0].set_id, shares[0].key_check) != (carried.set_id, carried.key_check):
         raise ShareError(
             f"The shares are of the set {shares[0].set_id.hex()}, the wrapper keys were carried with"
@@ -74,7 +74,7 @@ def load_wrappers(
     with token.session() as session, transport_key(session, value) as key:
         new = [one for one in carried.wrappers if not key.holds(one.wrapped, one.serial, one.mechanism)]
         for one in carried.wrappers:
-            # For the moment: both keys go with the session.
+            # As session objects: both keys are destroyed with the session.
             wrapper = key.unwrap(one.wrapped, one.serial, one.mechanism, stored=False)
             if (stored := (proof or {}).get(one.serial)) is not None:
                 wrapper.unwrap(stored.private, stored.kind)

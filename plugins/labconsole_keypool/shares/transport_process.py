@@ -1,4 +1,4 @@
-"""The process that `carrying` starts: opens one token, and takes wrapper keys out of it or into it."""
+"""The process that `wrapper_transfer` starts: exports wrapper keys from one token, or loads them into it."""
 
 from __future__ import annotations
 

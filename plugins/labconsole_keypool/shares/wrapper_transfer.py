@@ -1,6 +1,6 @@
-"""Carries wrapper keys between named tokens, each opened by a process of its own; this one loads no module.
+"""Transfers wrapper keys between named tokens, each opened in its own process; this one loads no PKCS#11 module.
 
-The transport key exists in the two processes alone, and only for moments; its shares pass through pipes, never through
+The transport key exists only in the two processes, and only for moments; its shares pass through pipes, never through
 arguments, environment, log or files.
 """
 
@@ -20,7 +20,7 @@ PROGRAM = "labconsole_keypool.shares.transport_process"
 _TIMEOUT_S = 60.0
 
 
-def carry(
+def transfer_wrappers(
     from_name: str,
     to_name: str,
     wrappers: Iterable[NamedWrapper],
@@ -31,16 +31,16 @@ def carry(
     pins: Mapping[str, Secret] | None = None,
     home: Path | None = None,
 ) -> tuple[str, ...]:
-    """Carry wrapper keys from one named token to another, with as many shares as are needed.
+    """Transfer wrapper keys from one named token to another, with as many shares as are needed.
 
     Args:
-        from_name: Where they are; one that is not there (any more) is passed over: it was destroyed when it was spent.
-        to_name: Where they go; one that is there already stays.
-        wrappers: Which.
-        shares: Into how many the transport key is split.
-        threshold: How many of those are given to the second token.
+        from_name: The source; a wrapper key that is not in it is skipped: it was destroyed when it was spent.
+        to_name: The destination; a wrapper key that is in it already stays.
+        wrappers: The wrapper keys.
+        shares: Number of shares of the transport key.
+        threshold: Number of shares that restore it.
         proof: As for `transport.load_wrappers`.
-        pins: PINs by the token's name, for tokens whose PIN lies neither in the keyring nor in a file.
+        pins: PINs by the token's name, for tokens whose PIN is neither in the keyring nor in a file.
         home: The console's data directory, if another than usual.
 
     Returns:
@@ -48,16 +48,16 @@ def carry(
 
     Raises:
         TokenError: a token is unknown, refuses, or its process crashed or hung.
-        UserError: a PIN is nowhere to be had.
+        UserError: a PIN has no source.
     """
     known = pins or {}
-    carried, made = export(from_name, wrappers, shares, threshold, pin=known.get(from_name), home=home)
+    carried, made = export_from_token(from_name, wrappers, shares, threshold, pin=known.get(from_name), home=home)
     if not carried.wrappers:
         return ()
-    return load(to_name, carried, made[:threshold], proof, pin=known.get(to_name), home=home)
+    return load_into_token(to_name, carried, made[:threshold], proof, pin=known.get(to_name), home=home)
 
 
-def export(
+def export_from_token(
     name: str,
     wrappers: Iterable[NamedWrapper],
     shares: int = 3,
@@ -66,9 +66,9 @@ def export(
     pin: Secret | None = None,
     home: Path | None = None,
 ) -> tuple[ExportedWrappers, tuple[Share, ...]]:
-    """`transport.export_wrappers` of those that the token called `name` holds, in a process of its own.
+    """Run `transport.export_wrappers` in its own process, for the wrapper keys in the token `name`.
 
-    Raises as `carry`.
+    Raises as `transfer_wrappers`.
     """
     question = {
         "do": "export",
@@ -76,12 +76,12 @@ def export(
         "shares": shares,
         "threshold": threshold,
     }
-    told = _ask(name, question, pin, home)
-    made = tuple(Share.from_bytes(bytes.fromhex(share)) for share in told["shares"])
-    return ExportedWrappers.from_data(told["carried"]), made
+    answer = _ask(name, question, pin, home)
+    made = tuple(Share.from_bytes(bytes.fromhex(share)) for share in answer["shares"])
+    return ExportedWrappers.from_data(answer["carried"]), made
 
 
-def load(
+def load_into_token(
     name: str,
     carried: ExportedWrappers,
     shares: Sequence[Share],
@@ -90,7 +90,7 @@ def load(
     pin: Secret | None = None,
     home: Path | None = None,
 ) -> tuple[str, ...]:
-    """`transport.load_wrappers` on the token called `name`, in a process of its own. Raises as `carry`."""
+    """Run `transport.load_wrappers` in its own process, on the token `name`. Raises as `transfer_wrappers`."""
     question = {
         "do": "load",
         "carried": carried.as_data(),

@@ -73,7 +73,7 @@ class KeySupply:
 
 
 NEVER_NS = -1
-"""Stands for started, got key and finished of a request that was dropped."""
+"""The value of `started`, `got_key` and `finished` of a request that was dropped."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Refills:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of each request, in the order of arrival: arrays of shape (requests,), times in ns since T0.
+    """The simulated requests in the order of arrival: arrays of shape (requests,), times in ns since T0.
 
     The time stamps are those of Table 3-2: `received`, `started` (a thread took it from the queue), `got_key`,
     `finished`. `key_source` holds `KeyOrigin` values. A dropped request has `NEVER_NS` and `KeyOrigin.NONE`.
@@ -104,7 +104,7 @@ class Outcome:
 
 
 class Simulation:
-    """A signing service that requests come to, a part of them at a time: after each part somebody may look, or stop.
+    """Simulates a signing service, a part of the requests at a time, so that a caller may record or stop in between.
 
     The queue holds requests that no thread has begun. One that finds `queue_limit` of them waiting is dropped (section
     2.9.9); 0 means no limit. A thread that comes free at the moment of an arrival takes from the queue first. A thread
@@ -122,7 +122,7 @@ class Simulation:
         self._generators_free_ns = [0] * model.generators
         self._waiting: deque[int] = deque()
         self._taken = 0
-        self._refills_told = 0
+        self._refills_reported = 0
 
     def follow(self, arrivals_ns: NDArray[np.int64]) -> Outcome:
         """Let the next requests arrive at `arrivals_ns` (ns since T0, ascending, none before those of the parts before,
@@ -194,8 +194,8 @@ class Simulation:
         return sources
 
     def _new_refills(self) -> Refills:
-        new = self._supply.refills[self._refills_told :]
-        self._refills_told += len(new)
+        new = self._supply.refills[self._refills_reported :]
+        self._refills_reported += len(new)
         return Refills(*np.array(new, np.int64).reshape(-1, 3).T)
 
 

@@ -22,7 +22,7 @@ from labconsole_keypool.simulation.simulation_parameters import SimulationParame
 from labconsole_keypool.simulation.simulator import Changes, Outcome, QueueLengths, Simulation
 
 _PART = 10_000
-"""Requests simulated and recorded at a time, some hundredths of a second: in between it hears the operator."""
+"""Requests simulated and recorded at a time, some hundredths of a second: a cancel is handled in between."""
 
 
 class SimulatorRole(Role):
@@ -37,7 +37,7 @@ class SimulatorRole(Role):
         self._queue, self._refills = context.series(QUEUE), context.series(REFILLS)
 
     def prepare(self) -> dict[str, Any]:
-        """Work out when requests arrive, and say how many. Raises UserError: a CSV file that cannot be read."""
+        """Compute when requests arrive, and report how many. Raises UserError: a CSV file that cannot be read."""
         parameters = self._parameters
         self._arrivals_ns = arrivals_ns(
             parameters.arrivals,
@@ -66,7 +66,7 @@ class SimulatorRole(Role):
         return {"dropped": dropped}
 
     def _record(self, part: Outcome, first: int) -> None:
-        """Store and show what became of the requests from number `first` on."""
+        """Store and count the simulated requests, from number `first` on."""
         numbers = np.arange(first, first + len(part.received))
         signed = {
             name: getattr(part, name)[~part.dropped]

@@ -1,1 +1,1 @@
-"""The trials of the plugin: what a run of each starts and stores, how it is evaluated, and which two compare."""
+"""The trials of the plugin: what a run starts and stores, how it is evaluated, and which runs can be compared."""

@@ -37,7 +37,7 @@ def same_load(reference: KeypoolParameters, other: KeypoolParameters) -> bool:
 def difference(reference: Parameters, other: Parameters, of_load: Collection[str]) -> str:
     """ "Queue limit: 50 against 0" where one parameter that matters in both sets two scenarios of a trial apart.
 
-    Nothing where that is one `of_load`: figures under different loads are no finding.
+    Nothing where that is one `of_load`: figures under different loads are not comparable.
     """
     unlike = _unlike(reference, other)
     if len(unlike) != 1 or unlike[0] in of_load:

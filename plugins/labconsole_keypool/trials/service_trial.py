@@ -51,7 +51,7 @@ from labconsole_keypool.trials import contrast
 
 
 def warnings(parameters: ServiceParameters) -> Iterator[str]:
-    """One sentence each."""
+    """The caveats of a run with these parameters, one sentence each."""
     if parameters.timing:
         faster = (
             f" Everything ran {parameters.speed:g} times faster, and figures are in the device's time."
@@ -113,14 +113,14 @@ def record_store(path: Path, store: KeyReader, parameters: ServiceParameters, co
     """Record the head of the key store's chain, and what a check of its links finds. Raises StoreError."""
     head = record_chain_head(store, parameters, context)
     findings = verify_store(path, head)
-    said = (
+    result = (
         f"{len(findings):,} rows are not as they were written: {findings[0].message}"
         if findings
         else f"all {head.rows:,} rows are as they were written."
     )
     context.event(
         STORE_VERIFIED,
-        f"Key store {parameters.key_store}: {said}",
+        f"Key store {parameters.key_store}: {result}",
         Level.ERROR if findings else Level.INFO,
         rows=head.rows,
         findings=[finding.message for finding in findings[:_MOST_FINDINGS]],
@@ -145,7 +145,7 @@ class ServiceTrial(Trial[ServiceParameters]):
     service_level: ClassVar[ServiceLevel | None] = SERVICE_LEVEL
 
     def secrets(self, parameters: ServiceParameters) -> tuple[SecretRequest, ...]:
-        """The PINs of tokens that are not the console's own."""
+        """The PINs of tokens other than lab tokens."""
         foreign = (name for name in parameters.tokens if not is_lab(name))
         return tuple(find_configuration(name).pin_request(name) for name in foreign)
 
@@ -162,7 +162,7 @@ class ServiceTrial(Trial[ServiceParameters]):
                 store=str(parameters.key_store),
                 run=run,
             )
-            record_chain_head(store, parameters, context)  # already now: a run that is killed has one, too
+            record_chain_head(store, parameters, context)  # early, so that a killed run has one, too
             result = Conductor(plan_run(parameters, path, run), context, store).conduct()
             if result is not None:
                 keep_artefacts(parameters, result, context)

@@ -106,15 +106,15 @@ class SimulationTrial(Trial[SimulationParameters]):
         return contrast.same_load(reference, other)
 
     def warnings(self, parameters: SimulationParameters) -> tuple[str, ...]:
-        told = [
+        warnings = [
             f"Simulated with the timing profile {parameters.timing}: no token was used, and no real time passed. Times "
             "are those of a virtual clock."
         ]
         if parameters.keys is KeySource.POOL and not (
             parameters.keys_at_start or parameters.store_keys or parameters.pool_keys
         ):
-            told.append("The pool is empty: every request generates its key pair, as without a pool.")
-        return tuple(told)
+            warnings.append("The pool is empty: every request generates its key pair, as without a pool.")
+        return tuple(warnings)
 
 
 def simulator_spec(parameters: SimulationParameters, seed: int) -> RoleSpec:

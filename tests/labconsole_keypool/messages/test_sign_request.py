@@ -62,7 +62,7 @@ def test_samples_differ_by_number_and_are_reproducible() -> None:
 
 @pytest.mark.parametrize("uri", ALGORITHMS)
 def test_requested_algorithm_is_used(uri: str) -> None:
-    assert parse(sample(algorithm=signature_algorithms.of(uri))).algorithm.uri == uri
+    assert parse(sample(algorithm=signature_algorithms.algorithm_of(uri))).algorithm.uri == uri
 
 
 @pytest.mark.parametrize("wanted", CertificateType)

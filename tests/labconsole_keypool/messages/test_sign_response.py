@@ -20,7 +20,7 @@ from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.lab_token import lab_token
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.device.certification_authority import SigningCA
-from labconsole_keypool.device.signing import work_of
+from labconsole_keypool.device.signing import requested_signature
 from labconsole_keypool.messages import signature_algorithms
 from labconsole_keypool.messages.certificate_fields import fields_of
 from labconsole_keypool.messages.safe_xml import NAMESPACES, SignRequestError
@@ -55,14 +55,14 @@ def _verify(answer: Answer) -> None:
     key = answer.chain[0].public_key()
     assert isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey)
     for _, uri, signed, signature in answer.signatures:
-        signature_algorithms.of(uri).verify(key, signature, signed)
+        signature_algorithms.algorithm_of(uri).verify(key, signature, signed)
     for certificate, issuer in zip(answer.chain, answer.chain[1:], strict=False):
         certificate.verify_directly_issued_by(issuer)
 
 
 @pytest.mark.parametrize("uri", ALGORITHMS)
 def test_every_algorithm_signs_every_task_and_verifies(uri: str, rsa_key: rsa.RSAPrivateKey) -> None:
-    algorithm = signature_algorithms.of(uri)
+    algorithm = signature_algorithms.algorithm_of(uri)
     key = rsa_key if algorithm.serves(KeyKind.RSA_2048) else ec.generate_private_key(ec.SECP256R1())
     answer = _answered(parse(sample(algorithm=algorithm, tasks=[b"one", b"two", b"three"])), key)
 
@@ -99,7 +99,7 @@ def test_a_signature_by_ecdsa_is_r_and_s_as_xml_signatures_hold_it() -> None:
 def test_pss_has_a_salt_as_long_as_its_digest(rsa_key: rsa.RSAPrivateKey) -> None:
     for name, algorithm in (("sha256", hashes.SHA256()), ("sha384", hashes.SHA384()), ("sha512", hashes.SHA512())):
         uri = f"http://www.w3.org/2007/05/xmldsig-more#{name}-rsa-MGF1"
-        signature = signature_algorithms.of(uri).sign(rsa_key, b"one")
+        signature = signature_algorithms.algorithm_of(uri).sign(rsa_key, b"one")
         scheme = padding.PSS(padding.MGF1(algorithm), algorithm.digest_size)
         rsa_key.public_key().verify(signature, b"one", scheme, algorithm)
 
@@ -142,14 +142,14 @@ def test_openssl_verifies_chain_and_signature(tmp_path: Path, rsa_key: rsa.RSAPr
 
 def test_the_service_answers_with_a_key_in_a_token_and_its_own_ca(tmp_path: Path) -> None:
     job = Job(1, 0, JobKind.SIGN_REQUEST, KeyKind.RSA_2048, sample(tasks=2))
-    work, authority = work_of(job), SigningCA.of_lab()
-    assert work.kind is KeyKind.P_256  # as the request asks, whatever the scenario makes
+    requested, authority = requested_signature(job), SigningCA.of_lab()
+    assert requested.kind is KeyKind.P_256  # as the request asks, whatever the scenario makes
     with open_token("lab", lab_token()) as token:
-        pair = generate(token.session(), work.kind, extractable=False)
+        pair = generate(token.session(), requested.kind, extractable=False)
         key = private_key(pair.private_handle, pair.public_key)
-        signatures = [work.algorithm.sign(key, data) for data in work.to_be_signed]
-        csr = x509.CertificateSigningRequestBuilder(work.fields.subject).sign(key, hashes.SHA256())
-    answer = read(work.answer(signatures, (authority.issue(csr, work.fields), *authority.chain)))
+        signatures = [requested.algorithm.sign(key, data) for data in requested.to_be_signed]
+        csr = x509.CertificateSigningRequestBuilder(requested.fields.subject).sign(key, hashes.SHA256())
+    answer = read(requested.answer(signatures, (authority.issue(csr, requested.fields), *authority.chain)))
     _verify(answer)
     assert len(answer.signatures) == 2
     _openssl_verifies(answer, tmp_path, "-x509_strict")

@@ -16,7 +16,7 @@ from labconsole_keypool.device.pool_operations import counts_of
 from labconsole_keypool.panel.pool_state import PoolState
 from labconsole_keypool.panel.service_panel import PLANNER, SCENARIO, ServicePanel
 from labconsole_keypool.panel.share_editor import ShareEditor
-from labconsole_keypool.shares.secret_sharing import split
+from labconsole_keypool.shares.secret_sharing import split_key
 from labconsole_keypool.shares.share_files import ShareForm, to_text, write_shares
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
@@ -193,8 +193,8 @@ def test_the_pool_is_filled_and_purged_by_clicks(qtbot: QtBot, page: ServicePane
 def test_shares_come_from_files_and_as_words(
     qtbot: QtBot, page: ServicePanel, window: MainWindow, tmp_path: Path
 ) -> None:
-    one, two, _ = split(bytes(range(32)), 2, 3)
-    other, _ = split(bytes(32), 2, 2)
+    one, two, _ = split_key(bytes(range(32)), 2, 3)
+    other, _ = split_key(bytes(32), 2, 2)
     qtbot.mouseClick(page.pool_card.load_button, LEFT)
     dialog = dialog_of(qtbot, window)
     editor = dialog.findChild(ShareEditor)

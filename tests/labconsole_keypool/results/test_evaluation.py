@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labconsole.model.trial import Evaluation, Origin
 from labconsole_keypool.choices import KeyOrigin
 from labconsole_keypool.results.evaluation import METRICS, distributions, evaluate
-from labconsole_keypool.results.recorded_run import load
+from labconsole_keypool.results.recorded_run import load_recorded_run
 from labconsole_keypool.results.verdicts import LEVEL_KEPT, parts, service_level
 from labconsole_keypool.series import DROPS, QUEUE, REQUESTS
 from labconsole_keypool.simulation.service_model import ServiceModel
@@ -61,7 +61,7 @@ def figures(evaluation: Evaluation) -> dict[str, float]:
 
 
 def verdicts(samples: Tables, base_rate: float = 10.0) -> dict[str, tuple[str, str]]:
-    found = service_level(parts(load(SimulationParameters(), samples, ()), base_rate), base_rate)
+    found = service_level(parts(load_recorded_run(SimulationParameters(), samples, ()), base_rate), base_rate)
     return {verdict.name: (verdict.result, verdict.reason) for verdict in found}
 
 
@@ -168,7 +168,7 @@ def test_a_constant_rate_is_at_peak_only_above_the_base_rate(rate: float, at_pea
     random = np.random.default_rng(1)
     received = np.arange(300) * 1000 / rate + random.uniform(0, jitter_ms, 300)
     rows = [(n, *(int(t * 1000) for t in (at, at, at, at + 20))) for n, at in enumerate(received.tolist())]
-    _, peak = parts(load(SimulationParameters(), recorded(requests=rows, unit_ns=MS // 1000), ()), 26.3)
+    _, peak = parts(load_recorded_run(SimulationParameters(), recorded(requests=rows, unit_ns=MS // 1000), ()), 26.3)
     assert peak.requests == (300 - 27 if at_peak else 0), "the first ones have too few before them"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_keypool.shares.secret_sharing import Share, ShareError, combine, split
+from labconsole_keypool.shares.secret_sharing import Share, ShareError, combine_shares, split_key
 from labconsole_keypool.shares.share_files import ShareForm, from_text, read_share, to_text, write_shares
 
 KEY = bytes(range(32))
@@ -18,14 +18,14 @@ KEY = bytes(range(32))
 @pytest.fixture(scope="module")
 def shares() -> tuple[Share, ...]:
     """Three of which two are needed."""
-    return split(KEY, 2, 3)
+    return split_key(KEY, 2, 3)
 
 
 @pytest.mark.parametrize("form", ShareForm)
 def test_what_is_written_is_read(tmp_path: Path, shares: tuple[Share, ...], form: ShareForm) -> None:
     paths = write_shares(tmp_path, shares, form)
     assert [path.stem for path in paths] == ["share-1-of-3", "share-2-of-3", "share-3-of-3"]
-    assert combine([read_share(path) for path in paths[1:]]) == KEY
+    assert combine_shares([read_share(path) for path in paths[1:]]) == KEY
     if os.name == "posix":
         assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
 

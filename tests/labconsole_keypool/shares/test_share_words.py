@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from labconsole_keypool.shares.secret_sharing import Share, ShareError, split
+from labconsole_keypool.shares.secret_sharing import Share, ShareError, split_key
 from labconsole_keypool.shares.share_words import WORDS, from_words, sheet, to_words
 
 CONSONANTS, VOWELS = "bdfghjklmnprstvz", "aiou"
@@ -15,7 +15,7 @@ CONSONANTS, VOWELS = "bdfghjklmnprstvz", "aiou"
 @pytest.fixture(scope="module")
 def share() -> Share:
     """One of three."""
-    return split(bytes(range(32)), 2, 3)[1]
+    return split_key(bytes(range(32)), 2, 3)[1]
 
 
 def test_34_words_are_the_share(share: Share) -> None:

@@ -30,7 +30,7 @@ from labconsole_keypool.shares.exported_wrappers import (
 )
 from labconsole_keypool.shares.secret_sharing import Share, ShareError
 from labconsole_keypool.shares.transport import export_wrappers, load_wrappers
-from labconsole_keypool.shares.wrapper_transfer import carry
+from labconsole_keypool.shares.wrapper_transfer import transfer_wrappers
 
 PAD = WrapMechanism.KEY_WRAP_PAD
 
@@ -189,14 +189,14 @@ def test_carry_goes_through_two_processes_and_shows_no_secret(
 
     monkeypatch.setattr(module_process, "ask", watched)
     proof = exported.proof
-    assert carry("lab", "lab-2", exported.stored, proof=proof, home=exported.home) == ("one", "two")
+    assert transfer_wrappers("lab", "lab-2", exported.stored, proof=proof, home=exported.home) == ("one", "two")
 
     assert [question["do"] for _, question in seen] == ["export", "load"]
     shares = seen[1][1]["shares"]
     assert isinstance(shares, list)
     assert len(shares) == 2
-    told = "".join(capfd.readouterr()) + repr(os.environ) + "".join(what for what, _ in seen)
-    assert not any(share in told for share in shares)
+    visible = "".join(capfd.readouterr()) + repr(os.environ) + "".join(what for what, _ in seen)
+    assert not any(share in visible for share in shares)
     with open_token("lab-2", find_configuration("lab-2", exported.home)) as token:
         for stored in exported.stored:
             _sign_with(token, stored)
@@ -205,9 +205,9 @@ def test_carry_goes_through_two_processes_and_shows_no_secret(
 
 
 def test_carry_skips_wrapper_keys_that_are_gone(exported: Exported) -> None:
-    assert carry("lab-2", "lab", exported.stored, home=exported.home) == ()
+    assert transfer_wrappers("lab-2", "lab", exported.stored, home=exported.home) == ()
     with pytest.raises(TokenError, match="No token is called nowhere"):
-        carry("nowhere", "lab", exported.stored, home=exported.home)
+        transfer_wrappers("nowhere", "lab", exported.stored, home=exported.home)
 
 
 def test_the_file_of_carried_keys(tmp_path: Path, exported: Exported) -> None:
