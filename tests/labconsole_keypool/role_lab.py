@@ -1,4 +1,4 @@
-"""What a role of a live run meets at its two ends, for tests of one role by itself: its context and the service."""
+"""The context and the service of one role of a live run, for tests of that role alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from labconsole_keypool.messages.wire import TOKEN_BYTES, Decoder, Frame, encode
 from labconsole_keypool.service.connections import HOST, connect_command
 from tests.labconsole_keypool.signing_lab import PIN
 
-PATIENCE_NS = 30_000_000_000
+TIMEOUT_NS = 30_000_000_000
 TOKEN = bytes(range(TOKEN_BYTES))
 
 
 class Context:
-    """The role's context: keeps what it was given."""
+    """The role's context: keeps all that it receives."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = settings
@@ -86,7 +86,8 @@ class Service:
             self._received.extend(self._decoder.feed(self._connection.recv(100_000)))
         return self._received.popleft()
 
-    def tell(self, frame: Frame) -> None:
+    def send(self, frame: Frame) -> None:
+        """Send a frame to the role."""
         self._connection.sendall(encode(frame))
 
     def close(self) -> None:
@@ -96,7 +97,7 @@ class Service:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for a state."""
-    deadline_ns = now_ns() + PATIENCE_NS
+    deadline_ns = now_ns() + TIMEOUT_NS
     while not condition():
-        assert now_ns() < deadline_ns, "it never came"
+        assert now_ns() < deadline_ns, "timed out"
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""The signing service in tests: the real role on a real spool in a thread; its signers are played by the test."""
+"""The signing service in tests: the real role on a real spool in a thread; the test acts as its signers."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ class Service:
             self.context.close()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """What the role says to its worker."""
+        """Receive a message of the role to its worker."""
         with self._changed:
             self._messages.append(message)
             self._changed.notify_all()
 
-    def said(self, kind: str) -> Mapping[str, Any]:
-        """Its last message of a kind, waited for."""
+    def last_message(self, kind: str) -> Mapping[str, Any]:
+        """Wait for messages of this kind, and return the last one."""
 
         def found() -> list[Mapping[str, Any]]:
             return [message for message in self._messages if message["t"] == kind]
 
         with self._changed:
-            assert self._changed.wait_for(found, _TIMEOUT_S), f"the service said no {kind}: {self._messages[-1:]}"
+            assert self._changed.wait_for(found, _TIMEOUT_S), f"the service sent no {kind}: {self._messages[-1:]}"
             return found()[-1]
 
     def let_requests_come(self) -> int:
@@ -100,13 +100,13 @@ class Service:
 
     def live(self, channel: str) -> int:
         """The last count of a live channel."""
-        return ChannelFrame.from_json(self.said("live")["channels"][channel]).count
+        return ChannelFrame.from_json(self.last_message("live")["channels"][channel]).count
 
     def samples(self) -> SpoolSamples:
-        """What it recorded, once it has ended; its clients hear that it does, and go."""
+        """Wait for the end, which its clients read before they disconnect, and return the recorded samples."""
         for link in self._links:
             with suppress(LinkClosedError, ValueError):  # gone, or closed by the test
-                while End() not in (told := link.receive(_TIMEOUT_S)) and told:
+                while End() not in (frames := link.receive(_TIMEOUT_S)) and frames:
                     pass
             link.close()
         self._thread.join(_TIMEOUT_S)
@@ -114,7 +114,7 @@ class Service:
 
 
 class Signer:
-    """A signer with so many threads that answers when the test says so."""
+    """A signer with so many threads that answers when the test calls `answer`."""
 
     def __init__(self, service: Service, threads: int, name: str = "signer-1") -> None:
         self.link = service.link(name=name)
@@ -127,10 +127,10 @@ class Signer:
     def wait_for(self, jobs: int) -> None:
         """Until it has been given so many in all."""
         while len(self.jobs) < jobs:
-            assert self.hear(), "nothing came"
+            assert self.receive(), "nothing came"
 
-    def hear(self, timeout_s: float = _TIMEOUT_S) -> list[Frame]:
-        """What came next."""
+    def receive(self, timeout_s: float = _TIMEOUT_S) -> list[Frame]:
+        """The next frames."""
         frames = self.link.receive(timeout_s)
         self.jobs += [frame for frame in frames if isinstance(frame, Job)]
         self.signals += [frame for frame in frames if isinstance(frame, Idle | Busy)]

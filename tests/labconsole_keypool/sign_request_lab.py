@@ -1,4 +1,4 @@
-"""A CA and a signer's certificate made with keys in software, and what a SignResponse says, for tests."""
+"""A CA and a signer's certificate made with keys in software, and a reader of SignResponses, for tests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LabCA:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a SignResponse says."""
+    """The content of a SignResponse."""
 
     request_id: str | None
     profile: str | None
@@ -55,7 +55,7 @@ class Answer:
 
 
 def read(response: bytes, chain_under: str = "dss:OptionalOutputs/csig:SignatureCertificateChain") -> Answer:
-    """Read a SignResponse; the chain stands under that path."""
+    """Read a SignResponse; the chain is under that path."""
     root = etree.fromstring(response)
     assert root.tag == f"{{{NAMESPACES['dss']}}}SignResponse"
     certificates = root.findall(f"{chain_under}/csig:X509Certificate", NAMESPACES)

@@ -39,7 +39,7 @@ def new_token(directory: Path) -> TokenConfiguration:
 
 @dataclass
 class RecordedReports:
-    """What an engine has reported."""
+    """Keeps the reports of an engine."""
 
     counts: Counter[str] = field(default_factory=Counter)
     events: list[tuple[str, str]] = field(default_factory=list)
@@ -105,12 +105,12 @@ def digest(request: int, kind: KeyKind = KIND) -> Job:
 
 
 def rows(store: Path, query: str) -> list[tuple[Any, ...]]:
-    """What a query of the store's file gives."""
+    """The rows of a query of the store's file."""
     with closing(sqlite3.connect(store)) as connection:
         return connection.execute(query).fetchall()
 
 
 def change(store: Path, statement: str, *values: object) -> None:
-    """What somebody does who writes into the store's file behind its back."""
+    """Change the store's file by SQL, as an attacker would."""
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute(statement, values)

@@ -18,7 +18,7 @@ from tests.helpers.spool_samples import SpoolSamples
 
 
 class SentMessages:
-    """Stands for the channel to the worker, and keeps what the role says."""
+    """A substitute for the channel to the worker; keeps the messages of the role."""
 
     def __init__(self) -> None:
         self.messages: list[Mapping[str, Any]] = []
@@ -56,10 +56,10 @@ class Simulated:
 
 
 class StoppedProcess(RoleProcess):
-    """A role that is told to stop when it has ticked so many times."""
+    """A role that is stopped after so many ticks."""
 
-    def __init__(self, told: SentMessages, task: Mapping[str, Any], ticks: int) -> None:
-        super().__init__(told, task)  # type: ignore[arg-type]
+    def __init__(self, channel: SentMessages, task: Mapping[str, Any], ticks: int) -> None:
+        super().__init__(channel, task)  # type: ignore[arg-type]
         self._ticks_left = ticks
         self._count_down()
 
@@ -78,12 +78,12 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
     when so many parts were recorded."""
     parameters = SimulationParameters(**settings)
     spec = simulator_spec(parameters, seed)
-    told, spool = SentMessages(), folder / "simulator.spool"
+    channel, spool = SentMessages(), folder / "simulator.spool"
     folder.mkdir(parents=True)
     task = {"name": spec.name, "settings": spec.settings, "secrets": {}, "spool": str(spool)}
     files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}
     context = StoppedProcess(
-        told, {**task, "files": files, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after
+        channel, {**task, "files": files, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after
     )
     try:
         role = SimulatorRole(context)
@@ -92,7 +92,7 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
         context.send_live()
     finally:
         context.close()
-    live = {name: ChannelFrame.from_json(frame) for name, frame in told.messages[-1]["channels"].items()}
+    live = {name: ChannelFrame.from_json(frame) for name, frame in channel.messages[-1]["channels"].items()}
     if stopped_after is None and live["simulated"].count != requests:
-        raise UserError("The role said another number of requests than it simulated.")
+        raise UserError("The role reported another number of requests than it simulated.")
     return Simulated(parameters, SpoolSamples.read(folder), live)

@@ -22,7 +22,7 @@ SO_PIN = Secret("5678-officer")
 
 @dataclass(frozen=True)
 class TokenRun:
-    """A run: what the role stored, said and last showed, and what the trial makes of it."""
+    """A run: the samples and events of the role, its last live values, and the metrics of the trial."""
 
     samples: SpoolSamples
     live: Mapping[str, ChannelFrame]
@@ -30,7 +30,7 @@ class TokenRun:
 
     @property
     def events(self) -> list[Event]:
-        """What the role said, in order."""
+        """The events of the role, in order."""
         return self.samples.events
 
     @property
@@ -50,14 +50,14 @@ def run_on_token(
 ) -> TokenRun:
     """Prepare, run and close the role; `stopped`: the operator cancels at T0. Raises UserError as the run would."""
     folder.mkdir(parents=True)
-    told, spool = SentMessages(), folder / "token.spool"
+    channel, spool = SentMessages(), folder / "token.spool"
     settings = {
         "parameters": parameters.model_dump(mode="json"),
         "configuration": configuration.model_dump(mode="json"),
     }
     key = configuration.pin_request(settings["parameters"]["token"]).key
     task = {"name": "token", "settings": settings, "secrets": {key: PIN.reveal()}, "spool": str(spool)}
-    context = RoleProcess(told, {**task, "files": {}, "live_hz": 20.0})  # type: ignore[arg-type]
+    context = RoleProcess(channel, {**task, "files": {}, "live_hz": 20.0})  # type: ignore[arg-type]
     made = role(context)
     try:
         made.prepare()
@@ -69,5 +69,5 @@ def run_on_token(
         made.close()
         context.close()
     samples = SpoolSamples.read(folder)
-    live = {name: ChannelFrame.from_json(frame) for name, frame in told.messages[-1]["channels"].items()}
+    live = {name: ChannelFrame.from_json(frame) for name, frame in channel.messages[-1]["channels"].items()}
     return TokenRun(samples, live, trial.evaluate(parameters, samples, ()).metrics)

@@ -40,7 +40,7 @@ def csr_of(key: ec.EllipticCurvePrivateKey) -> x509.CertificateSigningRequest:
     return x509.CertificateSigningRequestBuilder(plain_fields(1).subject).sign(key, SHA256)
 
 
-def test_a_certificate_says_what_was_asked_and_what_the_ca_adds(tmp_path: Path) -> None:
+def test_certificate_has_the_requested_fields_and_those_of_the_ca(tmp_path: Path) -> None:
     authority = SigningCA.of_lab(tmp_path)
     key = ec.generate_private_key(ec.SECP256R1())
     names = x509.SubjectAlternativeName([x509.RFC822Name("signer@lab.test")])

@@ -1,4 +1,4 @@
-"""An emulated device: as slow as its profile says, as full as it may be."""
+"""An emulated device: the times of its profile, and its capacity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def taken_ns(device: Device, operation: Operation, times: int = 1) -> int:
     ("operation", "ms"),
     [(Operation.GENERATE, 588), (Operation.WRAP, 121), (Operation.UNWRAP, 70), (Operation.SIGN, 38)],
 )
-def test_an_operation_takes_what_the_profile_says(operation: Operation, ms: int) -> None:
+def test_operation_takes_the_time_of_the_profile(operation: Operation, ms: int) -> None:
     timing = Timing(LUNA.model_copy(update={"warm_up": None}), SignTime.STOCKHOLM_BASE_RATE, speed=10)
     taken = taken_ns(Device(timing), operation)
     assert ms * 1e5 <= taken < ms * 1e5 + TOLERANCE_NS
@@ -106,7 +106,7 @@ def test_signing_continues_during_unwrapping() -> None:
     unwrapping.join()
 
 
-def test_what_passed_between_two_operations_counts_as_part_of_the_second() -> None:
+def test_time_between_two_operations_counts_as_part_of_the_second() -> None:
     device = Device(Timing(LUNA.model_copy(update={"warm_up": None}), SignTime.MALMO))
     since_ns = now_ns()
     time.sleep(0.01)

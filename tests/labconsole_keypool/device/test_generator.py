@@ -61,15 +61,15 @@ def objects_in(token: Token) -> list[str]:
 
 def test_keys_come_wrapped_into_the_store_and_leave_the_token(token: Token, store: KeyStore) -> None:
     before = objects_in(token)
-    told: list[int] = []
+    stored_so_far: list[int] = []
     generated: list[None] = []
     batches: list[Sequence[KeyTimes]] = []
     maker = Generator(
         token, store, Device(), KIND, 1_000, on_generated=lambda: generated.append(None), on_stored=batches.append
     )
     began = time.time_ns()
-    assert maker.make(70, never, told.append) == 70
-    assert told == [50, 70] and len(generated) == 70
+    assert maker.make(70, never, stored_so_far.append) == 70
+    assert stored_so_far == [50, 70] and len(generated) == 70
     assert store.counts(KIND).new == 70
     assert sorted(objects_in(token)) == sorted([*before, "SECRET_KEY"]), "the wrapper key alone is new"
     [wrapper] = store.wrappers()

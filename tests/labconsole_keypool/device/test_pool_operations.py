@@ -43,7 +43,7 @@ def actions() -> Iterator[Operations]:
 
 @pytest.fixture
 def office(tmp_path: Path) -> None:
-    """A token called office, labelled `partition-1`, whose PIN lies nowhere."""
+    """A token called office, labelled `partition-1`, whose PIN has no source."""
     save_configuration("office", make_softhsm_token(tmp_path / "office", "partition-1", PIN, OFFICER))
 
 
@@ -68,7 +68,7 @@ class Context:
 
 
 def objects(directory: Path) -> int:
-    """Files of token objects: SoftHSM2 keeps a token's serial number when it is made anew."""
+    """Files of token objects: SoftHSM2 keeps a token's serial number when it is reinitialised."""
     return len(list((directory / "objects").rglob("*.object"))) - 1
 
 
@@ -139,6 +139,6 @@ def test_a_token_is_added_if_it_is_there(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in made.environment.items():
             patch.setenv(name, value)
-        told = AddToken().run(AddTokenParameters(module=made.module, label="partition-1"), Context())
-    assert told.parts[0] == "The token hsm was added. Its PIN is expected with the operator, who is asked for it."
+        result = AddToken().run(AddTokenParameters(module=made.module, label="partition-1"), Context())
+    assert result.parts[0] == "The token hsm was added. Its PIN is expected with the operator, who is asked for it."
     assert load_configurations()["hsm"].label == "partition-1"

@@ -133,7 +133,7 @@ def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeySto
 
 
 class FullerThanItSays(Device):
-    """A token that does not tell how much room there is, as most do not."""
+    """A token that does not report its free memory, as most do not."""
 
     @property
     def room(self) -> int:

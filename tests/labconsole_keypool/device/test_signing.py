@@ -1,4 +1,4 @@
-"""The signing engine on a real token: a fresh key for every request, whatever somebody did to the store."""
+"""The signing engine on a real token: a fresh key for every request, also from a manipulated store."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_each_request_gets_a_certificate_for_a_key_of_its_own(
     assert reports.counts["keys_used"] == 10
 
 
-def test_what_was_claimed_and_not_used_becomes_invalid_and_what_was_used_is_erased(
+def test_unused_claimed_keys_become_invalid_and_used_keys_are_erased(
     token: Token, tmp_path: Path, reports: RecordedReports
 ) -> None:
     with KeyStore.open(tmp_path / "keys.db", run="run") as store:

@@ -1,4 +1,4 @@
-"""The device benchmark on a real token: every operation of Appendix C is done, and what a token cannot do is told."""
+"""The device benchmark on a real token: operations of Appendix C are done, and unsupported ones reported."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_operation_is_measured_with_every_size(configuration: TokenConfigu
     assert not run.events
 
 
-def test_a_figure_is_what_was_recorded(configuration: TokenConfiguration, tmp_path: Path) -> None:
+def test_figures_match_the_recorded_operations(configuration: TokenConfiguration, tmp_path: Path) -> None:
     run = done(configuration, tmp_path)
     rows = run.samples.table("operations", "token")
     chosen = rows["operation"] == RSAOperation.DECRYPT
@@ -84,7 +84,7 @@ def test_unsupported_operation_is_reported_and_skipped(configuration: TokenConfi
 def test_unsupported_key_size_is_reported_and_its_rows_are_empty(
     configuration: TokenConfiguration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SoftHSM2 does all sizes of Appendix C: one that it refuses stands for them."""
+    """SoftHSM2 does all sizes of Appendix C: another size is refused instead."""
     monkeypatch.setattr(DeviceBenchmarkParameters, "sizes", (256, 1024))
     run = done(configuration, tmp_path)
     (event,) = run.events

@@ -100,7 +100,7 @@ def test_device_run_with_all_sizes_is_shown_in_appendix_c(plugins: Plugins) -> N
 
 
 def test_live_and_simulated_runs_are_columns_of_one_table(plugins: Plugins) -> None:
-    """Each under the same column of the source, told apart by how its figures came about."""
+    """Each under the same column of the source, distinguished by the origin of its figures."""
     shape = next(table for table in service_tables.TABLES if table.name == "keypool-table-4-2")
     scenario = {"arrivals": "constant", "rate": 40.0, "requests": 3000}
     live = run(1, "keypool.signing-service", scenario, plugins, shape)

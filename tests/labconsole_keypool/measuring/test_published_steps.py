@@ -114,32 +114,34 @@ def _appendix_c(text: str) -> Figures:
 
 
 def _sentences(text: str) -> Figures:
-    """What the text says in numbers, found by the words around them."""
+    """The figures of the text, found by the words around them."""
     words = " ".join(text.split())
 
-    def said(pattern: str) -> str:
+    def stated_in(pattern: str) -> str:
         found = set(re.findall(pattern, words))
         assert len(found) == 1, (pattern, found)
         return str(found.pop())
 
     stated, device = "keypool-steps-stated", "keypool-device-stated/luna-sa-1700"
-    assert said(r"(3,000) requests with a single thread")
-    one_thread = said(r"hence a total of ([\d,]+) ms")
+    assert stated_in(r"(3,000) requests with a single thread")
+    one_thread = stated_in(r"hence a total of ([\d,]+) ms")
     return {
-        (f"{stated}/generation", "time_per_key"): said(r"on an average ~(\d+ ?ms)").replace("ms", " ms"),
-        (f"{stated}/generation-588", "time_per_key"): said(r"Luna SA 1700 this will be (\d+)ms") + " ms",
-        (f"{stated}/unwrapping", "unwrap_per_key"): said(r"It takes on average (\d+ ms) to process each private key"),
-        (f"{stated}/signing", "time_per_key"): said(r"per second and Si = (\d+ ms)"),
-        (f"{stated}/signing-one-thread", "time_per_key"): said(r"requests with a single thread takes (\d+ ms)"),
+        (f"{stated}/generation", "time_per_key"): stated_in(r"on an average ~(\d+ ?ms)").replace("ms", " ms"),
+        (f"{stated}/generation-588", "time_per_key"): stated_in(r"Luna SA 1700 this will be (\d+)ms") + " ms",
+        (f"{stated}/unwrapping", "unwrap_per_key"): stated_in(
+            r"It takes on average (\d+ ms) to process each private key"
+        ),
+        (f"{stated}/signing", "time_per_key"): stated_in(r"per second and Si = (\d+ ms)"),
+        (f"{stated}/signing-one-thread", "time_per_key"): stated_in(r"requests with a single thread takes (\d+ ms)"),
         (f"{stated}/signing-one-thread", "total_time"): f"{one_thread} ms",
-        (f"{stated}/signing-several-threads", "total_time"): said(r"it took a total of ([\d,]+ ms) to complete"),
-        (device, "capacity{keys=RSA 2048 pairs in RAM}"): said(r"was determined to be ([\d,]+)\.") + " keys pairs",
-        (device, "sign_rate{bits=2048}"): said(r"capable of processing (\d+ signing requests per seconds)"),
-        (device, "key_generation_rate{bits=2048}"): said(r"it can create ([\d.]+ such key pairs every second)"),
+        (f"{stated}/signing-several-threads", "total_time"): stated_in(r"it took a total of ([\d,]+ ms) to complete"),
+        (device, "capacity{keys=RSA 2048 pairs in RAM}"): stated_in(r"was determined to be ([\d,]+)\.") + " keys pairs",
+        (device, "sign_rate{bits=2048}"): stated_in(r"capable of processing (\d+ signing requests per seconds)"),
+        (device, "key_generation_rate{bits=2048}"): stated_in(r"it can create ([\d.]+ such key pairs every second)"),
     }
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_every_number_is_in_the_text_of_the_source(thesis: Mapping[str, PublishedTable]) -> None:
     text = SOURCE.read_text(encoding="utf-8")
     entered = {

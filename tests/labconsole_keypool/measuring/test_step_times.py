@@ -1,4 +1,4 @@
-"""Each step on a real token: it does what its name says, and its figures are those of what was recorded."""
+"""Each step on a real token: its operations, and its figures from the recorded operations."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def test_keys_are_unwrapped_while_requests_are_signed(configuration: TokenConfig
     assert run.figures["unwrapped"] == unwrapped.sum() > 0
     assert set(rows["thread"][signed]) == {1} and set(rows["thread"][unwrapped]) == {2}
     span = rows["finished"][signed].max() - rows["started"][signed].min()
-    assert run.figures["total_time"] * 1e6 == pytest.approx(span), "what goes on beside is no part of the step's time"
+    assert run.figures["total_time"] * 1e6 == pytest.approx(span), "the step's time excludes unwrapping"
 
 
-def test_an_emulated_device_signs_as_table_2_10_says_for_its_threads(
+def test_emulated_device_signs_in_the_time_of_table_2_10_for_its_threads(
     configuration: TokenConfiguration, tmp_path: Path
 ) -> None:
     """Four threads: 6.9 ms a request of the device's time, and so 4 * 6.9 for each (of 43 ms with one)."""
@@ -106,7 +106,9 @@ def test_an_emulated_device_signs_as_table_2_10_says_for_its_threads(
     assert {metric.origin for metric in run.metrics} == {Origin.EMULATED}
 
 
-def test_a_cancelled_step_ends_soon_with_what_it_has_done(configuration: TokenConfiguration, tmp_path: Path) -> None:
+def test_cancelled_step_ends_soon_with_the_operations_done_so_far(
+    configuration: TokenConfiguration, tmp_path: Path
+) -> None:
     run = done(configuration, tmp_path, stopped=True, step="sign", keys=50)
     assert run.metrics == ()
 
@@ -125,21 +127,23 @@ def test_curves_and_distributions_show_the_recorded_operations(
 
 
 def test_contrast_compares_equal_steps_only() -> None:
-    def words(one: dict[str, Any], other: dict[str, Any]) -> str:
+    def contrast(one: dict[str, Any], other: dict[str, Any]) -> str:
         return TRIAL.contrast(StepTimesParameters(**one), StepTimesParameters(**other))
 
-    assert words({"threads": 1}, {"threads": 4}) == "Signing threads: 4 against 1"
-    assert words({"threads": 4}, {"threads": 1}) == "", "the fewer threads are the reference"
-    assert words({"step": "sign"}, {"step": "sign-while-unwrapping"}).startswith("Step: Sign while keys are unwrapped")
-    assert words({"step": "save", "storage": "file"}, {"step": "save"}) == (
+    assert contrast({"threads": 1}, {"threads": 4}) == "Signing threads: 4 against 1"
+    assert contrast({"threads": 4}, {"threads": 1}) == "", "the fewer threads are the reference"
+    assert contrast({"step": "sign"}, {"step": "sign-while-unwrapping"}).startswith(
+        "Step: Sign while keys are unwrapped"
+    )
+    assert contrast({"step": "save", "storage": "file"}, {"step": "save"}) == (
         "Storage: Database: the key store against Flat file"
     )
-    assert words({"keys": 100}, {"keys": 200}) == ""
-    assert words({"keys": 100}, {"keys": 200, "threads": 2}) == "Signing threads: 2 against 1"
-    assert words({"step": "load", "batch": 10}, {"step": "load", "batch": 20}) == ""
-    generate, wrap, sign, beside = (
+    assert contrast({"keys": 100}, {"keys": 200}) == ""
+    assert contrast({"keys": 100}, {"keys": 200, "threads": 2}) == "Signing threads: 2 against 1"
+    assert contrast({"step": "load", "batch": 10}, {"step": "load", "batch": 20}) == ""
+    generate, wrap, sign, unwrapping = (
         StepTimesParameters(step=step) for step in ("generate", "wrap-and-save", "sign", "sign-while-unwrapping")
     )
-    assert words({"step": "generate"}, {"step": "sign"}) == ""
+    assert contrast({"step": "generate"}, {"step": "sign"}) == ""
     assert not TRIAL.comparable(generate, sign) and not TRIAL.comparable(generate, wrap)
-    assert TRIAL.comparable(sign, beside) and TRIAL.comparable(beside, sign) and TRIAL.comparable(wrap, wrap)
+    assert TRIAL.comparable(sign, unwrapping) and TRIAL.comparable(unwrapping, sign) and TRIAL.comparable(wrap, wrap)

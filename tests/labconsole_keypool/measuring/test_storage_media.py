@@ -40,7 +40,7 @@ def test_saved_keys_are_in_the_file_at_once(tmp_path: Path) -> None:
         assert key.private in file.read_bytes()
 
 
-def test_what_a_killed_run_left_behind_is_removed_and_no_other(own_home: Path) -> None:
+def test_only_the_leftovers_of_a_killed_run_are_removed(own_home: Path) -> None:
     with scratch_directory() as mine:
         (left := mine.with_name("step-times-4194305-x")).mkdir()  # more than the highest process number there is
         (left / "keys.bin").write_bytes(b"wrapped")

@@ -76,16 +76,16 @@ def test_one_command_makes_a_profile_that_is_simulated(home: Path, capsys: pytes
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentences"),
     [
         (["1", "2"], ["No run times the step 'load and unwrap'", "No run times the step 'sign with one thread'"]),
         (["1", "99"], ["There is no run 99 in "]),
     ],
 )
-def test_what_is_missing_has_a_sentence_each(
-    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: list[str]
+def test_each_missing_step_has_a_sentence(
+    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentences: list[str]
 ) -> None:
     assert main(["hsm", "timing", "other", *arguments]) == 1
-    told = capsys.readouterr().err
-    assert all(sentence in told for sentence in said) and len(told.splitlines()) == 1
+    error = capsys.readouterr().err
+    assert all(sentence in error for sentence in sentences) and len(error.splitlines()) == 1
     assert not (home / "profiles" / "timing" / "other.toml").exists()

@@ -1,4 +1,4 @@
-"""What a sign request asks for stands in the certificate, encoded as the standards say; OpenSSL reads it."""
+"""The fields of a sign request are in the certificate, encoded by the standards; OpenSSL reads them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_signer_becomes_the_subject_in_the_order_asked() -> None:
     assert Name.load(subject.public_bytes()).native["serial_number"] == "191212100007"
 
 
-def test_the_authentication_context_is_one_of_rfc_7773_and_holds_what_was_received() -> None:
+def test_authentication_context_is_of_rfc_7773_and_holds_the_received_element() -> None:
     request = parse(sample())
     contexts = AuthenticationContexts.load(_value(_issued(request), AUTHENTICATION_CONTEXT), strict=True)
     assert contexts.native == [
@@ -76,7 +76,7 @@ def test_the_authentication_context_is_one_of_rfc_7773_and_holds_what_was_receiv
         (CertificateType.QC_SSCD, ["0.4.0.1862.1.1", "0.4.0.1862.1.4"]),
     ],
 )
-def test_a_qualified_certificate_says_so(wanted: CertificateType, statements: list[str]) -> None:
+def test_qualified_certificate_has_its_statements(wanted: CertificateType, statements: list[str]) -> None:
     value = _value(_issued(parse(sample(certificate_type=wanted))), QC_STATEMENTS)
     loaded = core.SequenceOf.load(value, spec=core.SequenceOf, strict=True)
     found = [core.ObjectIdentifier.load(statement.contents).dotted for statement in loaded]
@@ -131,16 +131,16 @@ def test_directory_attributes_have_the_types_of_rfc_3739() -> None:
 
 def test_openssl_reads_the_certificate() -> None:
     pem = _issued(parse(sample())).public_bytes(Encoding.PEM)
-    told = subprocess.run(
+    output = subprocess.run(
         ["openssl", "x509", "-noout", "-text", "-nameopt", "utf8,sep_comma_plus"],
         input=pem,
         capture_output=True,
         check=True,
     ).stdout.decode()
-    assert "CN=Åsa Exempel" in told
-    assert "email:asa.exempel@requester.example" in told
-    assert "1.2.752.201.5.1" in told
-    assert "qcStatements" in told
+    assert "CN=Åsa Exempel" in output
+    assert "email:asa.exempel@requester.example" in output
+    assert "1.2.752.201.5.1" in output
+    assert "qcStatements" in output
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_openssl_reads_the_certificate() -> None:
         (SignerAttribute(Place.SDA, "x", "Å"), "attribute 'x' (sda)"),
     ],
 )
-def test_what_no_certificate_holds_is_refused(attribute: SignerAttribute, sentence: str) -> None:
+def test_attribute_that_a_certificate_cannot_have_is_refused(attribute: SignerAttribute, sentence: str) -> None:
     request = parse(sample())
     with pytest.raises(SignRequestError) as refusal:
         fields_of(replace(request, attributes=(*request.attributes, attribute)))

@@ -26,7 +26,7 @@ NAMED = (
 
 
 @pytest.mark.parametrize("form", Form)
-def test_a_request_says_who_signs_what_how_and_with_what_certificate(form: Form) -> None:
+def test_request_names_signer_data_algorithm_and_certificate(form: Form) -> None:
     request = parse(sample(7, form=form, tasks=(b"first", b"\x00\xff")))
 
     assert request.form is form
@@ -72,7 +72,7 @@ def test_requested_certificate_type_is_used(wanted: CertificateType) -> None:
 
 def test_csig_takes_the_first_name_in_order_that_the_signer_has() -> None:
     both = _csig('Name="urn:oid:0.9.2342.19200300.100.1.3"', 'Name="urn:oid:1.2.752.201.3.4"')
-    assert parse(both).attributes[0].value == "191212100000"  # Order 0, though it stands last
+    assert parse(both).attributes[0].value == "191212100000"  # Order 0, though it is last
     other = both.replace(b"urn:oid:1.2.752.29.4.13</eid2", b"urn:oid:9.9</eid2")
     assert parse(other).attributes[0] == SignerAttribute(Place.RDN, "2.5.4.5", "asa.exempel@requester.example")
 
@@ -227,10 +227,10 @@ FAULTS = {
 def test_a_faulty_request_is_refused_with_one_sentence(make: Callable[[], bytes], sentence: str) -> None:
     with pytest.raises(SignRequestError) as refusal:
         parse(make())
-    told = str(refusal.value)
-    assert sentence in told
-    assert told.endswith(".")
-    assert "\n" not in told
+    text = str(refusal.value)
+    assert sentence in text
+    assert text.endswith(".")
+    assert "\n" not in text
 
 
 def test_an_unknown_algorithm_is_refused_with_those_there_are() -> None:

@@ -167,7 +167,7 @@ def test_untrusted_text_is_escaped() -> None:
     assert [name for name, *_ in answer.signatures] == ['"><evil']
 
 
-def test_a_refusal_says_why_and_has_no_chain() -> None:
+def test_refusal_has_its_reason_and_no_chain() -> None:
     with pytest.raises(SignRequestError) as refusal:
         parse(sample().replace(b"QC/SSCD", b"<&>"))
     answer = read(refused(str(refusal.value)))

@@ -27,7 +27,7 @@ def boxes(panel: TrialPanel, name: str) -> list[str]:
     return [combo.itemText(place) for place in range(combo.count())]
 
 
-def test_a_step_on_an_emulated_device_says_how_long_it_takes(qtbot: QtBot, window: MainWindow) -> None:
+def test_step_on_an_emulated_device_shows_its_duration(qtbot: QtBot, window: MainWindow) -> None:
     panel = opened_trial(window, "keypool.step-times")
     assert panel.presets.profile_name == "keypool-step-times"
     assert "lab" in boxes(panel, "token")

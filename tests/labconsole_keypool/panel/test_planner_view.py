@@ -52,7 +52,7 @@ def slots(monkeypatch: pytest.MonkeyPatch) -> Slots:
 
 @pytest.fixture
 def view(qtbot: QtBot, window: MainWindow, slots: Slots) -> Iterator[PlannerView]:
-    """The planner's tab of the page, as it comes up; at the end nothing is worked out any more."""
+    """The planner's tab of the page, as it comes up; at the end no computation is in progress."""
     planner = open_planner(qtbot, window)
     yield planner
     settle(qtbot, planner)
@@ -74,7 +74,7 @@ def open_planner(qtbot: QtBot, window: MainWindow) -> PlannerView:
 
 
 def settle(qtbot: QtBot, view: PlannerView) -> None:
-    """Wait until everything that was entered is worked out."""
+    """Wait until everything that was entered is computed."""
     qtbot.waitUntil(lambda: view.plan is not None and view.status.text() == "")
 
 
@@ -96,7 +96,7 @@ def enter(qtbot: QtBot, view: PlannerView, name: str, text: str) -> None:
 
 
 def choose_file(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    """Stands for the operator in the system's dialog."""
+    """Answers the system's dialog in place of the operator."""
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_arguments: (str(path), ""))
 
 
@@ -109,7 +109,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_typed_is_planned_in_three_ways_and_a_row_shows_its_derivation(
+def test_input_is_planned_in_three_ways_and_a_row_shows_its_derivation(
     qtbot: QtBot, view: PlannerView, slots: Slots
 ) -> None:
     enter(qtbot, view, "rate", "60")
@@ -172,18 +172,18 @@ def test_log_is_imported_forecast_from_and_cleared(
     assert max(ms for _, ms in slots) < 50, slots
 
 
-def test_what_is_wrong_with_a_log_is_said_and_the_plan_stays(
+def test_faulty_log_is_reported_and_the_plan_stays(
     qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = cells(view, "pool")
-    for text, said in (
+    for text, sentence in (
         ("2026-03-02T08:00,1\n2026-03-02T09:00,ten\n", "line 2: the count must be a whole number from 0 on"),
         ("2026-03-02T08:00,1\n2026-03-02T09:00,10\n", "A forecast needs 3 weeks at least"),
     ):
         (tmp_path / "log.csv").write_text(text)
         choose_file(monkeypatch, tmp_path / "log.csv")
         click(qtbot, view.import_button)
-        qtbot.waitUntil(lambda said=said: said in view.trouble.text() and view.trouble.isVisible())
+        qtbot.waitUntil(lambda sentence=sentence: sentence in view.trouble.text() and view.trouble.isVisible())
     assert cells(view, "pool") == before and view.forecast.isHidden()
     click(qtbot, view.runs_button)
     qtbot.waitUntil(lambda: "has no run of the signing service" in view.trouble.text())
@@ -206,7 +206,7 @@ def test_use_these_values_puts_the_pool_s_size_into_the_form_of_the_scenario(
     assert page.form.problems == ()
 
 
-def test_what_is_typed_while_a_plan_is_worked_out_is_planned_once_afterwards(
+def test_input_during_a_computation_is_planned_once_afterwards(
     qtbot: QtBot, view: PlannerView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned: list[float] = []

@@ -1,4 +1,4 @@
-"""The living picture: it moves while keys move, tells those who do not see it, and cuts no number off."""
+"""The animated picture: it moves with the keys, has an accessible description, and cuts no number off."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_picture_moves_while_keys_move_and_it_is_visible(qtbot: QtBot, picture: 
 
 def test_pool_picture_has_an_accessible_description(picture: PoolPicture) -> None:
     picture.show_state(RUNNING)
-    told = "Keys: 2 being wrapped, 1234 in the store, 180 in the token, 12033 used"
-    assert picture.accessibleName() == told
+    description = "Keys: 2 being wrapped, 1234 in the store, 180 in the token, 12033 used"
+    assert picture.accessibleName() == description
 
 
 def test_a_tank_is_full_at_its_largest_number_until_another_store_is_named(picture: PoolPicture) -> None:
@@ -84,7 +84,7 @@ def test_large_numbers_fit_their_places(picture: PoolPicture, width: int) -> Non
         left, right = round(width * 0.75), width
         ring = picture._theme.series_colour(1).name()
         strokes.add(tuple(x for x in range(left, right) if image.pixelColor(x, 64).name() == ring))
-    assert len(strokes) == 1 and strokes.pop(), "no number covers the ring that it stands in"
+    assert len(strokes) == 1 and strokes.pop(), "no number covers the ring that it is in"
 
 
 def test_rates_are_shown_with_at_least_two_digits() -> None:

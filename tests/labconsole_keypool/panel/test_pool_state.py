@@ -1,4 +1,4 @@
-"""Where the keys are, worked out from counters that come from several processes in any order."""
+"""The places of the keys, computed from counters that come from several processes in any order."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_three_tabs_and_the_token(qtbot: QtBot, page: ServicePanel) -> None:
 
 def test_each_letter_is_for_one_button_and_tab_goes_as_one_reads(page: ServicePanel, window: MainWindow) -> None:
     shown = [button.text() for button in page.findChildren(QPushButton) if button.isVisible()]
-    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]  # beside Run, of each panel
+    menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]  # each panel has Run as well
     letters = [text.split("&")[1][0].upper() for text in (*shown, *menus, "&Preset") if "&" in text]
     assert len(letters) > 10 and len(set(letters)) == len(letters), letters
     order, widget = [], page.tabs.nextInFocusChain()
@@ -145,7 +145,7 @@ def test_both_are_queued_as_one_campaign(qtbot: QtBot, page: ServicePanel) -> No
     }
 
 
-def test_one_row_of_buttons_starts_runs_and_says_what_it_runs(qtbot: QtBot, page: ServicePanel) -> None:
+def test_one_row_of_buttons_starts_runs_and_names_them(qtbot: QtBot, page: ServicePanel) -> None:
     ways = [button for button in page.findChildren(QPushButton) if button.isVisible() and "un " in button.text()]
     assert {button.parentWidget() for button in ways} == {page.run_bar.run_button.parentWidget()}
     assert [button.text() for button in ways] == ["&Run with pool", "Run &both and compare"]

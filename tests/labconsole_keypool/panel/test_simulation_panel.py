@@ -1,4 +1,4 @@
-"""The key pool's panel by clicks: presets, with and without a pool, what it says before the run, and a run."""
+"""The key pool's panel by clicks: presets, with and without a pool, the facts before the run, and a run."""
 
 from __future__ import annotations
 
@@ -52,8 +52,13 @@ def test_presets_pool_and_mistakes_by_clicks(qtbot: QtBot, panel: TrialPanel) ->
     assert panel.presets.profile_name == "keypool-published"
     assert facts(panel)["Signing"] == "26.32/s" and facts(panel)["Without keys"] == "1.600/s"
     choose_scenario(panel, "Fig. 4-3: with pool")
-    told = {"Signing": "50/s", "Without keys": "1.640/s", "Keys at the start": "22,300", "Unwrapping a batch": "12.2 s"}
-    qtbot.waitUntil(lambda: facts(panel) == {**told, "Arrivals": "3,000 in 17 min 52 s"})
+    expected = {
+        "Signing": "50/s",
+        "Without keys": "1.640/s",
+        "Keys at the start": "22,300",
+        "Unwrapping a batch": "12.2 s",
+    }
+    qtbot.waitUntil(lambda: facts(panel) == {**expected, "Arrivals": "3,000 in 17 min 52 s"})
     timing = panel.form.row("timing").editor.findChild(QComboBox)
     assert timing.currentText() == "luna-sa-1700"
     assert timing.currentData(Qt.ItemDataRole.ToolTipRole) == load_timing("luna-sa-1700").title

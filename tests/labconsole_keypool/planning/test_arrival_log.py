@@ -42,7 +42,7 @@ def test_hours_are_those_of_the_clock_that_wrote_the_log(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("hour,count\n2026-03-02T08:00,ten\n", "line 2: the count must be a whole number from 0 on (it is 'ten')."),
         ("2026-03-02T08:00,-1\n", "line 1: the count must be a whole number from 0 on (it is '-1')."),
@@ -55,11 +55,11 @@ def test_hours_are_those_of_the_clock_that_wrote_the_log(file: Path) -> None:
         ("1026-03-02T08:00,1\n2026-03-02T09:00,1\n", "it is more than 10 years; one of its dates is wrong."),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(file: Path, text: str, said: str) -> None:
+def test_faulty_log_is_reported_in_one_sentence(file: Path, text: str, sentence: str) -> None:
     file.write_text(text)
     with pytest.raises(UserError) as caught:
         read_log(file)
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
     assert "log.csv" in str(caught.value)
 
 

@@ -46,7 +46,7 @@ def test_it_beats_the_same_hour_of_the_week_before_on_every_seed(kind: dict[str,
 
 
 @pytest.mark.parametrize("kind", [{"noise": 0.4}, {"scale": 0.05}, {"noise": 0.4, "holidays": 2}])
-def test_what_comes_in_all_is_forecast_neither_too_low_nor_too_high(kind: dict[str, Any]) -> None:
+def test_sum_of_a_forecast_is_neither_too_low_nor_too_high(kind: dict[str, Any]) -> None:
     """A pool is taken from by all requests of a week: hours that are usually right but too low in sum empty it."""
     usual = {**kind, "holidays": 0}
     came = np.mean([synthetic_weeks(weeks=5, seed=seed, **usual).requests.sum() / 5 for seed in SEEDS])
@@ -54,8 +54,8 @@ def test_what_comes_in_all_is_forecast_neither_too_low_nor_too_high(kind: dict[s
     assert np.mean(forecasts) == pytest.approx(came, rel=0.04)
 
 
-def test_where_whole_weeks_differ_by_chance_it_beats_it_mostly_and_says_when_it_does_not() -> None:
-    """Three holidays in four weeks: two or three weeks do not tell what is usual."""
+def test_random_weeks_are_forecast_better_mostly_and_a_worse_forecast_is_reported() -> None:
+    """Three holidays in four weeks: two or three weeks do not show the usual level."""
     forecasts = [fit(synthetic_weeks(weeks=4, seed=seed, holidays=3)) for seed in range(30)]
     better = [one.beats_naive for one in forecasts]
     assert 15 < sum(better) < 30
@@ -92,7 +92,7 @@ def test_nothing_of_the_held_out_week_is_known_to_the_model() -> None:
     assert one.expected.tolist() != other.expected.tolist()
 
 
-def test_what_repeats_exactly_is_forecast_exactly_and_the_errors_are_what_they_are_called() -> None:
+def test_exact_repetition_is_forecast_exactly_and_errors_follow_their_definition() -> None:
     week = np.arange(WEEK, dtype=np.float64) % 50
     forecast = fit(ArrivalLog(START, np.tile(week, 4), "log"))
     assert forecast.expected == pytest.approx(week, abs=1e-6)
@@ -122,7 +122,7 @@ def test_weeks_in_which_nothing_came_are_refused() -> None:
 
 
 def week_of(hours: list[float]) -> Forecast:
-    """A forecast that says these hours every day, without any error."""
+    """A forecast of these hours every day, without any error."""
     return fit(ArrivalLog(datetime(2026, 3, 2), np.tile(np.array(hours), 28), "log"))
 
 
@@ -140,7 +140,7 @@ def test_keys_are_made_in_idle_hours_by_when_they_are_needed() -> None:
     assert plan.pool.steps[-1].startswith("most keys are needed on Monday 2026-03-30 09:00: 14,40")
 
 
-def test_windows_make_what_the_week_takes_and_never_more_than_their_idle_time_does() -> None:
+def test_windows_generate_the_keys_of_the_week_within_their_idle_time() -> None:
     for seed in range(5):
         forecast = fit(synthetic_weeks(weeks=5, seed=seed, scale=80))
         plan = plan_generation(forecast, base=2.0, pooled_ms=1000.0)

@@ -1,4 +1,4 @@
-"""The planner's formulas: the source's own numbers, closed forms, and lines that say what the figure says."""
+"""The planner's formulas: the source's own numbers, closed forms, and derivations that end with the figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_latency_is_that_of_section_4_6_where_it_reckons_rightly() -> None:
     assert formulas.latency(0, 38, 2217).value == 84_246, "the source prints 84,018"
 
 
-def test_the_base_rate_is_what_one_second_has_of_signing_times() -> None:
+def test_base_rate_is_one_second_over_the_signing_time() -> None:
     assert formulas.base_rate(38).value == pytest.approx(26.3, rel=1e-3)
     assert formulas.base_rate(40, threads=2).value == 50
 
@@ -55,7 +55,7 @@ def test_devices_with_keys_enough_are_as_many_as_sign_the_peak() -> None:
     assert formulas.hsms_without_pool(60, 50, 10, IN_TOKEN, KG).value == 2
 
 
-def test_a_queue_is_full_when_what_comes_beyond_the_base_rate_has_filled_it() -> None:
+def test_queue_is_full_once_requests_beyond_the_base_rate_have_filled_it() -> None:
     assert formulas.time_to_first_drop(60, 50, 150).value == 15
 
 
@@ -68,7 +68,7 @@ def test_the_source_s_nine_devices_and_its_cost_ratio_are_derived_in_readable_li
     assert (ratio.value, ratio.steps[-1]) == (9, "9 / 1 = 9")
 
 
-def test_without_storage_29_devices_carry_not_quite_what_is_asked() -> None:
+def test_without_storage_29_devices_do_not_quite_sign_the_peak() -> None:
     unstored = formulas.hsms_without_storage(50, KG)
     assert unstored.value == 30
     assert unstored.steps[-1] == "50 / 1.701 = 29.40, rounded up 30 (29 carry 49.32 requests/s)"
@@ -81,7 +81,7 @@ def test_with_a_pool_more_devices_are_needed_once_loading_is_counted() -> None:
     assert formulas.hsms_with_loading(200, 50, 1, IN_TOKEN, KP).value == 4, "keys enough: signing decides"
 
 
-def test_a_pool_for_a_day_holds_what_its_busy_hours_take_beyond_what_they_make() -> None:
+def test_pool_for_a_day_holds_the_keys_that_busy_hours_use_beyond_those_generated() -> None:
     day = np.zeros(24)
     day[9:12] = [1000, 4000, 2000]
     base, pooled_ms = 2.0, 1000.0
@@ -103,7 +103,7 @@ def test_a_pool_covers_every_hour_to_the_key_and_one_less_does_not() -> None:
             assert needed[first] == 0 or levels.min() == pytest.approx(0)
 
 
-def test_a_day_that_takes_more_than_is_made_says_so() -> None:
+def test_day_that_uses_more_keys_than_are_generated_is_reported() -> None:
     pool = formulas.pool_for_day(formulas.business_day(50), 50, KG + WRAP)
     assert pool.steps[-1] == ("generation does not keep up: the day takes 1,665,000 keys, its idle time makes 74,894")
     assert pool.value == 1_665_000 - 74_894

@@ -29,7 +29,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_source_s_case_is_what_is_planned_without_arguments(
+def test_plan_without_arguments_is_the_case_of_the_source(
     own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(plan_simulations, "MOST_SIMULATED", 1000)  # two seconds less
@@ -46,9 +46,9 @@ def test_forecast_shows_its_error_next_to_the_benchmark_and_is_written_to_csv(
 ) -> None:
     target = own_home / "plan.csv"
     assert main(["hsm", "plan", "--rate", "4", "--duration", "75", "--arrivals", str(log), "--csv", str(target)]) == 0
-    told = capsys.readouterr().out
-    assert "better than the same hour of the week before" in told
-    assert "Generation keeps up" in told and "Idle from" in told
+    output = capsys.readouterr().out
+    assert "better than the same hour of the week before" in output
+    assert "Generation keeps up" in output and "Idle from" in output
     with target.open(newline="") as file:
         rows = {row["figure"]: row for row in csv.DictReader(file)}
     assert float(rows["pool"]["formula"]) > 0 and rows["queue"]["simulation note"] == "300 requests at 4/s"
@@ -56,7 +56,7 @@ def test_forecast_shows_its_error_next_to_the_benchmark_and_is_written_to_csv(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "sentence"),
     [
         (["--rate", "ten"], 2, "--rate: input should be a valid number"),
         (["--threads", "0"], 2, "--threads: input should be greater than or equal to 1 (it is '0')."),
@@ -80,12 +80,12 @@ def test_a_mistake_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     code: int,
-    said: str,
+    sentence: str,
 ) -> None:
     monkeypatch.chdir(own_home)
     Path("short.csv").write_text("2026-03-02T08:00,1\n2026-03-02T09:00,1\n")
     Path("text.csv").write_text("2026-03-02T08:00,1\n2026-03-02T09:00,ten\n")
     assert main(["hsm", "plan", *arguments]) == code
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"labconsole: {said}") and len(told.err.splitlines()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"labconsole: {sentence}") and len(output.err.splitlines()) == 1

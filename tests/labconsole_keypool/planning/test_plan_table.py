@@ -1,4 +1,4 @@
-"""The planner's table: formula and simulation agree, measurements are the nearest run's, an empty cell says why."""
+"""The planner's table: formula and simulation agree, measurements are of the nearest run, empty cells have a reason."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ def test_a_peak_that_outlasts_the_keys_in_the_token_is_simulated_with_its_drops(
     assert rows["dropped"].simulation.value == pytest.approx(lost, rel=0.01)
     assert rows["queue"].simulation.value == 50
     assert rows["latency"].simulation.value == pytest.approx(51 * 70 + 20, rel=0.02)
-    said = disagreement(tuple(rows.values()))
-    assert said.startswith("The formula drops 0 requests, the simulation 2,5")
+    text = disagreement(tuple(rows.values()))
+    assert text.startswith("The formula drops 0 requests, the simulation 2,5")
     endless = table(replace(service(50.0, 100.0, queue_limit=0), sign_ms=20.0, keys_in_token=1000))
     assert disagreement(tuple(endless.values())).startswith(
         "The formula has 0 requests wait at the end, the simulation 2,5"
     )
-    assert "the token's keys last for 28" in said and said.endswith("then requests wait for keys to be unwrapped.")
+    assert "the token's keys last for 28" in text and text.endswith("then requests wait for keys to be unwrapped.")
 
 
 @pytest.mark.parametrize(("limit", "queue", "dropped"), [(50, 50, 970), (0, 1020, 0), (2000, 1020, 0)])
-def test_formulas_say_how_many_requests_are_dropped_and_keep_the_queue_within_its_limit(
+def test_formulas_count_dropped_requests_and_keep_the_queue_within_its_limit(
     limit: int, queue: int, dropped: int
 ) -> None:
     """Section 4.5.2 at 40/s and 26.3/s for 75 s: Q = 13.6 * 75 s, 1,026 with the rounded base rate."""
@@ -113,7 +113,7 @@ def test_the_longest_key_generation_of_a_profile_may_be_planned_with() -> None:
 
 
 def test_key_counts_as_pooled_once_wrapped_and_saved() -> None:
-    """Table 2-5: 121 to 141 ms a key, beside its generation."""
+    """Table 2-5: 121 to 141 ms a key, without its generation."""
     shortest, longest = (PlannerParameters(key_generation=end).service() for end in ("shortest", "longest"))
     assert (shortest.each_pooled_ms, longest.each_pooled_ms) == (588 + 121, 673 + 141)
     own = PlannerParameters(timing="", generation_ms=10.0, wrap_ms=5.0).service()
@@ -123,7 +123,7 @@ def test_key_counts_as_pooled_once_wrapped_and_saved() -> None:
     assert unstored.value == 1, "who stores no key wraps none"
 
 
-def test_keys_last_as_long_as_the_formula_says_until_a_request_waits_for_one() -> None:
+def test_keys_last_as_long_as_by_the_formula_until_a_request_waits_for_one() -> None:
     rows = table(replace(service(50.0, 100.0), sign_ms=10.0, keys_in_token=1000))
     assert rows["keys_last"].simulation.value == pytest.approx(rows["keys_last"].formula.value, rel=0.01)
 
@@ -144,7 +144,7 @@ def test_the_source_s_case_gives_nine_devices_against_one_and_three_once_loading
     }
 
 
-def test_a_peak_of_too_many_requests_is_not_simulated_and_the_cell_says_so() -> None:
+def test_peak_of_too_many_requests_is_not_simulated_and_the_cell_notes_it() -> None:
     row = table(service(1000.0, MOST_SIMULATED / 1000 + 1))["queue"]
     assert row.simulation.value is None and row.simulation.note.startswith("more than 500,000 requests")
     assert row.formula.value > 0

@@ -39,7 +39,7 @@ class Detail:
 
 
 class Runs:
-    """Stands for a database's reader: runs as (kind, parameters, clock's offset in hours, minutes by series)."""
+    """A substitute for a database's reader: runs as (kind, parameters, clock's offset in hours, minutes by series)."""
 
     path = Path("here.db")
 

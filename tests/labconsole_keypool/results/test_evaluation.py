@@ -72,7 +72,7 @@ FOUR = recorded(
 )
 
 
-def test_every_figure_is_what_its_definition_says() -> None:
+def test_every_figure_follows_its_definition() -> None:
     found = figures(evaluate(SimulationParameters(), FOUR))
     assert found == pytest.approx(
         {
@@ -106,7 +106,7 @@ def test_all_figures_are_simulated_with_unit_and_order_of_their_kinds() -> None:
     assert all((metric.unit, metric.direction) == units[metric.name] for metric in metrics)
     assert [names.index(metric.name) for metric in metrics] == sorted(names.index(metric.name) for metric in metrics)
     labelled = {metric.name for metric in metrics if metric.labels}
-    assert labelled == {"got_key", "got_key_mean"}, "others must stand beside published ones"
+    assert labelled == {"got_key", "got_key_mean"}, "others are compared with published ones"
 
 
 def test_without_drops_there_is_no_first_one_and_an_empty_queue_is_recovered() -> None:
@@ -178,7 +178,7 @@ def test_a_base_rate_below_one_a_second_has_normal_hours_too() -> None:
     assert verdicts(recorded(requests=rows), base_rate=0.2)["3000 ms at peak"][0] == "pass"
 
 
-def test_the_first_verdict_says_in_one_sentence_whether_the_service_level_was_kept() -> None:
+def test_first_verdict_states_in_one_sentence_whether_the_service_level_was_kept() -> None:
     in_time = [(n, n * 500, n * 500, n * 500, n * 500 + 20) for n in range(3)]
     limits = "(300 ms in normal hours, 3,000 ms at peak)"
     kept = verdicts(recorded(requests=in_time))

@@ -64,17 +64,17 @@ THREE = live(
 ENDED = {"received": 4, "answered": 3, "failed": 0, "dropped": 1, "unfinished": 0}
 
 
-def found(samples: Tables, told: Sequence[Event], **settings: Any) -> dict[tuple[str, ...], float]:
-    metrics = evaluate(ServiceParameters(**settings), samples, told).metrics
+def metric_values(samples: Tables, recorded_events: Sequence[Event], **settings: Any) -> dict[tuple[str, ...], float]:
+    metrics = evaluate(ServiceParameters(**settings), samples, recorded_events).metrics
     return {(metric.name, *metric.labels.values()): metric.value for metric in metrics}
 
 
-def verdicts(samples: Tables, told: Sequence[Event]) -> dict[str, tuple[str, str]]:
-    return {v.name: (v.result, v.reason) for v in evaluate(ServiceParameters(), samples, told).verdicts[3:]}
+def verdicts(samples: Tables, recorded_events: Sequence[Event]) -> dict[str, tuple[str, str]]:
+    return {v.name: (v.result, v.reason) for v in evaluate(ServiceParameters(), samples, recorded_events).verdicts[3:]}
 
 
 def test_a_live_run_has_the_simulator_s_figures_and_those_of_the_token() -> None:
-    figures = found(THREE, events())
+    figures = metric_values(THREE, events())
     assert (figures["latency_peak",], figures["latency_mean",]) == (69, pytest.approx((40 + 20 + 69) / 3))
     assert (figures["dropped",], figures["first_dropped",], figures["requests",]) == (1, 3, 4)
     assert (figures["wait_peak",], figures["queue_length_peak",], figures["failed",]) == (20, 1, 0)
@@ -115,9 +115,9 @@ def test_curves_of_a_live_run_begin_with_the_keys_that_were_there() -> None:
     assert drawn["In the key store"].values[-1] == 20 + 2 - 20
 
 
-def test_the_verdicts_say_what_they_saw() -> None:
-    told = events(**{END_EVENT.replace(" ", "_"): ENDED, STORE_VERIFIED.replace(" ", "_"): LINKED})
-    assert verdicts(THREE, told) == {
+def test_verdicts_state_their_evidence() -> None:
+    recorded_events = events(**{END_EVENT.replace(" ", "_"): ENDED, STORE_VERIFIED.replace(" ", "_"): LINKED})
+    assert verdicts(THREE, recorded_events) == {
         "no key used twice": ("pass", "3 requests were signed with as many keys: 2 stored ones, 1 generated."),
         "every request answered or counted as dropped": (
             "pass",
@@ -181,15 +181,15 @@ def test_the_verdicts_say_what_they_saw() -> None:
 def test_wrong_or_unknown_evidence_is_not_a_pass(
     samples: Tables, data: dict[str, Any], name: str, verdict: tuple[str, str]
 ) -> None:
-    told = events(**{key.replace(" ", "_"): value for key, value in data.items()})
-    assert verdicts(samples, told)[name] == verdict
+    recorded_events = events(**{key.replace(" ", "_"): value for key, value in data.items()})
+    assert verdicts(samples, recorded_events)[name] == verdict
 
 
 def test_a_refused_request_is_not_signed_in_time() -> None:
     samples = live(requests=[(1, 0, 0, 0, 9, D, 5, 0)], failures=[(2, 1, 3)])
     level = evaluate(ServiceParameters(), samples, events()).verdicts[1]
     assert (level.result, level.evidence["requests"], level.evidence["within"]) == ("fail", 2, 1)
-    assert found(samples, events())["share_within_300",] == 50
+    assert metric_values(samples, events())["share_within_300",] == 50
 
 
 def test_a_run_that_never_began_has_no_figures_of_requests() -> None:

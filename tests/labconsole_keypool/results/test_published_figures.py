@@ -34,7 +34,7 @@ def stored(**parameters: object) -> Mapping[str, object]:
 
 
 def _table_4_2(text: str) -> dict[tuple[str, str], str]:
-    """(column, metric) -> what stands in Table 4-2, its actual results under `rate-...`, the calculated behind `=`."""
+    """(column, metric) -> the figure in Table 4-2, its actual results under `rate-...`, the calculated behind `=`."""
     rows = text.split("\nTable 4-2: ")[-1].split("Calculations:")[0].splitlines()
     head, *tests = [line.split("\t") for line in rows if "\t" in line]
     assert head[1:6:2] == ["HR (sign/ s)", "Calculated Q", "Latency Calculation (s)"]
@@ -49,23 +49,25 @@ def _table_4_2(text: str) -> dict[tuple[str, str], str]:
 
 
 def _sentences(text: str) -> dict[tuple[str, str], str]:
-    """(column, metric) -> what the text says in numbers, found by the words around them."""
+    """(column, metric) -> the figure in the text, found by the words around them."""
     words = " ".join(text.split())
 
-    def said(pattern: str) -> tuple[str, ...]:
+    def stated(pattern: str) -> tuple[str, ...]:
         found = set(re.findall(pattern, words))
         assert len(found) == 1, pattern
         (numbers,) = found
         return numbers if isinstance(numbers, tuple) else (numbers,)
 
-    without, with_pool = said(r"decreased the peak latency from ([\d,]+) ms to ([\d,]+) ms")
-    first_without, dropped_without = said(r"request number (\d+) begins to drop .*? (\d+) out of 3000 requests were")
-    first_with, dropped_with = said(r"request number (\d+) the system starts .*? only (\d+) out of 3000 requests were")
-    (q,) = said(r"= \(40 - 26\.3\) \* 100 = (\d+)")
-    (base_rate,) = said(r"take the rate of ([\d.]+) request per second as our BR")
-    (limit,) = said(r"maximum queue length for requests was found to be (\d+) requests")
-    (longest,) = said(r"maximum total response time of (\d+) ms")
-    (rate,) = said(r"within 3000 ms, which is equivalent to (\d+) requests per second")
+    without, with_pool = stated(r"decreased the peak latency from ([\d,]+) ms to ([\d,]+) ms")
+    first_without, dropped_without = stated(r"request number (\d+) begins to drop .*? (\d+) out of 3000 requests were")
+    first_with, dropped_with = stated(
+        r"request number (\d+) the system starts .*? only (\d+) out of 3000 requests were"
+    )
+    (q,) = stated(r"= \(40 - 26\.3\) \* 100 = (\d+)")
+    (base_rate,) = stated(r"take the rate of ([\d.]+) request per second as our BR")
+    (limit,) = stated(r"maximum queue length for requests was found to be (\d+) requests")
+    (longest,) = stated(r"maximum total response time of (\d+) ms")
+    (rate,) = stated(r"within 3000 ms, which is equivalent to (\d+) requests per second")
     captions = set(re.findall(r"Processing of (\d+) signing requests (?:with )?at ([\d.]+) requests per second", words))
     assert len(captions) == 3
     return {
@@ -87,7 +89,7 @@ def _sentences(text: str) -> dict[tuple[str, str], str]:
     }
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_every_number_is_in_the_text_of_the_source(thesis: Mapping[str, PublishedTable]) -> None:
     text = SOURCE.read_text(encoding="utf-8")
     entered = {
@@ -100,7 +102,7 @@ def test_every_number_is_in_the_text_of_the_source(thesis: Mapping[str, Publishe
     assert len(entered) == 26
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_the_rates_of_the_columns_are_those_of_the_source(thesis: Mapping[str, PublishedTable]) -> None:
     """A column's parameters are numbers of the source as well."""
     text = SOURCE.read_text(encoding="utf-8")
@@ -110,9 +112,9 @@ def test_the_rates_of_the_columns_are_those_of_the_source(thesis: Mapping[str, P
     assert [column.parameters["rate"] for column in thesis["keypool-base-rate"].columns] == list(map(float, captions))
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_table_4_1_is_the_source_s() -> None:
-    """It is no result, but every figure of Figs 4-1 to 4-5 rests on it."""
+    """It is not a result, but every figure of Figs 4-1 to 4-5 rests on it."""
     lines = SOURCE.read_text(encoding="utf-8").split("\nTable 4-1: ")[-1].split("\n4.1 ")[0].splitlines()
     steps = [line.split("\t") for line in lines if re.match(r"\d", line)]
     assert [int(delay) for _, _, delay, _ in steps] == list(TABLE_4_1_DELAYS_MS)

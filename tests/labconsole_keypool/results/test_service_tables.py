@@ -68,7 +68,7 @@ def test_every_published_column_has_its_place_in_the_shape(thesis: Mapping[str, 
             assert set(printed.figures) <= rows
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_table_4_2_is_titled_as_in_the_source() -> None:
     section = SOURCE.read_text(encoding="utf-8").split(f"\n{TABLES[0].title}\n")[-1].splitlines()
     heads = [head.removesuffix(" (s)") for head in next(line for line in section if "\t" in line).split("\t")]
@@ -82,7 +82,7 @@ def test_table_4_2_is_titled_as_in_the_source() -> None:
 
 
 def test_one_campaign_of_the_profile_fills_every_table(plugins: Plugins) -> None:
-    """Each column by one scenario and no other, beside all that is printed of it."""
+    """Each column by one scenario and no other, next to all its published figures."""
     new = campaign_of(load_profile("keypool-published", plugins))
     runs = [run(number, scenario.parameters) for number, scenario in enumerate(new.scenarios, start=1)]
     for shape in TABLES:
@@ -107,7 +107,7 @@ def test_runs_with_several_timings_are_shown_next_to_the_printed_figure(plugins:
 
 
 def test_a_run_with_more_requests_afterwards_is_not_figure_4_1(plugins: Plugins) -> None:
-    """Fig. 4-2 goes on at 1 request per second: a scenario of its own."""
+    """Fig. 4-2 continues at 1 request per second: a separate scenario."""
     tail = run(1, {**FIG_4_1, "timing": "luna-sa-1700-fig4-1", "tail_requests": 2000})
     assert not filled(plugins, [tail], FIGURES).filled
 

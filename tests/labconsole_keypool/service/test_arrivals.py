@@ -95,7 +95,7 @@ class TestFile:
         assert (make_arrivals(ArrivalPattern.CSV, csv=written) == make_arrivals(ArrivalPattern.TABLE_4_1)).all()
 
     @pytest.mark.parametrize(
-        ("text", "line", "said"),
+        ("text", "line", "cause"),
         [
             ("", 1, "no row"),
             ("count,delay_ms\n", 1, "no row"),
@@ -120,7 +120,7 @@ class TestFile:
         ],
     )
     def test_a_fault_is_one_sentence_that_names_file_and_line(
-        self, written: Path, text: str, line: int, said: str
+        self, written: Path, text: str, line: int, cause: str
     ) -> None:
         written.write_text(text, encoding="utf-8")
         with pytest.raises(UserError) as caught:
@@ -128,11 +128,11 @@ class TestFile:
         sentence = str(caught.value)
         assert str(written) in sentence
         assert f"line {line}:" in sentence
-        assert said in sentence
+        assert cause in sentence
         assert sentence.endswith(".")
         assert len(sentence) < len(str(written)) + 200
 
-    def test_what_cannot_be_read_as_text_is_refused(self, written: Path) -> None:
+    def test_file_that_is_not_text_is_refused(self, written: Path) -> None:
         with pytest.raises(UserError, match=r"cannot be read: No such file or directory\.$"):
             make_arrivals(ArrivalPattern.CSV, csv=written)
         written.write_bytes(b"100,20\n\xff\xfe\x00,1\n")

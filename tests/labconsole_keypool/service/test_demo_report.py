@@ -1,4 +1,4 @@
-"""The report of the key pool demo campaign: what its first lines say, and how long it is."""
+"""The report of the key pool demo campaign: its first lines and its length."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_the_demo_s_report_opens_with_the_service_level_and_has_four_pages(tmp_p
         "How long does a request take?",
     ]
     assert document.cards[0].sentence == level.sentence and level.sentence.startswith("With pool: ")
-    assert level.sentence.partition(". ")[0] in " ".join(done.stdout.split()), "the terminal says the same"
+    assert level.sentence.partition(". ")[0] in " ".join(done.stdout.split()), "the terminal prints the same"
     assert latency.sentence.startswith("With a key pool ")
-    told = [block for section in document.sections for block in section.blocks if isinstance(block, Facts)]
-    names = {fact.name for facts in told for fact in facts.rows}
+    tables = [block for section in document.sections for block in section.blocks if isinstance(block, Facts)]
+    names = {fact.name for facts in tables for fact in facts.rows}
     assert "Queue limit" in names and "CSV file" not in names, "a parameter that plays no part is left out"
     assert write_pdf(document, tmp_path / "demo.pdf").pages <= 4

@@ -1,4 +1,4 @@
-"""The generator's role: what it makes when it is told to, and while the service is idle."""
+"""The generator's role: the keys that it makes by command, and while the service is idle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguratio
 
 @contextmanager
 def generator(configuration: TokenConfiguration, store: Path, **parameters: Any) -> Iterator[Context]:
-    """A generator that has begun, on a thread; it has ended after the block, which tells it to."""
+    """A generator that runs in a thread, and is stopped at the end of the block."""
     settings = RoleSettings(
         name="generator-1",
         parameters=ServiceParameters(key_kind="p-256", **parameters),
@@ -77,16 +77,16 @@ def test_it_generates_while_the_service_is_idle_and_up_to_the_limit(
         context.commands.append(service.command)
         assert service.accept() == Hello(TOKEN, Member.GENERATOR, "generator-1")
         time.sleep(0.1)
-        assert not context.counts, "it was not told yet that nobody waits"
-        service.tell(Idle())
+        assert not context.counts, "the service has not reported yet that no request waits"
+        service.send(Idle())
         until(lambda: context.counts["keys_generated"] > 0)
-        service.tell(Busy())
+        service.send(Busy())
         time.sleep(0.1)
         made = context.counts["keys_generated"]
         assert context.counts["keys_stored"] == made
         time.sleep(0.1)
         assert context.counts["keys_generated"] == made < 300
-        service.tell(Idle())
+        service.send(Idle())
         until(lambda: context.counts["keys_stored"] == 300)
         time.sleep(0.15)
     assert context.counts["keys_generated"] == 300 == stored(tmp_path / "keys.db")
@@ -98,8 +98,8 @@ def test_it_ends_with_the_service(configuration: TokenConfiguration, tmp_path: P
     with generator(configuration, tmp_path / "keys.db") as context:
         context.commands.append(service.command)
         service.accept()
-        service.tell(Idle())
-        service.tell(End())
+        service.send(Idle())
+        service.send(End())
         until(lambda: threading.active_count() == 1)
         assert not context.stop_requested
     service.close()

@@ -1,4 +1,4 @@
-"""The profiles of the live trial: each asks what it says, and has the keys that its requests need."""
+"""The profiles of the live trial: each has the load of its title, and the keys that its requests need."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_no_scenario_leans_on_keys_that_another_one_left(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LIVE)
-def test_an_emulated_profile_says_so_and_how_much_faster_it_is(name: str) -> None:
+def test_emulated_profile_states_its_device_and_speed(name: str) -> None:
     profile = load_profile(name, Plugins.discover())
     for title, parameters in scenarios(name).items():
         assert ("emulated" in profile.description) == bool(parameters.timing), title

@@ -99,7 +99,7 @@ def test_each_mistake_of_a_live_scenario_is_one_sentence(settings: dict[str, Any
     assert fault_sentence(caught.value, ServiceParameters) == sentence
 
 
-def test_a_live_scenario_says_which_token_does_what() -> None:
+def test_live_scenario_names_the_tokens_that_sign_and_generate() -> None:
     two = {"token": "office", "further_tokens": "lab, lab-2"}
     both, split = ServiceParameters(**two), ServiceParameters(**two, token_use="split")
     assert both.generating_tokens == both.signing_tokens == ("office", "lab", "lab-2")

@@ -39,8 +39,8 @@ def run_and_remove(tmp_path: Path, **changes: object) -> Outcome:
 def test_a_removed_token_is_named(tmp_path: Path) -> None:
     outcome = run_and_remove(tmp_path, keys="generated")
     assert outcome.failure == "The token office is gone, and no other one is left: put it back and run again."
-    (told,) = outcome.told("token gone")
-    assert told.message.startswith("The token office is gone. ") and told.data["token"] == "office"
+    (event,) = outcome.told("token gone")
+    assert event.message.startswith("The token office is gone. ") and event.data["token"] == "office"
 
 
 def test_with_several_tokens_the_run_continues_with_the_others(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_requests_go_in_order_of_arrival_to_the_longest_idle_signer() -> None:
     assert given(dispatch) == [("a", 4)]
 
 
-def test_what_a_lost_signer_had_goes_first_and_the_limit_does_not_hold_for_it() -> None:
+def test_requests_of_a_lost_signer_go_first_and_are_exempt_from_the_limit() -> None:
     dispatch: Dispatch[str] = Dispatch(RequestQueue(1))
     for signer in ("a", "b"):
         dispatch.join(signer)

@@ -73,16 +73,16 @@ def test_only_requests_without_an_answer_are_served(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prepare", "said"),
+    ("prepare", "sentence"),
     [
         (lambda folder: None, "has no sign request: put files in it whose names end with .xml"),
         (lambda folder: (folder / "a.xml", folder / "a.response.xml"), "Every sign request in .* has its answer"),
     ],
 )
-def test_a_folder_without_work_is_a_sentence(tmp_path: Path, prepare: object, said: str) -> None:
+def test_a_folder_without_work_is_a_sentence(tmp_path: Path, prepare: object, sentence: str) -> None:
     for path in prepare(tmp_path) or ():  # type: ignore[operator]
         path.write_bytes(b"")
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         RequestFolder(tmp_path)
     with pytest.raises(UserError, match=r"nowhere cannot be read: No such file"):
         RequestFolder(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""Who takes part in a live run, and what a reader of its figures is told."""
+"""The processes of a live run, and the warnings for readers of its figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labconsole_keypool.trials.service_trial import ServiceTrial
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> None:
-    """Three tokens that are configured, and that nobody opens here."""
+    """Three tokens that are configured, and never opened here."""
     for name in ("a", "b", "c"):
         save_configuration(name, TokenConfiguration(module=tmp_path / "module.so", label=name))
 
@@ -69,13 +69,13 @@ def test_pins_of_foreign_tokens_are_asked_for_and_go_to_their_processes_alone() 
     ],
 )
 def test_warnings_state_what_the_figures_do_not_show(settings: dict[str, Any], sentence: str) -> None:
-    (told,) = ServiceTrial().warnings(ServiceParameters(**settings))
-    assert told.startswith(sentence)
+    (warning,) = ServiceTrial().warnings(ServiceParameters(**settings))
+    assert warning.startswith(sentence)
     assert ServiceTrial().warnings(ServiceParameters()) == ()
 
 
-@pytest.mark.parametrize(("further", "told"), [("", True), ("lab-2", False)])
-def test_several_emulated_signers_of_one_token_give_a_warning(further: str, told: bool) -> None:
+@pytest.mark.parametrize(("further", "expected"), [("", True), ("lab-2", False)])
+def test_several_emulated_signers_of_one_token_give_a_warning(further: str, expected: bool) -> None:
     parameters = ServiceParameters(timing="luna-sa-1700", signers=2, threads=2, further_tokens=further)
     warnings = ServiceTrial().warnings(parameters)
-    assert any(warning.startswith("Each of the 2 signers emulates a device") for warning in warnings) is told
+    assert any(warning.startswith("Each of the 2 signers emulates a device") for warning in warnings) is expected

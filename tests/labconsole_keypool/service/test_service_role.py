@@ -38,16 +38,16 @@ def test_a_full_queue_drops_and_the_rest_is_served_in_order(tmp_path: Path) -> N
         service.let_requests_come()
         signer.wait_for(1)
         generator = service.link(Member.GENERATOR, "generator-1")
-        while Busy() not in (told := generator.receive(5.0)):
-            assert told, "a generator rests while requests wait"
+        while Busy() not in (frames := generator.receive(5.0)):
+            assert frames, "a generator pauses while requests wait"
         for at in range(6):
             signer.wait_for(at + 1)
             if at == 0:
                 while service.context._live._total("dropped").count < 24:
                     signer.link.receive(0.01)
             signer.answer(signer.jobs[at])
-        while Idle() not in (told := generator.receive(5.0)):
-            assert told, "it may generate when nobody waits"
+        while Idle() not in (frames := generator.receive(5.0)):
+            assert frames, "it may generate when no request waits"
         samples = service.samples()
     assert [job.request for job in signer.jobs] == [1, 2, 3, 4, 5, 6]
     assert samples.table("drops", "service")["request"].tolist() == list(range(7, 31))
@@ -56,7 +56,7 @@ def test_a_full_queue_drops_and_the_rest_is_served_in_order(tmp_path: Path) -> N
     assert (np.diff(queue["t"]) >= 0).all()
 
 
-def test_what_a_lost_signer_had_goes_to_another_with_its_old_time(tmp_path: Path) -> None:
+def test_requests_of_a_lost_signer_go_to_another_with_their_old_time(tmp_path: Path) -> None:
     with Service(tmp_path / "run", **FAST, requests=3) as service:
         first = Signer(service, 2)
         service.let_requests_come()
@@ -70,8 +70,8 @@ def test_what_a_lost_signer_had_goes_to_another_with_its_old_time(tmp_path: Path
         samples = service.samples()
     assert second.jobs[:2] == first.jobs
     assert samples.table("requests", "service")["request"].tolist() == [1, 2, 3]
-    (told,) = [event for event in samples.events if event.name == "requeued"]
-    assert told.message == "signer-1 is gone; what it had goes back to the head of the queue: request 1, 2."
+    (event,) = [event for event in samples.events if event.name == "requeued"]
+    assert event.message == "signer-1 is gone; what it had goes back to the head of the queue: request 1, 2."
     assert service.live("received") == service.live("taken") == 3, "requests that come back count as not taken"
 
 
@@ -80,7 +80,7 @@ def test_signers_hear_when_more_wait_than_they_can_begin(tmp_path: Path) -> None
         signer = Signer(service, 2)
         service.let_requests_come()
         while Busy() not in signer.signals:
-            signer.hear()
+            signer.receive()
         for at in range(6):
             signer.wait_for(at + 1)
             signer.answer(signer.jobs[at])
@@ -103,11 +103,11 @@ def test_a_refused_request_is_a_failure_and_no_signature(tmp_path: Path) -> None
 
 def test_unknown_client_is_refused(tmp_path: Path) -> None:
     with Service(tmp_path / "run", **FAST, requests=1) as service:
-        stranger = service.link(token=bytes(32))
+        unknown = service.link(token=bytes(32))
         with pytest.raises(LinkClosedError, match="closed the connection before its end"):
             while True:
-                assert stranger.receive(10.0) or pytest.fail("nothing happened")
-        stranger.close()
+                assert unknown.receive(10.0) or pytest.fail("nothing happened")
+        unknown.close()
         with socket.create_connection(("127.0.0.1", service.port), 10.0) as noise:
             noise.sendall(b"GET / HTTP/1.1\r\n\r\n")
             assert noise.recv(100) == b""
@@ -118,15 +118,15 @@ def test_unknown_client_is_refused(tmp_path: Path) -> None:
         liar.link.send(Done(1, 0, 0, 0, 0, 4, JobStatus.SIGNED, b""))  # type: ignore[arg-type]
         with pytest.raises(LinkClosedError):
             while True:
-                liar.hear()
+                liar.receive()
         liar.link.close()
         service.let_requests_come()
         signer = Signer(service, 1)
         signer.wait_for(1)
         signer.answer(signer.jobs[0])
         samples = service.samples()
-    told = [event.message for event in samples.events if event.name == "refused"]
-    assert told == [
+    refusals = [event.message for event in samples.events if event.name == "refused"]
+    assert refusals == [
         "Connection closed: An unknown client connected to the signing service, and did not show its token.",
         "Connection closed: A frame of 542,393,671 bytes came; none has more than 4,194,304.",
         "Connection closed: An unknown client connected to the signing service, and did not show its token.",
@@ -134,13 +134,13 @@ def test_unknown_client_is_refused(tmp_path: Path) -> None:
     ]
 
 
-def test_a_cancelled_run_says_what_is_left_and_lets_its_clients_go(tmp_path: Path) -> None:
+def test_cancelled_run_reports_unfinished_requests_and_disconnects_its_clients(tmp_path: Path) -> None:
     with Service(tmp_path / "run", **FAST, requests=3) as service:
         signer = Signer(service, 1)
         service.let_requests_come()
         signer.wait_for(1)
         service.stop()
-        while End() not in signer.hear():
+        while End() not in signer.receive():
             pass
         signer.link.close()
         samples = service.samples()

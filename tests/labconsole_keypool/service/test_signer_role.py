@@ -51,7 +51,7 @@ def signer(directory: Path, service: Service, low_water: int) -> Iterator[Contex
         assert service.accept() == Hello(TOKEN, Member.SIGNER, "signer-1")
         assert service.receive() == Want(1)
         yield context
-        service.tell(End())
+        service.send(End())
     finally:
         context.stop_requested = True
         thread.join(30)
@@ -60,7 +60,7 @@ def signer(directory: Path, service: Service, low_water: int) -> Iterator[Contex
 
 def sign(service: Service, request: int) -> None:
     """Let the signer sign one request with a key of its token, and wait for the next one."""
-    service.tell(Job(request, now_ns(), JobKind.DIGEST, KeyKind.P_256, os.urandom(TOKEN_BYTES)))
+    service.send(Job(request, now_ns(), JobKind.DIGEST, KeyKind.P_256, os.urandom(TOKEN_BYTES)))
     done = service.receive()
     assert isinstance(done, Done) and done.status is JobStatus.SIGNED
     assert service.receive() == Want(1)

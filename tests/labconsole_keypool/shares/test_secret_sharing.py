@@ -1,4 +1,4 @@
-"""Shares of a transport key: enough of one set restore it, everything else is told before it does harm."""
+"""Shares of a transport key: enough of one set restore it, everything else is rejected before use."""
 
 from __future__ import annotations
 

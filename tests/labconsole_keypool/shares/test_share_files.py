@@ -22,7 +22,7 @@ def shares() -> tuple[Share, ...]:
 
 
 @pytest.mark.parametrize("form", ShareForm)
-def test_what_is_written_is_read(tmp_path: Path, shares: tuple[Share, ...], form: ShareForm) -> None:
+def test_written_shares_are_read_again(tmp_path: Path, shares: tuple[Share, ...], form: ShareForm) -> None:
     paths = write_shares(tmp_path, shares, form)
     assert [path.stem for path in paths] == ["share-1-of-3", "share-2-of-3", "share-3-of-3"]
     assert combine_shares([read_share(path) for path in paths[1:]]) == KEY
@@ -34,10 +34,10 @@ def test_no_file_is_replaced_and_none_left_of_those_that_would_have_been_new(
     tmp_path: Path, shares: tuple[Share, ...]
 ) -> None:
     there = tmp_path / "share-2-of-3.toml"
-    there.write_text("somebody's")
+    there.write_text("other content")
     with pytest.raises(ShareError, match=r"share-2-of-3\.toml is there already"):
         write_shares(tmp_path, shares, ShareForm.FILES)
-    assert there.read_text() == "somebody's"
+    assert there.read_text() == "other content"
     assert list(tmp_path.glob("share*")) == [there]
 
 

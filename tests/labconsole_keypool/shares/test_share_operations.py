@@ -38,7 +38,7 @@ TIMEOUT_S = 60.0
 
 @dataclass
 class Console:
-    """What an action has at hand, kept in memory: the protocol `OperationContext`."""
+    """The context of an operation, kept in memory: the protocol `OperationContext`."""
 
     secrets: dict[str, str] = field(default_factory=dict)
     handed_over: list[str] = field(default_factory=list)
@@ -86,7 +86,7 @@ def serial(pool: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 def _run(name: str, parameters: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> OperationProcess:
-    """The action in a process of its own, ended."""
+    """The operation in its own process, finished."""
     wakeup = threading.Event()
     hidden = {key: Secret(text) for key, text in (secrets or {}).items()}
     process = OperationProcess(name, dict(parameters), wakeup.set, hidden)
@@ -164,7 +164,7 @@ def test_nothing_is_replaced_and_nothing_half_exported(tmp_path: Path, serial: s
     assert [path.name for path in tmp_path.glob("[sw]*")] == ["share-2-of-3.toml"]
 
 
-def test_a_token_without_the_wrapper_keys_says_so(tmp_path: Path, serial: str) -> None:
+def test_token_without_wrapper_keys_is_reported(tmp_path: Path, serial: str) -> None:
     parameters = ExportParameters(directory=tmp_path / "carried", token="lab-2")
     with pytest.raises(TokenError, match="lab-2 holds no wrapper key of the key store lab"):
         ExportShares().run(parameters, Console())
@@ -180,9 +180,9 @@ def test_wrapper_keys_of_other_tokens_are_left_out_and_counted(tmp_path: Path, s
         make_wrapper(token.session(), here.serial, PAD)
         elsewhere = store.new_wrapper("another token", KeyKind.P_256, PAD, 10)
         store.add([NewKey(KeyKind.P_256, b"", b"", wrapper.serial, PAD, 1, 2, 1) for wrapper in (here, elsewhere)])
-    told = ExportShares().run(ExportParameters(directory=tmp_path, key_store="of-two"), Console()).text
-    assert told.startswith("1 wrapper key of the token lab went to ")
-    assert told.endswith("; 2 of 3 shares load them. 1 wrapper key is in other tokens.")
+    text = ExportShares().run(ExportParameters(directory=tmp_path, key_store="of-two"), Console()).text
+    assert text.startswith("1 wrapper key of the token lab went to ")
+    assert text.endswith("; 2 of 3 shares load them. 1 wrapper key is in other tokens.")
 
 
 def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path, serial: str) -> None:

@@ -86,7 +86,7 @@ def test_a_missing_word_is_looked_for_where_the_rest_begins_not_to_fit(share: Sh
 def test_valid_but_wrong_words_are_detected_by_the_checksum(share: Share) -> None:
     """Of wrong words one in 16 has the right last letter."""
     letters = random.Random(1)
-    told = set()
+    refusals = set()
     for _ in range(400):
         typed = [*to_words(share)]
         parts = zip((CONSONANTS, VOWELS, CONSONANTS, VOWELS, CONSONANTS), range(5), strict=True)
@@ -94,11 +94,11 @@ def test_valid_but_wrong_words_are_detected_by_the_checksum(share: Share) -> Non
         if typed[11] != to_words(share)[11]:
             with pytest.raises(ShareError) as refusal:
                 from_words(" ".join(typed))
-            told.add(str(refusal.value).split(":")[0])
-    assert told == {"Mistyped", "This share is damaged (its checksum is wrong)"}
+            refusals.add(str(refusal.value).split(":")[0])
+    assert refusals == {"Mistyped", "This share is damaged (its checksum is wrong)"}
 
 
-def test_a_sheet_says_what_it_is_and_no_line_is_long(share: Share) -> None:
+def test_sheet_describes_itself_and_has_no_long_line(share: Share) -> None:
     lines = sheet(share).splitlines()
     assert lines[0].startswith("# Share 2 of 3, of which 2 are needed; set ")
     assert lines[2].startswith(" 1 ")

@@ -107,7 +107,7 @@ def test_two_of_three_shares_carry_wrapper_keys_that_unwrap_and_sign(second: Tok
         _sign_with(second, stored)
 
 
-def test_what_is_there_already_stays_and_only_what_is_missing_is_loaded(second: Token, exported: Exported) -> None:
+def test_existing_wrapper_keys_stay_and_only_missing_ones_are_loaded(second: Token, exported: Exported) -> None:
     one = replace(exported.carried, wrappers=exported.carried.wrappers[:1])
     assert load_wrappers(second, one, exported.shares[:2]) == ("one",)
     assert load_wrappers(second, exported.carried, exported.shares) == ("two",)
@@ -239,7 +239,7 @@ def test_damaged_wrapper_file_is_refused(tmp_path: Path, text: str, sentence: st
         read_wrapper_file(path)
 
 
-def test_a_wrapper_is_what_it_says() -> None:
+def test_loaded_wrapper_key_unwraps_its_stored_key() -> None:
     data = ExportedWrappers(bytes(8), bytes(3), 2, "1", (ExportedWrapper("a", PAD, bytes(40)),)).as_data()
     assert ExportedWrappers.from_data(data).wrappers[0].mechanism is PAD
     data["wrappers"][0]["mechanism"] = 7

@@ -110,7 +110,7 @@ def test_fig_4_4_is_shown_as_it_comes_out_since_no_service_time_gives_both_its_f
 
 
 def test_in_fig_4_5_keys_are_unwrapped_while_requests_are_dropped(bench: Bench, runs: Mapping[str, RunDetail]) -> None:
-    """Its signing time is that of signing beside unwrapping."""
+    """Its signing time is that of signing while keys are unwrapped."""
     with Reader(bench.database) as reader:
         samples = reader.samples(runs["Fig. 4-5: queue of 50, with pool"].row.id)
         dropped, refills = (samples.table(series, "simulator") for series in ("drops", "refills"))

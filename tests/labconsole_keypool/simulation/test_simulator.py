@@ -155,7 +155,7 @@ class TestClosedForms:
         assert latency_ms == pytest.approx(38 + 18 * np.arange(1000))
 
     @pytest.mark.parametrize("tail_rate", [1.0, 5.0, 20.0])
-    def test_recovery_takes_what_was_left_undone_over_what_the_tail_leaves_free(self, tail_rate: float) -> None:
+    def test_recovery_time_is_the_backlog_over_the_free_capacity_of_the_tail(self, tail_rate: float) -> None:
         arrivals = make_arrivals(
             ArrivalPattern.CONSTANT, rate=50, requests=1000, tail_requests=2000, tail_rate=tail_rate
         )
@@ -164,12 +164,12 @@ class TestClosedForms:
         waiting = (outcome.started > outcome.received)[1000:]
         assert waiting.tolist() == (np.arange(2000) < undone_s / (1 / tail_rate - 0.038)).tolist()
 
-    def test_in_fig_4_2_each_later_request_waits_shorter_by_what_the_second_leaves_free(self) -> None:
+    def test_in_fig_4_2_each_later_request_waits_shorter_by_the_free_part_of_a_second(self) -> None:
         outcome = simulate(make_arrivals(tail_requests=2000), generating(43, 769), queue_limit=0)
         assert np.diff(latencies_ms(outcome)[3000:]) == pytest.approx(769 + 43 - 1000)
         assert latencies_ms(outcome)[-1] > 900_000
 
-    def test_poisson_arrivals_wait_as_long_as_pollaczek_and_khinchine_say(self) -> None:
+    def test_poisson_arrivals_wait_by_the_formula_of_pollaczek_and_khinchine(self) -> None:
         arrivals = make_arrivals(ArrivalPattern.POISSON, requests=200_000, rate=40)
         outcome = simulate(arrivals, pooled(20, keys_at_start=200_000), queue_limit=0)
         wait_ms = (outcome.started - outcome.received).mean() / MS
@@ -229,8 +229,10 @@ class TestRefill:
 
     def test_in_parallel_spares_the_peak_of_fig_4_3(self) -> None:
         at_once = pooled(20, keys_at_start=2300, pool_keys=3000, batch=175)
-        beside = replace(at_once, refill=Refill.PARALLEL, low_water=175)
-        peaks = [latencies_ms(simulate(make_arrivals(), model, queue_limit=0)).max() for model in (at_once, beside)]
+        parallel_refill = replace(at_once, refill=Refill.PARALLEL, low_water=175)
+        peaks = [
+            latencies_ms(simulate(make_arrivals(), model, queue_limit=0)).max() for model in (at_once, parallel_refill)
+        ]
         assert peaks[0] > 10 * peaks[1]
 
     @pytest.mark.parametrize("change", [{"batch": 0}, {"threads": 0}, {"generators": 0}])
@@ -370,7 +372,7 @@ def test_simulator_contains_no_figure_of_the_source(module: ModuleType) -> None:
 
 
 def ready_ns(outcome: Outcome, model: ServiceModel) -> NDArray[np.int64]:
-    """When each key that was loaded could be used, by what the refills say."""
+    """When each key that was loaded could be used, by the refills."""
     refills = outcome.refills
     times = [
         np.full(count, finished)

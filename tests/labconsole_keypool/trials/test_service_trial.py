@@ -29,7 +29,7 @@ PEAK = "100,50\n100,20\n100,10\n100,20\n100,50\n"
 
 
 def assert_sound(outcome: Outcome) -> None:
-    """Nothing was lost, nothing used twice, and the key store says so too."""
+    """Nothing was lost, nothing used twice, and the key store confirms it."""
     verdicts = {name: result for name, result in outcome.verdicts.items() if "ms" not in name and name != LEVEL_KEPT}
     assert outcome.failure is None
     assert verdicts == {
@@ -46,7 +46,7 @@ def assert_sound(outcome: Outcome) -> None:
 
 
 def assert_live_is_stored(outcome: Outcome) -> None:
-    """What the live view showed last is what the stored samples say; of a run that loads no key after T0."""
+    """The last live values equal the stored samples; of a run that loads no key after T0."""
     figures = outcome.figures
     assert figures["keys_generated"] == outcome.live("keys_generated") == outcome.live("keys_stored")
     assert figures["requests"] == outcome.live("received") == outcome.live("settled")
@@ -84,7 +84,7 @@ def test_the_peak_of_table_4_1_at_many_times_its_speed_drops_nothing(tmp_path: P
         assert_live_is_stored(outcome)
         figures = outcome.figures
         assert (figures["requests"], figures["failed"], figures["processed"] + figures["dropped"]) == (500, 0, 500)
-        assert set(outcome.sources) <= {"token RAM", "generated"}, "at T0 lay there what the scenario says"
+        assert set(outcome.sources) <= {"token RAM", "generated"}, "the token held the keys of the scenario at T0"
         assert outcome.sources["token RAM"] > 0.9 * figures["processed"], "each signer has half of them"
         assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.MEASURED}
         certificate = x509.load_der_x509_certificate(outcome.artefacts["certificate.der"])
@@ -169,7 +169,7 @@ def test_a_cancelled_run_without_pool_ends_soon_and_leaves_no_verdict_about_the_
     lab = LiveLab(tmp_path / "run", during=cancel)
     outcome = lab.run(**P_256, rate=20.0, requests=10_000, keys="generated")
     assert outcome.failure is None
-    assert not outcome.told("killed"), "they end by themselves"
+    assert not outcome.told("killed"), "they exit by themselves"
     assert outcome.sources.keys() == {"generated"}
     assert outcome.verdicts["every request answered or counted as dropped"] in ("pass", "unknown"), "by what was left"
     assert outcome.verdicts["store linked"] == "unknown"
@@ -211,6 +211,6 @@ def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
     )
     assert_sound(right)
     assert right.sources == {"generated": 5}, "nothing is carried into a token that is not the console's own"
-    (told,) = right.told("keys missing")
-    assert told.message.startswith("signer-1 could load 0 of 3 keys: ")
-    assert "the token office lacks: load these from their shares" in told.message
+    (event,) = right.told("keys missing")
+    assert event.message.startswith("signer-1 could load 0 of 3 keys: ")
+    assert "the token office lacks: load these from their shares" in event.message

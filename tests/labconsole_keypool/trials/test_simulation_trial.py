@@ -1,4 +1,4 @@
-"""The trial as a run meets it: what the role stores and shows live, what is made of it, and what is drawn."""
+"""The simulation as a run: stored samples, live values, figures and curves."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_cancelled_run_stores_no_more_requests(tmp_path: Path) -> None:
     assert run.evaluation.metrics == ()
 
 
-def test_what_a_run_cancelled_halfway_stored_ends_with_its_last_request(tmp_path: Path) -> None:
+def test_samples_of_a_cancelled_run_end_with_its_last_request(tmp_path: Path) -> None:
     """Queue and refills reach no further than the requests that are there, as if no other had come."""
     settings = {"arrivals": "constant", "rate": 60.0, "keys_at_start": 2000}
     halfway = simulated(tmp_path / "halfway", requests=45_000, stopped_after=2, **settings)
@@ -165,8 +165,8 @@ def test_two_scenarios_are_a_fair_pair_if_one_thing_that_matters_differs() -> No
 
 
 def test_values_are_named_as_the_form_names_them() -> None:
-    waiting, beside = SimulationParameters(refill="when-empty"), SimulationParameters(refill="parallel")
-    assert TRIAL.contrast(waiting, beside) == "Refill: Parallel to signing against When the token is empty"
+    waiting, parallel = SimulationParameters(refill="when-empty"), SimulationParameters(refill="parallel")
+    assert TRIAL.contrast(waiting, parallel) == "Refill: Parallel to signing against When the token is empty"
 
 
 @pytest.mark.parametrize("change", [{"rate": 40.0}, {"requests": 2000}, {"time_scale": 2.0}, {"tail_requests": 9}])
@@ -179,7 +179,7 @@ def test_runs_with_other_arrivals_are_not_comparable(change: dict[str, float]) -
 
 
 def test_warnings_state_the_simulation_and_its_timing_profile() -> None:
-    (told,) = TRIAL.warnings(SimulationParameters(timing="luna-sa-1700-fig4-1"))
-    assert "luna-sa-1700-fig4-1" in told and "no real time passed" in told
+    (warning,) = TRIAL.warnings(SimulationParameters(timing="luna-sa-1700-fig4-1"))
+    assert "luna-sa-1700-fig4-1" in warning and "no real time passed" in warning
     empty = TRIAL.warnings(SimulationParameters(keys_at_start=0, pool_keys=0))
     assert empty[1:] == ("The pool is empty: every request generates its key pair, as without a pool.",)
