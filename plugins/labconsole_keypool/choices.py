@@ -57,7 +57,7 @@ class SignTime(StrEnum):
 
 
 class GenerateWhen(StrEnum):
-    """When the live service's generators make keys (section 3.2: in idle time, while no request waits)."""
+    """When the generators of the live service make keys (section 3.2: in idle time, while no request waits)."""
 
     IDLE = "idle"
     BEFORE = "before"
@@ -65,8 +65,8 @@ class GenerateWhen(StrEnum):
 
 
 class RequestContent(StrEnum):
-    """What a live request asks to be signed: a random digest, or the tasks of a SignRequest (Appendix A), a made-up one
-    or one of a folder of files."""
+    """The content of live requests: random digests, or the tasks of a SignRequest (Appendix A), an invented one or one
+    of a folder of files."""
 
     DIGESTS = "digests"
     SIGN_REQUESTS = "sign-requests"
@@ -81,7 +81,7 @@ class CaKey(StrEnum):
 
 
 class TokenUse(StrEnum):
-    """What several tokens do (section 3.4): each of them everything, or the first generates and the others sign."""
+    """The use of several tokens (section 3.4): each for everything, or the first generates and the others sign."""
 
     BOTH = "both"
     SPLIT = "split"

@@ -1,4 +1,4 @@
-"""What fields of several of the key pool's forms have in common."""
+"""Fields and checks that several of the key pool's forms share."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ LATENCY_CHANNEL = LiveChannel("latency", "Latency", "ns")
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "requests")
 PROCESSED_CHANNEL = LiveChannel("processed", "Signed", "requests")
 SETTLED_CHANNEL = LiveChannel("settled", "Answered or dropped", "requests", shown=False)
-"""What the progress of a live run is."""
+"""The progress of a live run."""
 TAKEN_CHANNEL = LiveChannel("taken", "Taken out of the queue", "requests", shown=False)
 """Queue = received - dropped - taken; requests that come back from a signer that was lost count as not taken."""
 FROM_RAM_CHANNEL = LiveChannel("from_ram", "Key from the token's RAM", "requests", shown=False)

@@ -13,7 +13,7 @@ from tests.helpers import trial_lab
 
 @dataclass(frozen=True)
 class Outcome(trial_lab.Outcome[ServiceParameters]):
-    """How a run of the signing service went."""
+    """The result of a run of the signing service."""
 
     @property
     def sources(self) -> dict[str, float]:
@@ -21,7 +21,7 @@ class Outcome(trial_lab.Outcome[ServiceParameters]):
         return {m.labels["source"]: m.value for m in self.evaluation.metrics if m.name == "got_key"}
 
     def live(self, channel: str) -> int:
-        """What the live view showed last."""
+        """The last count of a live channel."""
         return self.frame.channels[channel].count if channel in self.frame.channels else 0
 
 

@@ -34,7 +34,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """Which times of a timing profile a device takes; `speed` divides all of them."""
+    """The times of a timing profile that a device is emulated with; `speed` divides all of them."""
 
     profile: TimingProfile
     sign: str = SignTime.MALMO
@@ -79,7 +79,7 @@ class Timing:
 
     @property
     def warm_up_ns(self) -> int:
-        """How much longer the first signature takes."""
+        """The extra time of the first signature."""
         return 0 if self.profile.warm_up is None else self._scaled_ns(self.profile.warm_up.ms)
 
     def _scaled_ns(self, ms: float) -> int:
@@ -185,7 +185,7 @@ class Device:
         return waited
 
     def _warming_up_ns(self) -> int:
-        """What this signature takes longer, because it is the first."""
+        """The extra time of this signature, if it is the first."""
         with self._lock:
             warm_up_ns, self._warm_up_ns = self._warm_up_ns, 0
             return warm_up_ns

@@ -27,7 +27,7 @@ _BATCH_NS = 500_000_000
 
 @dataclass(frozen=True, slots=True)
 class KeyTimes:
-    """When a key pair was begun, generated, wrapped and durably stored (`clock.now_ns`)."""
+    """Times at which a key pair was begun, generated, wrapped and durably stored (`clock.now_ns`)."""
 
     started: int
     generated: int

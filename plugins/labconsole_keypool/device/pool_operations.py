@@ -102,7 +102,7 @@ class FillPool(Operation[FillParameters]):
 
 
 class PurgeParameters(Parameters):
-    """Which pool is emptied."""
+    """The pool to empty."""
 
     key_store: StoreName = "lab"
     token: TokenName = LAB

@@ -204,7 +204,7 @@ class Refiller:
         return self._claimed.popleft() if self._claimed else None
 
     def _claim(self, count: int) -> bool:
-        """Whether there was a key to claim for this token."""
+        """Claim up to `count` keys for this token; returns whether there was any."""
         if not self._wrappers.serials:
             return False
         claimed = self._store.claim(self._kind, self._wrappers.serials, count)

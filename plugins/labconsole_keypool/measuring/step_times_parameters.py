@@ -50,7 +50,7 @@ _EMULATED_OPERATIONS = {
     Step.SIGN: (Operation.SIGN,),
     Step.SIGN_WHILE_UNWRAPPING: (Operation.SIGN,),
 }
-"""What the device does for each key; to save and to load are the storage's."""
+"""Operations of the device for each key; saving and loading are those of the storage."""
 
 _STEP, _TOKEN = "Step", "Token"
 _STORING = {"step": ["wrap-and-save", "save", "load", "load-and-unwrap"]}

@@ -1,4 +1,4 @@
-"""Where wrapped keys may be kept: a flat file or the key store's database (section 2.9.7)."""
+"""The storage of wrapped keys that is measured: a flat file or the key store's database (section 2.9.7)."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def _capacity(entered: int | None, assumed: int) -> Capacity:
 
 
 class CreateTimingProfileParameters(Parameters):
-    """Which runs become a timing profile, and how it is called."""
+    """The runs of a timing profile, and its name."""
 
     name: str = parameter("Name", "Name of the profile, as scenarios and the planner name it", positional=True)
     run: tuple[int, ...] = parameter("Runs", "Numbers of runs of keypool.step-times", min_length=1, positional=True)

@@ -28,7 +28,7 @@ def service_facts(parameters: ServiceParameters) -> list[Fact]:
 
 
 def simulation_facts(parameters: SimulationParameters) -> list[Fact]:
-    """What the device can sign with and without keys, how many there are, and when the last request comes."""
+    """The device's rates with and without keys, its keys, and the time of the last request."""
     return [*_device(parameters), *arrival_facts(parameters)]
 
 

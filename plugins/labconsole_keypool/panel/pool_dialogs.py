@@ -18,7 +18,7 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext
 
 _SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")
-"""What an action's form takes over from the scenario's."""
+"""Parameters that the form of an operation copies from the scenario."""
 
 
 class PoolDialogs(QObject):

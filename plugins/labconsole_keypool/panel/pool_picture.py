@@ -183,12 +183,12 @@ class PoolPicture(QWidget):
 
     @property
     def state(self) -> PoolState:
-        """What is shown."""
+        """The shown state of the pool."""
         return self._state
 
     @property
     def moving(self) -> bool:
-        """Whether keys are seen to move."""
+        """Whether moving keys are drawn."""
         return self._moving.isActive()
 
     def sizeHint(self) -> QSize:

@@ -1,4 +1,4 @@
-"""Where the keys of the pool are, from a run's live frames or from the key store's counts. No Qt."""
+"""The places of the keys of the pool, from a run's live frames or from the key store's counts. No Qt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from labconsole_keypool.series import (
 from labconsole_keypool.store.key_records import Counts
 
 SOURCES = (FROM_RAM_CHANNEL, FROM_STORE_CHANNEL, FROM_POOL_CHANNEL, GENERATED_CHANNEL)
-"""Where the key of a request came from: Appendix B's A, B, C and D."""
+"""Sources of a request's key: Appendix B's A, B, C and D."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PoolState:
 
     @property
     def moves(self) -> bool:
-        """Whether keys go from one place to another now."""
+        """Whether keys are moving between two places."""
         return self.running and any((self.rates.stored, self.rates.loaded, self.rates.used))
 
 

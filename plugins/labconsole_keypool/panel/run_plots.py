@@ -47,12 +47,12 @@ class RunPoints:
 
     @property
     def requests(self) -> int:
-        """How many there are."""
+        """Number of points."""
         return sum(len(x) for x, _ in self.by_source.values()) + len(self.dropped[0])
 
 
 def load_points(database: Path, run_id: int, *, ended: bool) -> RunPoints:
-    """What is stored of a run by now, with its curves once it has `ended`; nothing before T0. Raises StoreError."""
+    """The stored points of a run so far, with its curves once it has `ended`; empty before T0. Raises StoreError."""
     with Reader(database) as reader:
         run = reader.run(run_id)
         if not any(event.name == BEGIN_EVENT for event in run.events):

@@ -53,7 +53,7 @@ class ServicePanel(TrialPanel):
             self._begin_watching()
 
     def facts(self, parameters: Parameters) -> list[Fact]:
-        """What the pool means for these parameters."""
+        """The facts of the pool and the load for these parameters."""
         assert isinstance(parameters, ServiceParameters)
         return service_facts(parameters)
 
@@ -91,7 +91,7 @@ class ServicePanel(TrialPanel):
             )
 
     def _scenario(self, source: KeySource) -> NewScenario | None:
-        """What the form holds, with keys from there; where it is wrong, None, and the first fault is shown."""
+        """The parameters of the form; None if they are invalid, and the first fault is shown."""
         self.form.judge()
         parameters = self.form.parameters
         if parameters is None:
@@ -191,7 +191,7 @@ class ServicePanel(TrialPanel):
         planning.addWidget(self.planner)
 
     def _waiting(self, open_dialog: Callable[[], object]) -> Callable[[], None]:
-        """What a button does: a click before the page is complete opens the dialog when it is."""
+        """The slot of a button: a click before the page is complete opens the dialog once it is."""
         return lambda: self.building.when_complete(open_dialog)
 
     def _show_part(self, shown: int) -> None:

@@ -102,7 +102,7 @@ class ShareEditor(Editor):
         dialog.open()
 
     def _take(self, readings: list[Any]) -> bool:
-        """Whether all of them are shares of one set, and new; what comes before a wrong one stays."""
+        """Add shares of one set; returns whether all were valid and new. Those before an invalid one stay."""
         self.fault.clear()
         try:
             for read in readings:

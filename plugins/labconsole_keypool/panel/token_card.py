@@ -37,7 +37,7 @@ class TokenStatus:
 
     @property
     def problem(self) -> str:
-        """What is wrong, in one sentence; empty while nothing is known to be."""
+        """The problem with the token in one sentence; empty if none is known."""
         if self.inspection is None:
             return ""
         if self.inspection.overview is None or self.tried:
@@ -120,7 +120,7 @@ class TokenCard(QFrame):
 
     @property
     def status(self) -> TokenStatus | None:
-        """What is known of the token; None while it is being looked at."""
+        """The status of the token; None while it is being inspected."""
         return self._status
 
     def show_token(self, name: str) -> None:

@@ -37,7 +37,7 @@ class ArrivalLog:
 
     @property
     def end(self) -> datetime:
-        """When the last hour ends."""
+        """End of the last hour."""
         return self.start + len(self.requests) * HOUR
 
 

@@ -20,7 +20,7 @@ _ROUNDS = 5
 _OUTLIER = 1.5
 """Times the usual distance from the model, from which on an hour counts less: a holiday is not the usual week."""
 _FORGETTING = 0.9
-"""What a week counts, of the week after it."""
+"""Weight of a week, relative to the week after it."""
 _LEVELS = 6
 """Weeks of which the trend is taken."""
 _RECENT = 3
@@ -31,7 +31,7 @@ Hours = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Errors:
-    """How far a forecast was off: `mae` requests per hour, `mape` % of what came, over the hours in which any came."""
+    """Errors of a forecast: `mae` requests per hour, `mape` % of the requests, over the hours that had any."""
 
     mae: float
     mape: float
@@ -71,7 +71,7 @@ class Forecast:
 
     @property
     def held_out_start(self) -> datetime:
-        """When the held-out week began."""
+        """Begin of the held-out week."""
         return self.start - timedelta(hours=WEEK)
 
     @property
@@ -125,7 +125,7 @@ def fit(log: ArrivalLog) -> Forecast:
 
 
 def _next_week(counts: Hours, hours_of_week: NDArray[np.int64]) -> Hours:
-    """What comes in the week after `counts`, shape (weeks, 168): additive on log(1 + count), a level for each week and
+    """Forecast of the week after `counts`, shape (weeks, 168): additive on log(1 + count), a level for each week and
     a profile over the hours, in which outlying hours count less; as much in sum as whole weeks."""
     logs = np.log1p(counts)
     ages = np.arange(len(logs))[::-1, None]

@@ -1,4 +1,4 @@
-"""When keys are generated for a forecast week: the size of the pool, and the idle hours in which they are generated."""
+"""Plans key generation for a forecast week: the size of the pool, and the idle hours in which keys are generated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Window:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What a device that generates in its idle time does about a forecast week.
+    """The keys that a device generates in its idle time for a forecast week.
 
     Attributes:
         pool: Largest number of keys that the pool must hold, with its derivation.
@@ -49,12 +49,12 @@ class GenerationPlan:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether generation makes as many keys in the week's idle time as the week takes."""
+        """Whether generation makes at least as many keys in the idle time of the week as the week uses."""
         return self.made >= self.requests
 
     @property
     def sentence(self) -> str:
-        """Whether generation keeps up, with both numbers; otherwise how many devices would."""
+        """A sentence: that generation keeps up, with both numbers, or the number of devices that would."""
         if self.keeps_up:
             return f"Generation keeps up: the week takes {self.requests:,} keys, and its idle time makes {self.made:,}."
         missing = self.requests - self.made

@@ -221,7 +221,7 @@ def cell_text(cell: Cell, unit: str) -> str:
 
 
 def window_texts(window: Window) -> tuple[str, str, str, str]:
-    """When it begins and ends, the keys to be made of those that it has time for, and the pool at its end."""
+    """The text of a window: begin, end, keys to be made of its capacity, and the pool at its end."""
     return (
         f"{window.begin:%a %d %b %H:%M}",
         f"{window.end:%a %d %b %H:%M}",

@@ -107,7 +107,7 @@ def _keys(keys: KeySource) -> str:
 
 
 def _said(run: RunRow) -> str:
-    """Which run it is; of a real token's times also the kind of its keys, on which they depend."""
+    """The run in words; with the kind of its keys where they were times of a real token."""
     text = f"run {run.id}: {int(run.parameters['requests']):,} requests at {format_number(_rate(run))}/s"
     if run.parameters.get("timing"):
         return text

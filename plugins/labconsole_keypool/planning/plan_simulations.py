@@ -109,7 +109,7 @@ class PlanSimulations:
         return _simulated(arrivals, model, self._service.queue_limit)
 
     def _model(self, keys: KeySource, in_token: int) -> ServiceModel:
-        """The pool outside never runs dry: how many keys it needs for that is a figure of its own."""
+        """The pool outside is never empty; the number of keys that this needs is a separate figure."""
         service = self._service
         return ServiceModel(
             sign_ms=service.sign_ms,

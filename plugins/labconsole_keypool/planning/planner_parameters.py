@@ -1,4 +1,4 @@
-"""What the planner asks for: the peak, the device with its times, and the service on it."""
+"""The parameters of the planner: the peak, the device with its times, and the service on it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class PlannerParameters(Parameters):
     _sign_is_there = field_validator("sign")(known_sign_time)
 
     def service(self, day: NDArray[np.float64] | None = None) -> PlannedService:
-        """What is planned; `day` holds the requests of each of its 24 hours, otherwise it is the source's business day.
+        """The planned service; `day` holds the requests of each of its 24 hours, by default the source's business day.
 
         Raises UserError: there is no such timing profile, or it is broken.
         """

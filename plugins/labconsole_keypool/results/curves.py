@@ -95,7 +95,7 @@ def _store(parameters: KeypoolParameters, recorded: RecordedRun, events: Sequenc
 
 
 def _unwrapped(recorded: RecordedRun, *, one_by_one: bool) -> NDArray[np.float64]:
-    """When each key of each refill could be used, ns: `one_by_one` as it was unwrapped, otherwise with its batch."""
+    """Times from which the keys of all refills could be used, ns: `one_by_one` as unwrapped, or with the batch."""
     table = {name: values[recorded.refills["finished"] > 0] for name, values in recorded.refills.items()}
     batches = zip(table["started"].tolist(), table["finished"].tolist(), table["keys"].tolist(), strict=True)
     parts = [

@@ -319,7 +319,7 @@ def _supply(recorded: RecordedRun) -> Iterator[Metric]:
 
 
 def _live(recorded: RecordedRun) -> Iterator[Metric]:
-    """What only a live run has: times of the token's own operations, and failures."""
+    """Metrics of live runs only: times of the token's own operations, and failures."""
     if len(recorded.arrivals):
         yield _metric("failed", len(recorded.failures["request"]), len(recorded.arrivals))
     signatures_ms = _signatures_ms(recorded)

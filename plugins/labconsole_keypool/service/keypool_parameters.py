@@ -1,4 +1,4 @@
-"""What the live signing service and its simulation have in common: the parameters of keys, requests and service."""
+"""The parameters of keys, requests and service that the live signing service and its simulation share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS, REQUESTS, SERVICE = "Keys", "Requests", "Signing service"
 """Groups of the form."""
 
 POOL = {"keys": "pool"}
-"""What only a scenario with a pool shows."""
+"""Condition of fields that only a scenario with a pool shows."""
 
 _RATED = {"arrivals": ["constant", "poisson", "business-day"]}
 
@@ -172,7 +172,7 @@ class KeypoolParameters(Parameters):
 
     @property
     def origin(self) -> Origin:
-        """How the figures of a run with these parameters come about."""
+        """The origin of the figures of a run with these parameters."""
         raise NotImplementedError
 
     @property
@@ -187,7 +187,7 @@ class KeypoolParameters(Parameters):
         """The device's time over the time of the samples: 1 but for an emulated device."""
         return 1.0
 
-    # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
+    # Values that exclude each other are a fault of the last of their fields, where a form shows it. A field that
     # is wrong by itself is not in `info.data`.
 
     @field_validator("csv")

@@ -29,7 +29,7 @@ class RoleSettings(BaseModel):
         token: Name of its token.
         configuration: How to reach that token.
         store: File of the key store.
-        run: What the key store knows the run by.
+        run: Name of the run in the key store.
         threads: Signing threads of this process (its lanes).
         keys_at_start: Keys that this process loads into the token's RAM before T0.
         store_keys: Keys that it loads into the token's store before T0.
@@ -55,7 +55,7 @@ class RoleSettings(BaseModel):
         return RoleSpec(self.name, target, self.model_dump(mode="json"), (pin,))
 
     def device(self) -> Device:
-        """How fast the token is, and what it holds. Raises UserError: its timing profile is broken."""
+        """The emulated speed and capacity of the token. Raises UserError: its timing profile is broken."""
         parameters = self.parameters
         if not parameters.timing:
             return Device(ram=parameters.token_capacity)

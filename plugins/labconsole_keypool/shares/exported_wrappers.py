@@ -28,7 +28,7 @@ class NamedWrapper(Protocol):
 
     @property
     def mechanism(self) -> WrapMechanism:
-        """What it wraps with."""
+        """The mechanism that it wraps with."""
 
 
 class StoredKey(Protocol):
@@ -59,7 +59,7 @@ class ExportedWrappers:
     set_id: bytes
     key_check: bytes
     threshold: int
-    """How many of the shares are needed."""
+    """Number of shares needed."""
     token: str
     """Serial number of the token that they come from."""
     wrappers: tuple[ExportedWrapper, ...]

@@ -23,7 +23,7 @@ MOST_SHARES = 16
 
 _VERSION = 1
 _HALF = KEY_BYTES // 2
-"""What pycryptodome shares at a time."""
+"""Bytes that pycryptodome splits at a time."""
 _FORMAT = struct.Struct(f">B8sBBB3s{_HALF}s{_HALF}s")
 _CHECKSUM_BYTES = 4
 SHARE_BYTES = _FORMAT.size + _CHECKSUM_BYTES
@@ -56,7 +56,7 @@ class Share:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Share:
-        """What `to_bytes` gave. Raises ShareError: it has another length or version, or was changed."""
+        """The share of `to_bytes`. Raises ShareError: the data have another length or version, or were changed."""
         content, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
         if len(data) != SHARE_BYTES or _checksum(content) != checksum:
             raise ShareError("This share is damaged (its checksum is wrong): type it again, or take another one.")

@@ -21,7 +21,7 @@ _LARGEST = 10_000
 
 
 class ShareForm(StrEnum):
-    """How a share is written down."""
+    """The form of a written share."""
 
     FILES = "files"
     WORDS = "words"

@@ -37,7 +37,7 @@ _WRAPPER_FILE = "wrappers.json"
 
 
 class ExportParameters(Parameters):
-    """Which wrapper keys leave which token, and in how many shares."""
+    """The wrapper keys to export, their token, and the number of shares."""
 
     token: TokenName = LAB
     key_store: StoreName = "lab"
@@ -98,7 +98,7 @@ class ExportShares(Operation[ExportParameters]):
 
 
 class LoadParameters(Parameters):
-    """Which wrapper keys go into which token."""
+    """The wrapper keys to load, and their token."""
 
     token: TokenName = "lab-2"
     file: Path = parameter(

@@ -170,13 +170,13 @@ class Simulation:
         )
 
     def _sign_times(self, count: int) -> NDArray[np.int64]:
-        """How long each of the next requests is signed, ns."""
+        """The signing times of the next requests, ns."""
         if self._sign_factors is None:
             return np.full(count, self._sign_ns, np.int64)
         return np.rint(self._sign_ns * self._sign_factors(self._sign_random.random(count))).astype(np.int64)
 
     def _generate(self, asked_ns: int) -> int:
-        """When a key pair asked for at `asked_ns` is there: the device generates for one thread after the other."""
+        """The time at which a key pair requested at `asked_ns` is ready: threads take turns at the device."""
         takes_ns = self._generate_ns
         if self._generation_factors is not None:
             takes_ns = round(takes_ns * float(self._generation_factors(self._generation_random.random(1))[0]))

@@ -1,4 +1,4 @@
-"""What a scenario does differently from another: which two make a fair pair, and how a sentence names it."""
+"""The difference between two scenarios: whether they make a fair pair, and its text in a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labconsole_keypool.choices import KeySource
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters
 
 _LOAD = frozenset({"arrivals", "requests", "rate", "csv", "time_scale", "tail_requests", "tail_rate"})
-"""How requests arrive: two services are compared under one load."""
+"""Parameters of the arrivals: two services are compared under one load."""
 
 
 def contrast_label(reference: KeypoolParameters, other: KeypoolParameters) -> str:
@@ -23,7 +23,7 @@ def contrast_label(reference: KeypoolParameters, other: KeypoolParameters) -> st
 
 
 def questions(reference: KeypoolParameters, other: KeypoolParameters) -> tuple[Question, ...]:
-    """What the pool is good for: two services that differ in where their keys come from, and in nothing else."""
+    """The question that two services answer that differ only in the source of their keys."""
     if _unlike(reference, other) != ["keys"] or other.keys is not KeySource.POOL:
         return ()
     return (Question("How long does a request take?", "latency_mean", "With a key pool"),)

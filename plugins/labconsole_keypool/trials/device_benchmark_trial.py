@@ -31,7 +31,7 @@ from labconsole_keypool.trials.contrast import difference
 from labconsole_keypool.trials.timed_trial import Measurement, TimedTrial
 
 _LONGEST_S = {KeySize.BITS_1024: 60.0, KeySize.BITS_2048: 300.0, KeySize.BITS_4096: 900.0, KeySize.BITS_8192: 7200.0}
-"""How long a key pair of that size may take by bad luck on a slow machine."""
+"""Longest time for a key pair of that size on a slow machine."""
 
 
 class DeviceBenchmarkTrial(TimedTrial[DeviceBenchmarkParameters]):

@@ -22,7 +22,7 @@ P = TypeVar("P", StepTimesParameters, DeviceBenchmarkParameters)
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run measures: `role` is its `package.module:Class`, `load` a text for T0, `total` what `done` counts.
+    """The measurement of a run: `role` is a `package.module:Class`, `load` a text for T0, `total` the end of `done`.
 
     The role may prepare for `ready_s`. A run in which no operation ends for `stall_s` fails, with `advice`.
     """
@@ -41,7 +41,7 @@ class TimedTrial(Trial[P]):
 
     @abstractmethod
     def measurement(self, parameters: P) -> Measurement:
-        """What a run with these parameters measures."""
+        """The measurement of a run with these parameters."""
 
     @abstractmethod
     def curves_from(self, parameters: P, samples: Samples, begin_ns: int) -> tuple[Curve, ...]:

@@ -15,7 +15,7 @@ from labconsole_keypool.device.emulation import Device, Operation, Timing
 
 LUNA = load_timing("luna-sa-1700")
 TOLERANCE_NS = 60_000_000
-"""That a busy machine oversleeps."""
+"""Time by which a busy machine oversleeps."""
 
 
 def taken_ns(device: Device, operation: Operation, times: int = 1) -> int:

@@ -135,7 +135,7 @@ def test_where_the_wrapper_key_is_gone_a_new_one_is_made(token: Token, tmp_path:
 
 
 def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_path: Path) -> None:
-    """What copies of the store's file may still hold of them is lost with it."""
+    """Keys in copies of the store's file are lost with it."""
     with KeyStore.open(tmp_path / "keys.db", run="run") as store:
         quick(token, store, 2).make(3, never, nothing)
         spent, goes_on = store.wrappers()

@@ -65,7 +65,7 @@ class Exported:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    """What left the first lab token."""
+    """The export of the first lab token."""
     home = tmp_path_factory.mktemp("home")
     with open_token("lab", find_configuration("lab", home)) as token:
         stored = tuple(_stored(token, serial) for serial in ("one", "two"))

@@ -242,7 +242,7 @@ class TestRefill:
 
 
 class TestEveryRun:
-    """What must hold whatever the parameters: checked on random ones, recounted from the outcome alone."""
+    """Invariants for all parameters: checked on random ones, recounted from the outcome alone."""
 
     SEEDS = range(40)
 
