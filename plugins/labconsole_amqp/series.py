@@ -82,7 +82,7 @@ WALL_OFFSET = "wall clock"
 """Event: data offset_ns, to add to `clock.now_ns` for Unix time on that host."""
 
 
-class End(StrEnum):
+class ReceiverEnd(StrEnum):
     """Why a receiver ended: only after `COMPLETE` and `QUIET` is a message that did not come a lost one."""
 
     COMPLETE = "complete"

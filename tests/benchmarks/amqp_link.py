@@ -30,11 +30,10 @@ from proton import VERSION as PROTON_VERSION
 from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.link.connection import Endpoint, connect
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
-from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire.template import Template, plain_template
 from tests.labconsole_amqp.lab_pki import LabCa
 
 _QUEUE = "benchmark"
@@ -42,8 +41,7 @@ _QUEUE = "benchmark"
 
 def template(payload: int) -> Template:
     """A plain message of the source's tool with `payload` bytes."""
-    message, stamp = envelope.encode(envelope.MessageParts(b"x" * payload))
-    return Template(message, stamp)
+    return plain_template(b"x" * payload, None)
 
 
 def tls_of(options: dict[str, Any], name: str) -> TlsSettings:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.link.sender import Sender
-from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire.envelope import message_number
+from labconsole_amqp.wire.template import Template, plain_template
 
 PAYLOAD = b"(FPL-MAS123-IS -B738/M-SDFGIRWY/S -WMKK0100 -N0450F350 DCT -WSSS0055 -0)"
 
 
 def template(payload: bytes = PAYLOAD) -> Template:
     """A plain message of the source's tool, with number and stamp."""
-    message, stamp = envelope.encode(envelope.MessageParts(payload), message_id=envelope.message_number(0, 0))
-    return Template(message, stamp, stamp - envelope.NUMBER_BEFORE_STAMP)
+    return plain_template(payload, message_number(0, 0))
 
 
 def send_all(sender: Sender, message: Template, count: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Evaluation, Event, Level
-from labconsole_amqp.series import CONNECTED, RECEIVED, SENT, WORK_DONE, End
+from labconsole_amqp.series import CONNECTED, RECEIVED, SENT, WORK_DONE, ReceiverEnd
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.envelope import message_number
 
@@ -53,7 +53,9 @@ def event(source: str, name: str, **data: Any) -> Event:
     return Event(0, source, Level.INFO, name, "", data)
 
 
-def ended(senders: int = 1, receivers: int = 1, end: End = End.COMPLETE, end_ns: int = 0) -> list[Event]:
+def ended(
+    senders: int = 1, receivers: int = 1, end: ReceiverEnd = ReceiverEnd.COMPLETE, end_ns: int = 0
+) -> list[Event]:
     """The events of a run that came to its end."""
     events = []
     for index in range(senders):

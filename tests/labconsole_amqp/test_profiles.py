@@ -34,7 +34,7 @@ def sizes(name: str) -> dict[tuple[int, str], int]:
         parameters = AmqpParameters.model_validate(dict(scenario.parameters))
         payload = load_payload(parameters.payload)
         found[parameters.test, parameters.payload] = encoded_size(
-            payload.size, parameters.protection, parameters.fields_in
+            len(payload.data), parameters.protection, parameters.fields_in
         )
     return found
 

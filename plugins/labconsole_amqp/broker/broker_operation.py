@@ -5,13 +5,11 @@ from __future__ import annotations
 import ipaddress
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.safe_text import shown
 from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.key_files import is_encrypted
@@ -28,91 +26,76 @@ _DEFAULT_QUEUE = "labconsole"
 _TLS, _LOGIN = "TLS", "Login without TLS"
 
 
-def _port(title: str, description: str, **more: Any) -> Any:
-    return Field(title=title, description=description, ge=0, le=65_535, json_schema_extra={"kind": "port", **more})
-
-
-def _file(title: str, description: str, group: str, kind: str = "file") -> Any:
-    return Field(title=title, description=description, json_schema_extra={"group": group, "kind": kind})
-
-
 class BrokerParameters(Parameters):
     """What the broker listens on, which queues it has, and which clients it accepts."""
 
-    host: Annotated[str, Field(title="Host", description="Address to listen on", min_length=1)] = "127.0.0.1"
-    port: Annotated[
-        int | None,
-        _port(
-            "Port", "Port without TLS; not given: 5672, none with TLS; 0: any free port", empty="5672, none with TLS"
-        ),
-    ] = None
-    queue: Annotated[
-        tuple[str, ...],
-        Field(
-            title="Queues",
-            description=f"Queue to offer; none given: {_DEFAULT_QUEUE}",
-            json_schema_extra={"metavar": "NAME", "empty": _DEFAULT_QUEUE},
-        ),
-    ] = ()
-    depth: Annotated[
-        int,
-        Field(
-            title="Queue depth",
-            description="Messages that a queue holds before it stops giving credit",
-            ge=1,
-            le=10_000_000,
-            json_schema_extra={"unit": "messages"},
-        ),
-    ] = 20_000
-    max_message_size: Annotated[
-        int,
-        Field(
-            title="Largest message",
-            description="Largest message that is accepted; 0: no limit",
-            ge=0,
-            le=2**40,
-            json_schema_extra={"unit": "B", "metavar": "BYTES"},
-        ),
-    ] = 128 * 1024 * 1024
-    tls: Annotated[
-        bool,
-        Field(
-            title="TLS",
-            description="Listen with TLS, by the lab identity unless another is named; clients must present a "
-            "certificate of a trusted authority",
-            json_schema_extra={"group": _TLS},
-        ),
-    ] = False
-    tls_port: Annotated[int, _port("TLS port", "Port with TLS; 0: any free port", group=_TLS)] = 5671
-    identity: Annotated[
-        str | None,
-        Field(
-            title="Identity",
-            description="Name of an identity of the certificate database",
-            json_schema_extra={"group": _TLS, "metavar": "NAME"},
-        ),
-    ] = None
-    certificate: Annotated[
-        HomePath | None, _file("Certificate", "The broker's certificate with its chain (PEM)", _TLS)
-    ] = None
-    key: Annotated[HomePath | None, _file("Private key", "Its key (PEM, 0600)", _TLS)] = None
-    passphrase_file: Annotated[
-        HomePath | None, _file("Passphrase file", "Passphrase of the key (0600), else asked for", _TLS, "secret-file")
-    ] = None
-    trust: Annotated[
-        HomePath | None, _file("Trusted authorities", "Authorities that clients' certificates come from (PEM)", _TLS)
-    ] = None
-    user: Annotated[
-        str | None,
-        Field(
-            title="User",
-            description="Accept only this user (SASL PLAIN), instead of all clients",
-            json_schema_extra={"group": _LOGIN, "metavar": "NAME"},
-        ),
-    ] = None
-    password_file: Annotated[
-        HomePath | None, _file("Password file", "The user's password (0600), else asked for", _LOGIN, "secret-file")
-    ] = None
+    host: str = parameter("Host", "Address to listen on", default="127.0.0.1", min_length=1)
+    port: int | None = parameter(
+        "Port",
+        "Port without TLS; not given: 5672, none with TLS; 0: any free port",
+        default=None,
+        ge=0,
+        le=65_535,
+        kind="port",
+        empty="5672 without TLS",
+    )
+    queue: tuple[str, ...] = parameter(
+        "Queues", f"Queue to offer; none given: {_DEFAULT_QUEUE}", default=(), metavar="NAME", empty=_DEFAULT_QUEUE
+    )
+    depth: int = parameter(
+        "Queue depth",
+        "Messages that a queue holds before it stops giving credit",
+        default=20_000,
+        ge=1,
+        le=10_000_000,
+        unit="messages",
+    )
+    max_message_size: int = parameter(
+        "Largest message",
+        "Largest message that is accepted; 0: no limit",
+        default=128 * 1024 * 1024,
+        ge=0,
+        le=2**40,
+        unit="B",
+        metavar="BYTES",
+    )
+    tls: bool = parameter(
+        "TLS",
+        "Listen with TLS, by the lab identity unless another is named; clients must present a certificate of a trusted "
+        "authority",
+        default=False,
+        group=_TLS,
+    )
+    tls_port: int = parameter(
+        "TLS port", "Port with TLS; 0: any free port", default=5671, ge=0, le=65_535, kind="port", group=_TLS
+    )
+    identity: str | None = parameter(
+        "Identity", "Name of an identity of the certificate database", default=None, group=_TLS, metavar="NAME"
+    )
+    certificate: HomePath | None = parameter(
+        "Certificate", "The broker's certificate with its chain (PEM)", default=None, group=_TLS, kind="file"
+    )
+    key: HomePath | None = parameter("Private key", "Its key (PEM, 0600)", default=None, group=_TLS, kind="file")
+    passphrase_file: HomePath | None = parameter(
+        "Passphrase file",
+        "Passphrase of the key (0600), else asked for",
+        default=None,
+        group=_TLS,
+        kind="secret-file",
+    )
+    trust: HomePath | None = parameter(
+        "Trusted authorities",
+        "Authorities that clients' certificates come from (PEM)",
+        default=None,
+        group=_TLS,
+        kind="file",
+    )
+    user: str | None = parameter(
+        "User", "Accept only this user (SASL PLAIN), instead of all clients", default=None, group=_LOGIN, metavar="NAME"
+    )
+    password_file: HomePath | None = parameter(
+        "Password file", "The user's password (0600), else asked for", default=None, group=_LOGIN, kind="secret-file"
+    )
 
     @property
     def secure(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole_amqp.broker.queue import ConsumerLink, ProducerLink, Queue
 from labconsole_amqp.broker.sasl import Access, SaslServer
-from labconsole_amqp.link.proton_engine import ProtonEngine, lib, set_condition, text
+from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib, set_condition
 from labconsole_amqp.link.tls import peer_subject, server_failure
 
 _LINGER_NS = 1_000_000_000
@@ -51,7 +51,7 @@ class ClientConnection:
         on_refused: Callable[[str], None],
     ) -> None:
         self.sock = sock
-        self.wire: ProtonEngine | None = None
+        self.engine: ProtonEngine | None = None
         self.stage = Stage.TLS if isinstance(sock, ssl.SSLSocket) else Stage.SASL
         self._container = container
         self._access = access
@@ -66,7 +66,7 @@ class ClientConnection:
     @property
     def wants_to_write(self) -> bool:
         """Whether it waits for room in the socket."""
-        return self.wire is not None and self.wire.blocked and self.stage is Stage.AMQP
+        return self.engine is not None and self.engine.blocked and self.stage is Stage.AMQP
 
     def work(self) -> None:
         """Do what the socket allows: called when it became readable or writable."""
@@ -87,11 +87,11 @@ class ClientConnection:
 
     def flush(self) -> None:
         """Write what is to be written."""
-        if self.wire is None or self.stage is not Stage.AMQP:
+        if self.engine is None or self.stage is not Stage.AMQP:
             return
-        self.wire.dirty = False
+        self.engine.dirty = False
         try:
-            if self.wire.write() and self.wire.over:
+            if self.engine.write() and self.engine.over:
                 self._half_close()
         except OSError:
             self.drop()
@@ -104,8 +104,8 @@ class ClientConnection:
                 self.drop()
         elif late:
             self._refuse("client did not finish its handshake in time")
-        elif self.wire is not None:
-            self.wire.tick()
+        elif self.engine is not None:
+            self.engine.tick()
             self.flush()
 
     def drop(self) -> None:
@@ -114,17 +114,17 @@ class ClientConnection:
             return
         self.stage = Stage.CLOSED
         self._end_links()
-        if self.wire is not None:
-            self.wire.free()
+        if self.engine is not None:
+            self.engine.free()
         self.sock.close()
 
     def close(self) -> None:
         """Say goodbye because the broker ends, and free everything."""
-        if self.wire is not None and self.stage is Stage.AMQP:
+        if self.engine is not None and self.stage is Stage.AMQP:
             set_condition(
-                lib.pn_connection_condition(self.wire.connection), "amqp:connection:forced", "broker shut down"
+                lib.pn_connection_condition(self.engine.connection), "amqp:connection:forced", "broker shut down"
             )
-            lib.pn_connection_close(self.wire.connection)
+            lib.pn_connection_close(self.engine.connection)
             self.flush()
         self.drop()
 
@@ -158,28 +158,28 @@ class ClientConnection:
             self._start_amqp(self._sasl.rest)
 
     def _start_amqp(self, received: bytes) -> None:
-        self.wire = wire = ProtonEngine(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
-        lib.pn_connection_set_container(wire.connection, self._container.encode())
-        lib.pn_transport_set_channel_max(wire.transport, _MAX_SESSIONS - 1)
-        wire.bind()
+        self.engine = engine = ProtonEngine(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
+        lib.pn_connection_set_container(engine.connection, self._container.encode())
+        lib.pn_transport_set_channel_max(engine.transport, _MAX_SESSIONS - 1)
+        engine.bind()
         self.stage = Stage.AMQP
         if received:
-            wire.push(received)
-            self._process(wire)
+            engine.push(received)
+            self._process(engine)
 
     def _read(self) -> None:
-        wire = self.wire
-        assert wire is not None
-        if wire.blocked:
+        engine = self.engine
+        assert engine is not None
+        if engine.blocked:
             # The socket may have room again: then its consumers are served in this turn.
-            wire.write()
-        if wire.read():
-            self._process(wire)
+            engine.write()
+        if engine.read():
+            self._process(engine)
 
-    def _process(self, wire: ProtonEngine) -> None:
+    def _process(self, engine: ProtonEngine) -> None:
         """Answer what the client opened, sent, acknowledged and closed."""
-        connection = wire.connection
-        wire.dirty = True
+        connection = engine.connection
+        engine.dirty = True
         opened = lib.PN_LOCAL_UNINIT | lib.PN_REMOTE_ACTIVE
         closed = lib.PN_LOCAL_ACTIVE | lib.PN_REMOTE_CLOSED
         if lib.pn_connection_state(connection) == opened:
@@ -189,7 +189,7 @@ class ClientConnection:
             lib.pn_session_set_incoming_capacity(session, _SESSION_BYTES)
             lib.pn_session_open(session)
         while len(self._ends) <= _MAX_LINKS and (link := lib.pn_link_head(connection, opened)):
-            self._attach(wire, link)
+            self._attach(engine, link)
         for end in tuple(self._ends.values()):
             if isinstance(end, ConsumerLink):
                 end.process_outcomes()
@@ -209,7 +209,7 @@ class ClientConnection:
             lib.pn_connection_close(connection)
             self.flush()
             self._half_close()
-        elif wire.over:
+        elif engine.over:
             self._end_links()
             lib.pn_connection_close(connection)
 
@@ -227,11 +227,11 @@ class ClientConnection:
             return f"sent {held:,} bytes beyond what its links may send"
         return None
 
-    def _attach(self, wire: ProtonEngine, link: Any) -> None:
+    def _attach(self, engine: ProtonEngine, link: Any) -> None:
         producer = bool(lib.pn_link_is_receiver(link))
         own = lib.pn_link_target(link) if producer else lib.pn_link_source(link)
         remote = lib.pn_link_remote_target(link) if producer else lib.pn_link_remote_source(link)
-        address = text(lib.pn_terminus_get_address(remote))
+        address = decode_c_string(lib.pn_terminus_get_address(remote))
         queue = None if address is None else self._find_queue(address)
         if queue is None:
             # AMQP 1.0 part 2, 2.6.3: answered without a terminus, then detached with the reason.
@@ -248,7 +248,7 @@ class ClientConnection:
         if producer:
             lib.pn_link_set_max_message_size(link, queue.limits.max_message_size)
         lib.pn_link_open(link)
-        self._ends[link] = ProducerLink(wire, link, queue) if producer else ConsumerLink(wire, link, queue)
+        self._ends[link] = ProducerLink(engine, link, queue) if producer else ConsumerLink(engine, link, queue)
 
     def _detach(self, link: Any) -> None:
         end = self._ends.pop(link, None)

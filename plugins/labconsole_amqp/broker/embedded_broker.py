@@ -162,7 +162,7 @@ class Broker:
 
     def _flush(self) -> None:
         for peer in self._peers:
-            if peer.wire is not None and peer.wire.dirty:
+            if peer.engine is not None and peer.engine.dirty:
                 peer.flush()
 
     def _remove_if_closed(self, peer: ClientConnection) -> bool:

@@ -130,8 +130,8 @@ class Queue:
 class _LinkEnd:
     """One end of a link: the queue it belongs to, and the wire that is to be flushed when something was put on it."""
 
-    def __init__(self, wire: ProtonEngine, link: Any, queue: Queue) -> None:
-        self.wire = wire
+    def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
+        self.engine = engine
         self.link = link
         self.queue = queue
 
@@ -142,8 +142,8 @@ class ProducerLink(_LinkEnd):
     A producer that breaks the queue's limits gets its link closed; what it sends after that is thrown away.
     """
 
-    def __init__(self, wire: ProtonEngine, link: Any, queue: Queue) -> None:
-        super().__init__(wire, link, queue)
+    def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
+        super().__init__(engine, link, queue)
         self._buffer = ffi.new("char[]", _BUFFER_BYTES)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
         self._partial_message = bytearray()
@@ -163,7 +163,7 @@ class ProducerLink(_LinkEnd):
     def grant(self, credit: int) -> None:
         """Let the producer send `credit` messages more."""
         lib.pn_link_flow(self.link, credit)
-        self.wire.dirty = True
+        self.engine.dirty = True
 
     def take(self) -> None:
         """Move what has come in into the queue, unless that is full: then it is called again when there is room."""
@@ -229,7 +229,7 @@ class ProducerLink(_LinkEnd):
     def _refuse(self, condition: str, description: str) -> None:
         set_condition(lib.pn_link_condition(self.link), condition, description)
         lib.pn_link_close(self.link)
-        self.wire.dirty = True
+        self.engine.dirty = True
         self.end()
         self._refused = True
         self._partial_message.clear()
@@ -255,8 +255,8 @@ class ProducerLink(_LinkEnd):
 class ConsumerLink(_LinkEnd):
     """A consumer's link. What it has not settled goes back to the queue when it ends."""
 
-    def __init__(self, wire: ProtonEngine, link: Any, queue: Queue) -> None:
-        super().__init__(wire, link, queue)
+    def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
+        super().__init__(engine, link, queue)
         self._ring = DeliveryTagRing()
         self._session = lib.pn_link_session(link)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
@@ -268,7 +268,7 @@ class ConsumerLink(_LinkEnd):
     def room(self) -> int:
         """Messages that the consumer takes now: its credit, or 0 while there is enough for its socket, or while it has
         too much that it has not settled."""
-        if self.wire.blocked or lib.pn_session_outgoing_bytes(self._session) >= _TURN_BYTES:
+        if self.engine.blocked or lib.pn_session_outgoing_bytes(self._session) >= _TURN_BYTES:
             return 0
         if self._pending_bytes >= self.queue.limits.size_bytes:
             return 0
@@ -291,12 +291,12 @@ class ConsumerLink(_LinkEnd):
             count += 1
         if settled:
             self.queue.counts.delivered += count
-        self.wire.dirty = True
+        self.engine.dirty = True
 
     def drained(self) -> None:
         """The queue is empty: a consumer that asked to drain its credit is told so."""
         if lib.pn_link_get_drain(self.link) and lib.pn_link_drained(self.link):
-            self.wire.dirty = True
+            self.engine.dirty = True
 
     def process_outcomes(self) -> None:
         """Take in what the consumer said to the messages sent, in the order of sending."""

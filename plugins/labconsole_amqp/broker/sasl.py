@@ -12,10 +12,18 @@ from typing import Any
 
 from proton import UNDESCRIBED, Array, Data, Described, symbol, ubyte, ulong
 
-from labconsole_amqp.wire.amqp_types import BINARIES, LISTS, SYMBOLS, EnvelopeError, list_items, unsigned_long, value_at
+from labconsole_amqp.wire.amqp_types import (
+    BINARIES,
+    LISTS,
+    SASL_HEADER,
+    SYMBOLS,
+    EnvelopeError,
+    list_items,
+    unsigned_long,
+    value_at,
+)
 
 _AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
-_SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 _MECHANISMS, _INIT, _OUTCOME = 0x40, 0x41, 0x44
 _OK, _AUTH_FAILED = 0, 1
 _MAX_FRAME_BYTES = 4096
@@ -58,7 +66,7 @@ class SaslServer:
         """Take what the client sent; returns what is to be sent to it."""
         self._received += data
         answer = b""
-        if not self._header_seen and len(self._received) >= len(_SASL_HEADER):
+        if not self._header_seen and len(self._received) >= len(SASL_HEADER):
             answer = self._read_header()
         if self._header_seen and not self.done and (frame := self._read_frame()) is not None:
             answer += self._answer_init(frame)
@@ -66,9 +74,9 @@ class SaslServer:
 
     def _read_header(self) -> bytes:
         header, self._received = self._received[:8], self._received[8:]
-        if header == _SASL_HEADER:
+        if header == SASL_HEADER:
             self._header_seen = True
-            return _SASL_HEADER + _frame(_MECHANISMS, _symbols(self._mechanisms()))
+            return SASL_HEADER + _frame(_MECHANISMS, _symbols(self._mechanisms()))
         if header == _AMQP_HEADER and self._access.anonymous:
             self.user, self.rest = "anonymous", header + self._received
             return b""
@@ -77,7 +85,7 @@ class SaslServer:
         else:
             spoke_amqp = header == _AMQP_HEADER
             self.failure = "client spoke AMQP without SASL" if spoke_amqp else "client does not speak AMQP 1.0"
-        return _SASL_HEADER
+        return SASL_HEADER
 
     def _mechanisms(self) -> list[symbol]:
         offered = {

@@ -13,8 +13,8 @@ from types import TracebackType
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole_amqp.link.proton_engine import ProtonEngine, lib, text
-from labconsole_amqp.link.socket_pump import Pump
+from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib
+from labconsole_amqp.link.socket_pump import SocketPump
 from labconsole_amqp.link.tls import (
     PortProtocol,
     TlsSettings,
@@ -81,12 +81,12 @@ class Connection:
     `times` tells how long connecting took; `tls_version` and `cipher` what TLS agreed on (None without TLS).
     """
 
-    def __init__(self, endpoint: Endpoint, wire: ProtonEngine, times: ConnectTimes, pump: Pump) -> None:
+    def __init__(self, endpoint: Endpoint, engine: ProtonEngine, times: ConnectTimes, pump: SocketPump) -> None:
         self.endpoint = endpoint
         self.times = times
-        self.wire = wire
-        self.container = text(lib.pn_connection_remote_container(wire.connection))
-        sock = wire.sock
+        self.engine = engine
+        self.container = decode_c_string(lib.pn_connection_remote_container(engine.connection))
+        sock = engine.sock
         self.tls_version = sock.version() if isinstance(sock, ssl.SSLSocket) else None
         cipher = sock.cipher() if isinstance(sock, ssl.SSLSocket) else None
         self.cipher = cipher[0] if cipher else None
@@ -107,11 +107,11 @@ class Connection:
 
     def check(self) -> None:
         """Raises UserError if the broker has closed the connection, or it is lost."""
-        wire = self.wire
-        if wire.remote_closed:
-            raise UserError(f"{self.endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
-        if wire.over:
-            raise UserError(f"the connection to {self.endpoint.name} was lost{_close_reason(wire.condition)}")
+        engine = self.engine
+        if engine.remote_closed:
+            raise UserError(f"{self.endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
+        if engine.over:
+            raise UserError(f"the connection to {self.endpoint.name} was lost{_close_reason(engine.condition)}")
 
     def wake(self) -> None:
         """Let a waiting `pump` return now; the one method that any thread may call."""
@@ -131,18 +131,18 @@ class Connection:
         if self._closed:
             return
         self._closed = True
-        wire = self.wire
+        engine = self.engine
         try:
-            lib.pn_connection_close(wire.connection)
+            lib.pn_connection_close(engine.connection)
             deadline = time.monotonic() + _CLOSE_TIMEOUT_S
-            while not wire.over and (left := deadline - time.monotonic()) > 0:
+            while not engine.over and (left := deadline - time.monotonic()) > 0:
                 self._pump.turn(left)
         except UserError:
             # The broker is gone already: nobody to say goodbye to, and why it went was said where it mattered.
             return
         finally:
             self._pump.close()
-            wire.free()
+            engine.free()
 
     def __enter__(self) -> Connection:
         return self
@@ -153,19 +153,9 @@ class Connection:
         self.close()
 
 
-def connect(endpoint: Endpoint, *, container: str | None = None, context: ssl.SSLContext | None = None) -> Connection:
-    """Connect, authenticate, and exchange AMQP open.
-
-    Args:
-        endpoint: the broker.
-        container: our container id; a random one if None.
-        context: the client context made before from `endpoint.tls`, when many connections share it.
-
-    Raises:
-        UserError: one sentence, for whatever went wrong.
-    """
-    if endpoint.tls is not None and context is None:
-        context = client_context(endpoint.tls)
+def connect(endpoint: Endpoint) -> Connection:
+    """Connect, authenticate, and exchange AMQP open. Raises UserError: the step that failed, and what to do."""
+    context = client_context(endpoint.tls) if endpoint.tls is not None else None
     began = now_ns()
     sock = _tcp(endpoint)
     tcp_done = now_ns()
@@ -177,22 +167,22 @@ def connect(endpoint: Endpoint, *, container: str | None = None, context: ssl.SS
     except BaseException:
         sock.close()
         raise
-    wire = ProtonEngine(sock, server=False, idle_timeout_s=endpoint.idle_timeout_s)
-    pump = Pump(wire, endpoint.name)
+    engine = ProtonEngine(sock, server=False, idle_timeout_s=endpoint.idle_timeout_s)
+    pump = SocketPump(engine, endpoint.name)
     try:
-        _prepare(endpoint, wire, container or f"labconsole-{uuid.uuid4()}")
+        _prepare(endpoint, engine, f"labconsole-{uuid.uuid4()}")
         deadline = time.monotonic() + endpoint.connect_timeout_s
-        _authenticate(endpoint, wire, pump, deadline)
+        _authenticate(endpoint, engine, pump, deadline)
         sasl_done = now_ns()
-        _await_open(endpoint, wire, pump, deadline)
+        _await_open(endpoint, engine, pump, deadline)
         opened = now_ns()
     except BaseException:
         pump.close()
-        wire.free()
+        engine.free()
         raise
     tls_ns = tls_done - tcp_done if endpoint.tls is not None else 0
     times = ConnectTimes(tcp_done - began, tls_ns, sasl_done - tls_done, opened - sasl_done)
-    return Connection(endpoint, wire, times, pump)
+    return Connection(endpoint, engine, times, pump)
 
 
 def _tcp(endpoint: Endpoint) -> socket.socket:
@@ -244,9 +234,9 @@ def _handshake(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
                 raise UserError(plain_port_remedy(endpoint.name)) from None
 
 
-def _prepare(endpoint: Endpoint, wire: ProtonEngine, container: str) -> None:
-    connection = wire.connection
-    sasl = lib.pn_sasl(wire.transport)
+def _prepare(endpoint: Endpoint, engine: ProtonEngine, container: str) -> None:
+    connection = engine.connection
+    sasl = lib.pn_sasl(engine.transport)
     lib.pn_sasl_allowed_mechs(sasl, endpoint.mechanism.encode())
     # TLS is done outside of the engine, which would not send a password on what it takes for a bare line.
     lib.pn_sasl_set_allow_insecure_mechs(sasl, True)
@@ -255,32 +245,32 @@ def _prepare(endpoint: Endpoint, wire: ProtonEngine, container: str) -> None:
         lib.pn_connection_set_password(connection, (endpoint.password or "").encode())
     lib.pn_connection_set_container(connection, container.encode())
     lib.pn_connection_set_hostname(connection, endpoint.host.encode())
-    wire.bind()
+    engine.bind()
     lib.pn_connection_open(connection)
 
 
-def _authenticate(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: float) -> None:
-    sasl = lib.pn_sasl(wire.transport)
+def _authenticate(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
+    sasl = lib.pn_sasl(engine.transport)
     while (outcome := lib.pn_sasl_outcome(sasl)) != lib.PN_SASL_OK:
         if outcome != lib.PN_SASL_NONE:
-            raise UserError(_sasl_refusal(endpoint, text(lib.pn_sasl_get_mech(sasl))))
-        if wire.over:
-            raise UserError(_closed_before_open(endpoint, wire))
-        _pump_once(endpoint, wire, pump, deadline)
+            raise UserError(_sasl_refusal(endpoint, decode_c_string(lib.pn_sasl_get_mech(sasl))))
+        if engine.over:
+            raise UserError(_closed_before_open(endpoint, engine))
+        _pump_once(endpoint, engine, pump, deadline)
 
 
-def _await_open(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: float) -> None:
-    while not wire.remote_open:
-        if wire.remote_closed:
-            raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
-        if wire.over:
-            raise UserError(_closed_before_open(endpoint, wire))
-        _pump_once(endpoint, wire, pump, deadline)
-    if wire.remote_closed:
-        raise UserError(f"{endpoint.name} closed the connection: {wire.condition or 'no reason given'}")
+def _await_open(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
+    while not engine.remote_open:
+        if engine.remote_closed:
+            raise UserError(f"{endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
+        if engine.over:
+            raise UserError(_closed_before_open(endpoint, engine))
+        _pump_once(endpoint, engine, pump, deadline)
+    if engine.remote_closed:
+        raise UserError(f"{endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
 
 
-def _pump_once(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: float) -> None:
+def _pump_once(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise UserError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
@@ -289,7 +279,7 @@ def _pump_once(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: flo
         left = min(left, _SILENCE_S - silent_for)
     elif (
         endpoint.tls is None
-        and not wire.heard
+        and not engine.heard
         and probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.TLS
     ):
         raise UserError(tls_port_remedy(endpoint.name))
@@ -301,7 +291,7 @@ def _pump_once(endpoint: Endpoint, wire: ProtonEngine, pump: Pump, deadline: flo
             name = endpoint.tls.server_name or endpoint.host
             raise UserError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
         if isinstance(error.__cause__, ConnectionError):
-            raise UserError(_closed_before_open(endpoint, wire)) from error
+            raise UserError(_closed_before_open(endpoint, engine)) from error
         raise
 
 
@@ -316,9 +306,9 @@ def _sasl_refusal(endpoint: Endpoint, chosen: str | None) -> str:
     return f"{endpoint.name} accepts no client without user or certificate (SASL ANONYMOUS refused)"
 
 
-def _closed_before_open(endpoint: Endpoint, wire: ProtonEngine) -> str:
+def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> str:
     """The broker hung up before the connection was open, without saying why in AMQP."""
-    name, condition = endpoint.name, wire.condition or ""
+    name, condition = endpoint.name, engine.condition or ""
     if "got: AMQP SASL layer" in condition:
         return f"{name} accepts no client without authentication: give user and password, or a client certificate"
     if _TLS_ALERT.search(condition):

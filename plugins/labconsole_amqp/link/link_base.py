@@ -1,34 +1,20 @@
-"""What sending and receiving links share: the template of a message, attach, detach, and the peer's reasons."""
+"""The base of sending and receiving links: attach, detach, and the reasons that a peer gives."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.proton_engine import condition_text, lib, text
+from labconsole_amqp.link.proton_engine import condition_text, decode_c_string, lib
 
 ATTACH_TIMEOUT_S = 10.0
 _DETACH_TIMEOUT_S = 1.0
 
 _link_numbers = itertools.count()
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """An encoded message that is sent many times.
-
-    The 8 bytes at `stamp_offset` (big-endian, below 2**63, ms since the Unix epoch) are written when it is sent, and
-    so are the 8 bytes at `number_offset` (big-endian unsigned) if there is one.
-    """
-
-    message: bytes
-    stamp_offset: int
-    number_offset: int | None = None
 
 
 class Link:
@@ -38,7 +24,7 @@ class Link:
         self.connection = connection
         self.address = address
         self._kind = kind
-        self._session: Any = lib.pn_session(connection.wire.connection)
+        self._session: Any = lib.pn_session(connection.engine.connection)
         name = f"{kind}-{address}-{next(_link_numbers)}".encode()
         make = lib.pn_sender if kind == "sender" else lib.pn_receiver
         self._link: Any = make(self._session, name)
@@ -55,7 +41,8 @@ class Link:
             self._check()
             # A refused attach is answered without an address, and a detach with the reason follows.
             return bool(
-                lib.pn_link_state(self._link) & lib.PN_REMOTE_ACTIVE and text(lib.pn_terminus_get_address(remote))
+                lib.pn_link_state(self._link) & lib.PN_REMOTE_ACTIVE
+                and decode_c_string(lib.pn_terminus_get_address(remote))
             )
 
         self.connection.wait(answered, timeout_s, late)

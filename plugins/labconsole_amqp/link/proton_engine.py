@@ -175,7 +175,10 @@ def condition_text(condition: Any) -> str | None:
     """An AMQP error condition as `amqp:name (description)`; None if it is not set."""
     if not lib.pn_condition_is_set(condition):
         return None
-    name, description = text(lib.pn_condition_get_name(condition)), text(lib.pn_condition_get_description(condition))
+    name, description = (
+        decode_c_string(lib.pn_condition_get_name(condition)),
+        decode_c_string(lib.pn_condition_get_description(condition)),
+    )
     return f"{name} ({description})" if description else name
 
 
@@ -185,6 +188,6 @@ def set_condition(condition: Any, name: str, description: str) -> None:
     lib.pn_condition_set_description(condition, description.encode())
 
 
-def text(chars: Any) -> str | None:
+def decode_c_string(chars: Any) -> str | None:
     """A C string of the engine, None for NULL."""
     return None if chars == ffi.NULL else ffi.string(chars).decode("utf-8", "replace")

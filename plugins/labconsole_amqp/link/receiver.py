@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link, Template
+from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link
 from labconsole_amqp.link.proton_engine import ENGINE_BYTES, ffi, lib
+from labconsole_amqp.wire.template import Template
 
 _BATCH_MESSAGES = 512
 _BATCH_BYTES = 8 * 1024 * 1024

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link, Template
+from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link
 from labconsole_amqp.link.proton_engine import DeliveryTagRing, ffi, lib
+from labconsole_amqp.wire.template import Template
 
 _CHUNK_MESSAGES = 256
 _CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentBatch:
     """Messages handed to the engine: when (ns), and the stamp in each (ms since the Unix epoch); equal lengths."""
 
     times_ns: NDArray[np.int64]
@@ -66,7 +67,7 @@ class Sender(Link):
     @property
     def capacity(self) -> int:
         """How many messages may be sent now: the peer's credit, or 0 while the socket takes no more."""
-        return 0 if self.connection.wire.blocked else max(0, lib.pn_link_credit(self._link))
+        return 0 if self.connection.engine.blocked else max(0, lib.pn_link_credit(self._link))
 
     @property
     def accepted(self) -> int:
@@ -78,7 +79,7 @@ class Sender(Link):
         """How many messages wait for their acknowledgement."""
         return len(self._pending)
 
-    def send(self, template: Template, count: int, first_number: int = 0) -> Sent:
+    def send(self, template: Template, count: int, first_number: int = 0) -> SentBatch:
         """Send up to `count` messages from `template`, as many as there is capacity for, numbered from `first_number`.
 
         Never waits; `pump` when it sent less than asked, and to learn of a lost connection. Raises UserError if the
@@ -94,9 +95,9 @@ class Sender(Link):
             chunk = min(count - len(times), capacity, len(rows.starts))
             rows.number(chunk, first_number + len(times))
             self._write(rows.stamped(chunk, stamps), itertools.repeat(size), times)
-        return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
+        return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
-    def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> Sent:
+    def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> SentBatch:
         """Send the first of `messages`, as many as there is capacity for; the time of sending is written at
         `stamp_offset` of each (see `Template`).
 
@@ -109,7 +110,7 @@ class Sender(Link):
             for message in chunk:
                 self.check_size(len(message))
             self._write(_stamped(chunk, stamp_offset, stamps), map(len, chunk), times)
-        return Sent(np.array(times, np.int64), np.array(stamps, np.int64))
+        return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
         """Make one delivery of each message, and flush; appends the times to `times`."""
@@ -176,7 +177,7 @@ class Sender(Link):
 
     @property
     def _written(self) -> bool:
-        return not self.connection.wire.blocked and lib.pn_link_queued(self._link) == 0
+        return not self.connection.engine.blocked and lib.pn_link_queued(self._link) == 0
 
 
 def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) -> Iterator[Any]:

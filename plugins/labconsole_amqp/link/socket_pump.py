@@ -10,31 +10,31 @@ from labconsole.errors import UserError
 from labconsole_amqp.link.proton_engine import ProtonEngine
 
 
-class Pump:
+class SocketPump:
     """Pumps one `wire`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
 
-    def __init__(self, wire: ProtonEngine, peer: str) -> None:
-        self._wire = wire
+    def __init__(self, engine: ProtonEngine, peer: str) -> None:
+        self._engine = engine
         self._peer = peer
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(wire.sock, selectors.EVENT_READ)
+        self._selector.register(engine.sock, selectors.EVENT_READ)
         self._selector.register(self._wake_out, selectors.EVENT_READ)
         self._awaits_room = False
 
     def turn(self, timeout_s: float) -> None:
         """Tick, write, read; wait up to `timeout_s` if there is nothing to read. Raises UserError if it is lost."""
-        wire = self._wire
-        due_s = wire.tick()
+        engine = self._engine
+        due_s = engine.tick()
         self.write()
-        if wire.over:
+        if engine.over:
             return
-        if wire.blocked != self._awaits_room:
-            self._awaits_room = wire.blocked
-            writing = selectors.EVENT_WRITE if wire.blocked else 0
-            self._selector.modify(wire.sock, selectors.EVENT_READ | writing)
+        if engine.blocked != self._awaits_room:
+            self._awaits_room = engine.blocked
+            writing = selectors.EVENT_WRITE if engine.blocked else 0
+            self._selector.modify(engine.sock, selectors.EVENT_READ | writing)
         for key, events in self._selector.select(max(0.0, min(timeout_s, due_s))):
             if key.fileobj is self._wake_out:
                 self._wake_out.recv(4096)
@@ -45,17 +45,17 @@ class Pump:
     def write(self) -> None:
         """Write what the socket takes. Raises UserError if the connection is lost."""
         try:
-            self._wire.write()
+            self._engine.write()
         except OSError as error:
             reason = self._pending_alert() or error
             raise UserError(self._connection_lost(reason)) from reason
 
     def _read(self) -> None:
         try:
-            self._wire.read()
+            self._engine.read()
         except OSError as error:
             raise UserError(self._connection_lost(error)) from error
-        if self._wire.opened_by_peer:
+        if self._engine.opened_by_peer:
             raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
 
     def _pending_alert(self) -> OSError | None:
@@ -64,7 +64,7 @@ class Pump:
         Returns the TLS alert, if that is what it said.
         """
         try:
-            while not self._wire.over and self._wire.read():
+            while not self._engine.over and self._engine.read():
                 pass
         except ssl.SSLError as alert:
             return alert
@@ -74,9 +74,9 @@ class Pump:
         return None
 
     def _connection_lost(self, error: OSError) -> str:
-        wire = self._wire
-        if wire.remote_closed:
-            return f"{self._peer} closed the connection: {wire.condition or 'no reason given'}"
+        engine = self._engine
+        if engine.remote_closed:
+            return f"{self._peer} closed the connection: {engine.condition or 'no reason given'}"
         return f"the connection to {self._peer} was lost ({error.strerror or error})"
 
     def wake(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from labconsole.errors import UserError
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import TlsVersion
+from labconsole_amqp.wire.amqp_types import SASL_HEADER
 
 _VERSIONS = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
 
@@ -182,7 +183,6 @@ def _reason(error: Exception) -> str:
 
 
 _TIMEOUT_S = 0.7
-_SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 _HANDSHAKE, _ALERT = 0x16, 0x15
 
 
@@ -196,7 +196,7 @@ class PortProtocol(Enum):
 
 def probe_port_protocol(host: str, port: int) -> PortProtocol:
     """Ask the port over two connections of its own, at most 0.7 s each: first in plain AMQP, then by a TLS hello."""
-    if _answer(host, port, _SASL_HEADER)[:4] == b"AMQP":
+    if _answer(host, port, SASL_HEADER)[:4] == b"AMQP":
         return PortProtocol.AMQP
     answer = _answer(host, port, _client_hello())
     if len(answer) > 1 and answer[0] in (_HANDSHAKE, _ALERT) and answer[1] == 3:

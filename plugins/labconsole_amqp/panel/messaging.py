@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QSignalBlocker
 from PySide6.QtGui import QShowEvent
@@ -13,13 +12,12 @@ from labconsole.analysis.number_format import format_figure
 from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
-from labconsole.paths import resource
 from labconsole.security.pki.identities import names
 from labconsole_amqp.choices import Loop
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.wire.envelope import encoded_size
-from labconsole_amqp.wire.payload import BUILT_IN
+from labconsole_amqp.wire.payload import payload_path
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
@@ -142,7 +140,7 @@ def _segments() -> list[Segment]:
 
 
 def _payload_size(choice: str) -> int | None:
-    path = resource("payloads", BUILT_IN[choice]) if choice in BUILT_IN else Path(choice).expanduser()
+    path = payload_path(choice)
     try:
         return path.stat().st_size if path.is_file() else None
     except OSError:  # a name that is too long: the form says so

@@ -15,7 +15,6 @@ from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Mode, Settlement
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.link_role import LinkRole
@@ -30,25 +29,19 @@ from labconsole_amqp.series import (
     RECEIVED_CHANNEL,
     WALL_OFFSET,
     WORK_DONE,
-    End,
     Phase,
+    ReceiverEnd,
     latency_from_stamp_ns,
 )
-from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.envelope import (
-    NUMBER_BEFORE_STAMP,
     SENDER_SHIFT,
     SEQUENCE_MASK,
-    Envelope,
-    MessageParts,
     Protection,
-    decode,
-    encode,
     encoded_size,
-    find_stamp,
 )
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed
+from labconsole_amqp.wire.template import learn_template, plain_template
 
 COUNT_COMMAND = {"do": "count"}
 """The command upon which a receiver reports how many messages it has received."""
@@ -99,12 +92,13 @@ class ReceiverRole(LinkRole):
             durable=parameters.durable,
             message_id=parameters.numbered,
         )
+        template = plain_template(self._payload, 0 if parameters.numbered else None, durable=parameters.durable)
         self._link = Receiver(
             self.connection,
             parameters.address,
             window=parameters.credit,
             settled=parameters.settlement is Settlement.PRE_SETTLED,
-            templates=() if self._sealed else (self._template(),),
+            templates=() if self._sealed else (template,),
             expected_size=size,
             max_message_size=parameters.max_message_size,
         )
@@ -149,16 +143,16 @@ class ReceiverRole(LinkRole):
             case "all sent":
                 self._senders_done, self._to_come = True, command["sent"]
 
-    def _end_reason(self, quiet: bool, quiet_s: float) -> End | None:
+    def _end_reason(self, quiet: bool, quiet_s: float) -> ReceiverEnd | None:
         """Whether and why to end now; `quiet_s` is how long no message has come. Raises UserError."""
         parameters = self.parameters
         if self.context.stop_requested:
-            return End.STOPPED
+            return ReceiverEnd.STOPPED
         if not (self._senders_done and quiet):
             return None
         # An empty turn after the last one expected: duplicates and foreign messages are counted too.
         if parameters.receivers == 1 and self._count >= self._to_come:
-            return End.COMPLETE
+            return ReceiverEnd.COMPLETE
         if parameters.mode is Mode.BOTH:
             longest_s = parameters.patience if parameters.receivers == 1 else min(_SETTLE_S, parameters.patience)
         elif self._count:
@@ -172,15 +166,7 @@ class ReceiverRole(LinkRole):
             )
         else:
             return None
-        return End.QUIET if quiet_s > longest_s else None
-
-    def _template(self) -> Template:
-        """The plain message as the sender sends it."""
-        numbered = self.parameters.numbered
-        message, stamp_offset = encode(
-            MessageParts(self._payload), durable=self.parameters.durable, message_id=0 if numbered else None
-        )
-        return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if numbered else None)
+        return ReceiverEnd.QUIET if quiet_s > longest_s else None
 
     def _record_batch(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
         """Check, record and count the messages of one batch."""
@@ -274,32 +260,3 @@ class ReceiverRole(LinkRole):
         template = learn_template(message, numbered=self.parameters.numbered)
         if template is not None:
             self._link.learn(template)
-
-
-_OTHER_ID = 0x7ABBCCDDEEFF0011
-
-
-def learn_template(message: bytes, *, numbered: bool) -> Template | None:
-    """A template from a good message; None if it has its stamp or number in a short form, or no fixed place.
-
-    That the places are right is proved by writing into them: the message with another number must decode to that
-    number, and to nothing else that is different.
-    """
-    try:
-        stamp_offset = find_stamp(message)
-        envelope = decode(message)
-        if not numbered:
-            return Template(message, stamp_offset)
-        if envelope.message_id is None:
-            return None
-        number_offset = message.find(envelope.message_id.to_bytes(8, "big"))
-        if number_offset < 0:
-            return None
-        changed = message[:number_offset] + _OTHER_ID.to_bytes(8, "big") + message[number_offset + 8 :]
-        return Template(message, stamp_offset, number_offset) if _differs_in_id(envelope, decode(changed)) else None
-    except EnvelopeError:
-        return None
-
-
-def _differs_in_id(envelope: Envelope, changed: Envelope) -> bool:
-    return changed == envelope._replace(message_id=_OTHER_ID)

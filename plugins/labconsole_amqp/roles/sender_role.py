@@ -15,16 +15,16 @@ from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.role_settings import load_own_rsa_key, load_peer_key
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealedMessage, SealingPool
 from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
-from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, MessageParts, Protection, encode, message_number
+from labconsole_amqp.wire.envelope import Protection, encode, message_number
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.sign_encrypt import seal
+from labconsole_amqp.wire.template import Template, plain_template
 
 _BATCH = 512
 _SEALED_BATCH = 256
@@ -173,22 +173,18 @@ class SenderRole(LinkRole):
     def _sealed(self, sequence: int) -> SealedMessage:
         """Message `sequence`, signed, and encrypted in Test 4."""
         parts = seal(self._payload, self.parameters.protection, self._signing_key, self._recipient_key)
-        message, stamp_offset = self._encoded(parts, sequence)
-        return SealedMessage(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
-
-    def _template(self) -> Template:
-        """The plain message that all of Tests 1 and 2 are made from."""
-        message, stamp_offset = self._encoded(MessageParts(self._payload), 0)
-        return Template(message, stamp_offset, stamp_offset - NUMBER_BEFORE_STAMP if self.parameters.numbered else None)
-
-    def _encoded(self, parts: MessageParts, sequence: int) -> tuple[bytes, int]:
-        """Message `sequence` and the offset of its stamp."""
-        return encode(
+        message, stamp_offset = encode(
             parts,
             fields_in=self.parameters.fields_in,
             durable=self.parameters.durable,
             message_id=message_number(self.settings.index, sequence) if self.parameters.numbered else None,
         )
+        return SealedMessage(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
+
+    def _template(self) -> Template:
+        """The plain message that all of Tests 1 and 2 are made from."""
+        number = message_number(self.settings.index, 0) if self.parameters.numbered else None
+        return plain_template(self._payload, number, durable=self.parameters.durable)
 
     def _record(
         self,
@@ -225,7 +221,7 @@ class SenderRole(LinkRole):
         """Wait until all is written and acknowledged, as long as it goes on within the operator's patience."""
         patience_ns = int(self.parameters.patience * 1e9)
         left, since_ns = -1, now_ns()
-        while (waiting := self._link.drain(_PUMP_S)) or self.connection.wire.blocked:
+        while (waiting := self._link.drain(_PUMP_S)) or self.connection.engine.blocked:
             self._process_acknowledgements()
             self.context.tick()
             if waiting != left:
@@ -240,5 +236,5 @@ class SenderRole(LinkRole):
             raise UserError(
                 f"The broker did not acknowledge {waiting} of {self._done} messages {patience}: is its queue full?"
             )
-        if self.connection.wire.blocked:
+        if self.connection.engine.blocked:
             raise UserError(f"The last messages could not be written {patience}: is the link to the broker too slow?")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from labconsole.analysis.parameter_texts import in_effect
 from labconsole.clock import now_ns
 from labconsole.model.trial import (
     Curve,
@@ -28,25 +29,25 @@ from labconsole.security.secrets import SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
-from labconsole_amqp.roles.link_role import connect_command
-from labconsole_amqp.roles.receiver_role import senders_done
+from labconsole_amqp.roles.link_role import connect_command, open_loop_command
+from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, senders_done
 from labconsole_amqp.roles.role_settings import RoleSettings
 from labconsole_amqp.series import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
+    OPEN_LOOP,
     QUEUE_TIME_CHANNEL,
     RECEIVED,
     RECEIVED_CHANNEL,
     SENT,
     SENT_CHANNEL,
 )
-from labconsole_amqp.trial import contrast, curves, evaluation, latency
+from labconsole_amqp.trial import curves, evaluation, latency
 from labconsole_amqp.trial.artefacts import keep_artefacts
 from labconsole_amqp.trial.identities import RunIdentities, secret_requests
-from labconsole_amqp.trial.message_table import messages
+from labconsole_amqp.trial.message_table import message_tables
 from labconsole_amqp.trial.metrics import METRICS
-from labconsole_amqp.trial.phases import conduct_phases
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
 
@@ -57,6 +58,10 @@ _READY_AFTER_DRAINING_S = 600.0
 """How long a role may take to connect; the second one if it first throws away what lies in the queue."""
 _GRACE_S = 2.0
 """How long roles may take to end by themselves once they are told to."""
+_PAUSE_NS = 100_000_000
+"""Between the last message of the first phase and the first of the second."""
+_LONGEST_DRAIN_S = 3600.0
+"""Longest wait for a sender in the first phase; it fails by itself where messages are no longer acknowledged."""
 _POLL_S = 0.02
 
 _SENDER = "labconsole_amqp.roles.sender_role:SenderRole"
@@ -137,7 +142,7 @@ class AmqpTrial(Trial[AmqpParameters]):
     ) -> None:
         """Wait for the senders, then for the receivers."""
         if parameters.loop is Loop.BOTH:
-            conduct_phases(parameters, context, receivers, senders)
+            _conduct_phases(parameters, context, receivers, senders)
         context.wait(
             senders,
             stall_s=parameters.longest_wait,
@@ -168,15 +173,15 @@ class AmqpTrial(Trial[AmqpParameters]):
         return latency.distributions(parameters, samples, events)
 
     def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
-        return contrast.contrast_label(reference, other)
+        return _contrast_label(reference, other)
 
     def questions(self, reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
-        return contrast.questions(reference, other)
+        return _questions(reference, other)
 
     def derived(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[DerivedTable, ...]:
-        return messages(parameters, samples, events)
+        return message_tables(parameters, samples, events)
 
     def warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
         told = []
@@ -261,3 +266,85 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
         ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)
     )
+
+
+def _conduct_phases(
+    parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
+) -> None:
+    """Return once the open loop is about to begin. Raises UserError."""
+    longest_s = parameters.full_speed + _LONGEST_DRAIN_S
+    sent = [sender.report(longest_s)["sent"] for sender in senders]
+    left = sum(sent) - _received(parameters, receivers, sum(sent))
+    begin_ns = now_ns() + _PAUSE_NS
+    context.event(
+        OPEN_LOOP,
+        f"All queues are empty; the open loop begins: {parameters.rate:g} messages per second of each sender."
+        if left <= 0
+        else f"{left} messages of the first phase did not arrive; the open loop begins all the same.",
+        begin_ns=begin_ns,
+        first=sent,
+    )
+    for role in (*receivers, *senders):
+        role.command(open_loop_command(begin_ns, sent))
+
+
+def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> int:
+    """How many messages the receivers have once they have all that were sent, or nothing came for the patience."""
+    last, since = -1, time.monotonic()
+    while True:
+        for receiver in receivers:
+            receiver.command(COUNT_COMMAND)
+        received = sum(int(receiver.report(parameters.patience)["received"]) for receiver in receivers)
+        if received >= sent or time.monotonic() - since > parameters.patience:
+            return received
+        if received != last:
+            last, since = received, time.monotonic()
+        time.sleep(_POLL_S)
+
+
+_ADDED = {2: "TLS", 3: "signing", 4: "encryption"}
+_LABELS = {
+    (1, 2): "TLS against plain",
+    (1, 3): "TLS and signing against plain",
+    (1, 4): "TLS, signing and encryption against plain",
+    (2, 3): "Signing against TLS",
+    (2, 4): "Signing and encryption against TLS",
+    (3, 4): "Encryption against signing",
+}
+
+_MAY_DIFFER = frozenset({"test", "count", "port"})
+
+
+def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
+    """ "TLS against plain" and the like where `other` does more to each message than `reference` and all else is equal;
+    nothing where the two are no fair pair.
+
+    The number of messages may differ: slow tests are given fewer, throughput is per second and latency per message.
+    (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
+    of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
+    """
+    label = _LABELS.get((reference.test, other.test), "")
+    one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")
+    unlike = (
+        name
+        for name in one.keys() - _MAY_DIFFER
+        if one[name] != two[name] and all(in_effect(name, values, AmqpParameters) for values in (one, two))
+    )
+    return "" if any(unlike) else label
+
+
+def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
+    """What the steps from `reference` to `other` cost: in throughput at full speed, in latency at an equal rate."""
+    if not _contrast_label(reference, other):
+        return ()
+    *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
+    added = f"{', '.join(first)} and {last}" if first else last
+    throughput = Question(
+        f"What does {added} cost in throughput?",
+        "throughput",
+        added[0].upper() + added[1:],
+        left_of="messages a second",
+    )
+    latency = Question(f"What does {added} cost in latency?", "latency_mean", f"With {added}")
+    asked = {Loop.CLOSED: (throughput,), Loop.OPEN: (latency,), Loop.BOTH: (throughput, latency)}
+    return asked[other.loop]

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.profiles.profile import override
 from labconsole.profiles.profile_file import ProfileError, fault_sentence
 from labconsole.security.identities import load_identity, require_valid
@@ -35,30 +35,17 @@ def _with_key(settings: tuple[str, ...]) -> tuple[str, ...]:
 class ConnectionParameters(Parameters):
     """An external broker, its queue, and what else a run would set."""
 
-    host: Annotated[
-        str,
-        Field(title="Host", description="Host name or address of the broker", min_length=1),
-    ]
-    port: Annotated[int, Field(title="Port", description="Its port", ge=1, le=65535)]
-    queue: Annotated[
-        str,
-        Field(
-            title="Queue",
-            description="Queue, as the broker spells it",
-            min_length=1,
-            json_schema_extra={"metavar": "ADDRESS"},
-        ),
-    ]
-    settings: Annotated[
-        tuple[str, ...],
-        AfterValidator(_with_key),
-        Field(
-            title="Other parameters",
-            description="Another parameter of a run, as for `labconsole run`: test=2 for TLS, username, mode, "
-            "sender_identity ...",
-            json_schema_extra={"option": "--set", "metavar": "KEY=VALUE", "empty": "None"},
-        ),
-    ] = ()
+    host: str = parameter("Host", "Host name or address of the broker", min_length=1)
+    port: int = parameter("Port", "Its port", ge=1, le=65_535)
+    queue: str = parameter("Queue", "Queue, as the broker spells it", min_length=1, metavar="ADDRESS")
+    settings: Annotated[tuple[str, ...], AfterValidator(_with_key)] = parameter(
+        "Other parameters",
+        "Another parameter of a run, as for `labconsole run`: test=2 for TLS, username, mode, sender_identity ...",
+        default=(),
+        option="--set",
+        metavar="KEY=VALUE",
+        empty="None",
+    )
 
     @classmethod
     def of_run(cls, parameters: AmqpParameters) -> Self:

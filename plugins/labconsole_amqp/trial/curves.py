@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labconsole.model.trial import Curve, Event, Samples
 from labconsole_amqp.choices import Mode
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.joining import load
+from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.latency import latencies_ns, measures
 
 _INTERVALS = 200
@@ -24,7 +24,7 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
 
     t = 0 is T0; on a console that plays one end and may have waited for the other, the first message.
     """
-    joined = load(parameters, samples)
+    joined = load_joined(parameters, samples)
     sent_ns, received_ns = joined.sent["sent_ns"], joined.received["received_ns"]
     begins = [event.data["begin_ns"] for event in events if event.name == "T0" and parameters.mode is Mode.BOTH]
     present = [times for times in (sent_ns, received_ns) if len(times)]

@@ -13,10 +13,10 @@ from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples,
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.schedule import full_speed, open_loop
-from labconsole_amqp.series import CONNECTED, OPEN_LOOP, OUTCOMES, WORK_DONE, End, Phase
-from labconsole_amqp.trial.joining import JoinedSamples, load
-from labconsole_amqp.trial.latency import counted, latency_figures
-from labconsole_amqp.trial.metrics import figure
+from labconsole_amqp.series import CONNECTED, OPEN_LOOP, OUTCOMES, WORK_DONE, Phase, ReceiverEnd
+from labconsole_amqp.trial.joining import JoinedSamples, load_joined
+from labconsole_amqp.trial.latency import counted_rows, latency_figures
+from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
@@ -34,7 +34,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
 
     A run keeps the definitions by which it was recorded; what changed with definitions 2 stands with each metric.
     """
-    joined = load(parameters, samples)
+    joined = load_joined(parameters, samples)
     definitions = samples.definitions
     disturbed = _busy_phases(parameters, samples, events)
     receiving = list(_receiving(parameters, joined, definitions, disturbed.get(Phase.FULL_SPEED, "")))
@@ -83,12 +83,12 @@ def _events_of(events: Sequence[Event], name: str, role: str) -> list[Event]:
 def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
     senders = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
     if senders:
-        yield figure("connect_time", float(np.mean(senders)) / 1e6, len(senders))
+        yield metric("connect_time", float(np.mean(senders)) / 1e6, len(senders))
     receivers = [
         event.data["connect_ns"] + event.data["attach_ns"] for event in _events_of(events, CONNECTED, "receiver")
     ]
     if receivers:
-        yield figure("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
+        yield metric("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
 
 
 def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event]) -> Iterator[Metric]:
@@ -96,21 +96,21 @@ def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence
     count = len(sent["sent_ns"])
     if not count:
         return
-    yield figure("sent", count, count)
-    yield figure("sent_size", float(np.mean(sent["size"])), count)
+    yield metric("sent", count, count)
+    yield metric("sent_size", float(np.mean(sent["size"])), count)
     if parameters.loop is Loop.BOTH:
         times = sent["sent_ns"][sent["phase"] == Phase.FULL_SPEED]
         if len(times) > 1 and times[-1] > times[0]:
-            yield figure("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
+            yield metric("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
         return
     done = _events_of(events, WORK_DONE, "sender")
     connects = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
     # Without the end of one sender, the others' time would be too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
         span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
-        yield figure("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
+        yield metric("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
         if span_ns > 0:
-            yield figure("send_rate", count / (span_ns / 1e9), count)
+            yield metric("send_rate", count / (span_ns / 1e9), count)
 
 
 def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: int, disturbed: str) -> Iterator[Metric]:
@@ -118,22 +118,22 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
     total = len(received["received_ns"])
     if not total:
         return
-    yield figure("received", total, total)
-    yield figure("received_size", float(np.mean(received["size"])), total)
+    yield metric("received", total, total)
+    yield metric("received_size", float(np.mean(received["size"])), total)
     both = parameters.loop is Loop.BOTH
-    counts = counted(parameters, joined, Phase.FULL_SPEED if both else Phase.WHOLE)
+    counts = counted_rows(parameters, joined, Phase.FULL_SPEED if both else Phase.WHOLE)
     times = received["received_ns"][counts]
     span_s = _span_s(times)
     if span_s and not both:
-        yield figure("receive_duration", span_s, len(times))
+        yield metric("receive_duration", span_s, len(times))
     if definitions == 1:
         if span_s:
-            yield figure("throughput", len(times) / span_s, len(times))
+            yield metric("throughput", len(times) / span_s, len(times))
     else:
         yield from _throughput(parameters, received["received_ns"][counts & joined.good], disturbed)
     if span_s and parameters.link_rate is not None:
         megabits = int(np.sum(received["size"][counts], dtype=np.int64)) * 8 / 1e6
-        yield figure(LINK_USE, megabits / span_s / parameters.link_rate * 100, len(times))
+        yield metric(LINK_USE, megabits / span_s / parameters.link_rate * 100, len(times))
 
 
 def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed: str) -> Iterator[Metric]:
@@ -148,7 +148,7 @@ def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed:
     # A phase has its length; what was due in it may come in less time, after a hold-up.
     if span_s < (parameters.full_speed / 2 if both else _SHORTEST_S) or (both and parameters.full_speed < _SHORTEST_S):
         doubts.append(f"all within {span_s * 1e3:.3g} ms: a burst below {_SHORTEST_S:g} s says little of a rate")
-    yield figure("throughput", (len(times) - 1) / span_s, len(times), "; ".join(filter(None, doubts)))
+    yield metric("throughput", (len(times) - 1) / span_s, len(times), "; ".join(filter(None, doubts)))
 
 
 def _span_s(times: NDArray[np.int64]) -> float:
@@ -187,18 +187,18 @@ def _integrity(
     total = len(outcomes)
     expected, came = _expected(parameters, joined), _arrived(parameters, joined)
     if _all_roles_finished(parameters, events):
-        yield figure("lost", expected - came, expected)
+        yield metric("lost", expected - came, expected)
     if parameters.mode is Mode.BOTH:
-        yield figure("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
-        yield figure("unknown", int(np.count_nonzero((joined.of_received < 0) & ~unrecorded)), total)
+        yield metric("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
+        yield metric("unknown", int(np.count_nonzero((joined.of_received < 0) & ~unrecorded)), total)
         if unrecorded.any():
-            yield figure("unrecorded", int(np.count_nonzero(unrecorded)), total)
-        yield figure("out_of_order", _out_of_order(joined), total)
-    yield figure("failed_verifications", int(np.count_nonzero(outcomes)), total)
+            yield metric("unrecorded", int(np.count_nonzero(unrecorded)), total)
+        yield metric("out_of_order", _out_of_order(joined), total)
+    yield metric("failed_verifications", int(np.count_nonzero(outcomes)), total)
     for number, outcome in enumerate(OUTCOMES):
         matching = int(np.count_nonzero(outcomes == number))
         if matching and outcome is not Outcome.OK:
-            yield figure("failed_verifications", matching, total, reason=outcome.value)
+            yield metric("failed_verifications", matching, total, reason=outcome.value)
 
 
 def _expected(parameters: AmqpParameters, joined: JoinedSamples) -> int:
@@ -222,7 +222,7 @@ def _all_roles_finished(parameters: AmqpParameters, events: Sequence[Event]) -> 
     ends = [event.data["end"] for event in _events_of(events, WORK_DONE, "receiver")]
     if parameters.mode is Mode.BOTH and len(_events_of(events, WORK_DONE, "sender")) < parameters.senders:
         return False
-    return len(ends) == parameters.receivers and all(end in (End.COMPLETE, End.QUIET) for end in ends)
+    return len(ends) == parameters.receivers and all(end in (ReceiverEnd.COMPLETE, ReceiverEnd.QUIET) for end in ends)
 
 
 def _out_of_order(joined: JoinedSamples) -> int:
@@ -245,7 +245,7 @@ def _crypto(joined: JoinedSamples) -> Iterator[Metric]:
     ):
         values = table[column][table[column] > 0]
         if len(values):
-            yield figure(name, float(np.mean(values)) / 1e3, len(values))
+            yield metric(name, float(np.mean(values)) / 1e3, len(values))
 
 
 def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
@@ -253,7 +253,7 @@ def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
         done = _events_of(events, WORK_DONE, role)
         messages = sum(event.data["messages"] for event in done)
         if messages:
-            yield figure(
+            yield metric(
                 "cpu_per_message", sum(event.data["cpu_ns"] for event in done) / messages / 1e3, messages, role=role
             )
 

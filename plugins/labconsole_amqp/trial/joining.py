@@ -50,16 +50,16 @@ class JoinedSamples:
         return np.asarray(self.received["outcome"] == 0)
 
 
-def load(parameters: AmqpParameters, samples: Samples) -> JoinedSamples:
+def load_joined(parameters: AmqpParameters, samples: Samples) -> JoinedSamples:
     """Read both ends' samples and join them."""
     tables = (
         merged_by_time(series, ((role, samples.table(series.name, role)) for role in samples.roles(series.name)))
         for series in (SENT, RECEIVED)
     )
-    return join(parameters, *tables)
+    return join_samples(parameters, *tables)
 
 
-def join(parameters: AmqpParameters, sent: Table, received: Table) -> JoinedSamples:
+def join_samples(parameters: AmqpParameters, sent: Table, received: Table) -> JoinedSamples:
     """Join what both ends recorded, each `merged_by_time` from its roles."""
     refused = received["outcome"] != 0
     if parameters.numbered:

@@ -15,8 +15,8 @@ from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Sa
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import WALL_OFFSET, Phase, latency_from_stamp_ns
-from labconsole_amqp.trial.joining import JoinedSamples, load
-from labconsole_amqp.trial.metrics import METRICS, figure
+from labconsole_amqp.trial.joining import JoinedSamples, load_joined
+from labconsole_amqp.trial.metrics import METRICS, metric
 from labconsole_amqp.wire.envelope import SEQUENCE_MASK
 
 MIN_ACHIEVED_RATE: Final = 0.98
@@ -50,7 +50,7 @@ def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
             return Measure(*queue_time, Phase.FULL_SPEED), Measure(*latency, Phase.OPEN_LOOP)
 
 
-def counted(parameters: AmqpParameters, joined: JoinedSamples, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:
+def counted_rows(parameters: AmqpParameters, joined: JoinedSamples, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:
     """Which received rows count: those of messages that were due in `phase`, or without phases all but the warm-up, the
     first messages of each sender.
 
@@ -75,7 +75,7 @@ def latencies_ns(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(time of receipt, latency), both ns, of every good message that counts, in order of receipt."""
     received = joined.received
-    good = joined.good & counted(parameters, joined, phase)
+    good = joined.good & counted_rows(parameters, joined, phase)
     if parameters.mode is Mode.RECEIVER:
         return received["received_ns"][good], latencies_from_stamps_ns(joined, events)[good]
     good &= joined.matched
@@ -127,21 +127,21 @@ def latency_figures(
                 busy,
             ]
             not_judged = "; ".join(filter(None, doubts))
-            yield figure(OFFERED_RATE, rate, int(np.count_nonzero(_due(joined, measure.phase))) or count)
+            yield metric(OFFERED_RATE, rate, int(np.count_nonzero(_due(joined, measure.phase))) or count)
         milliseconds = latencies / 1e6
-        yield figure(f"{prefix}_mean", float(np.mean(milliseconds)), count, not_judged)
-        yield figure(f"{prefix}_min", float(np.min(milliseconds)), count, not_judged)
+        yield metric(f"{prefix}_mean", float(np.mean(milliseconds)), count, not_judged)
+        yield metric(f"{prefix}_min", float(np.min(milliseconds)), count, not_judged)
         for name, quantile in _QUANTILES.items():
             if name.startswith(prefix):
                 value = float(np.quantile(milliseconds, quantile, method="inverted_cdf"))
                 few = too_few(count, quantile) if definitions > 1 else ""
-                yield figure(name, value, count, "; ".join(filter(None, [not_judged, few])))
-        yield figure(f"{prefix}_max", float(np.max(milliseconds)), count, not_judged)
+                yield metric(name, value, count, "; ".join(filter(None, [not_judged, few])))
+        yield metric(f"{prefix}_max", float(np.max(milliseconds)), count, not_judged)
 
 
 def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
     """What is behind mean and percentiles of each of the run's `measures`, ms: of all good messages that count."""
-    joined = load(parameters, samples)
+    joined = load_joined(parameters, samples)
     found = ((one.title, latencies_ns(parameters, joined, events, one.phase)[1]) for one in measures(parameters))
     return tuple(Distribution(title, "ms", latencies / 1e6) for title, latencies in found if len(latencies))
 
@@ -156,7 +156,7 @@ def _reasons_not_judged(
     parameters: AmqpParameters, joined: JoinedSamples, latencies: NDArray[np.int64], phase: Phase
 ) -> Iterator[str]:
     """Why the latency of an open loop does not speak for the link, in a few words each."""
-    refused = int(np.count_nonzero(~joined.good & counted(parameters, joined, phase)))
+    refused = int(np.count_nonzero(~joined.good & counted_rows(parameters, joined, phase)))
     if parameters.mode is Mode.BOTH:
         due = _due(joined, phase)
         if phase is Phase.WHOLE:

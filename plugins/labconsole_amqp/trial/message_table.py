@@ -12,7 +12,7 @@ from labconsole.model.trial import Column, DerivedTable, Event, Origin, Samples,
 from labconsole_amqp.choices import Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import RECEIVED, SENT
-from labconsole_amqp.trial.joining import TIME_COLUMNS, JoinedSamples, Table, join, merged_by_time
+from labconsole_amqp.trial.joining import TIME_COLUMNS, JoinedSamples, Table, join_samples, merged_by_time
 from labconsole_amqp.trial.latency import latencies_from_stamps_ns, latency_start_column
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 
@@ -34,7 +34,7 @@ class SentBlocks:
 
     def __iter__(self) -> Iterator[JoinedSamples]:
         for low, high in self._sent.ranges():
-            yield join(self._parameters, self._sent.table(low, high), self._received.table(low, high))
+            yield join_samples(self._parameters, self._sent.table(low, high), self._received.table(low, high))
 
 
 class ReceivedBlocks:
@@ -48,7 +48,7 @@ class ReceivedBlocks:
     def __iter__(self) -> Iterator[JoinedSamples]:
         nothing = merged_by_time(SENT, ())
         for low, high in self._received.ranges():
-            yield join(self._parameters, nothing, self._received.table(low, high))
+            yield join_samples(self._parameters, nothing, self._received.table(low, high))
 
 
 def _sequence_sent(table: Table) -> NDArray[Any]:
@@ -128,7 +128,7 @@ MESSAGES = Series(
 )
 
 
-def messages(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
+def message_tables(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
     """Every message sent, in order of sending (of sequence, with numbers); on a console that only receives, every one
     received, in that order.
 

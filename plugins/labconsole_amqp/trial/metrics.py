@@ -176,7 +176,7 @@ METRICS: tuple[MetricKind, ...] = (
 _KINDS = {kind.name: kind for kind in METRICS}
 
 
-def figure(name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
+def metric(name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
     """A figure of this trial with the unit and direction of its kind; why it is `not_judged`."""
     kind = _KINDS[name]
     return Metric(name, float(value), kind.unit, kind.direction, samples, labels, Origin.MEASURED, not_judged)

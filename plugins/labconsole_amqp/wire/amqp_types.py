@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 Buffer = bytes | bytearray
 
+SASL_HEADER = b"AMQP\x03\x01\x00\x00"
+"""Protocol header of SASL (part 5, 5.3.1)."""
+
 HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
 DATA, SEQUENCE, VALUE, FOOTER = range(0x75, 0x79)
 

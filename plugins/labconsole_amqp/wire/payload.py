@@ -23,15 +23,15 @@ class Payload:
     name: str
     data: bytes
 
-    @property
-    def size(self) -> int:
-        """Length in bytes."""
-        return len(self.data)
-
 
 def payload_file(choice: str) -> Path | None:
     """The operator's file that `choice` names; None for a built-in payload."""
     return None if choice in BUILT_IN else Path(choice).expanduser()
+
+
+def payload_path(choice: str) -> Path:
+    """The file that `choice` names, built-in or the operator's."""
+    return payload_file(choice) or resource("payloads", BUILT_IN[choice])
 
 
 def load_payload(choice: str, *, as_string: bool = True, copy: Path | None = None) -> Payload:
@@ -42,7 +42,7 @@ def load_payload(choice: str, *, as_string: bool = True, copy: Path | None = Non
     Raises:
         UserError: missing, unreadable, empty, or not UTF-8 where it must be.
     """
-    path = copy or payload_file(choice) or resource("payloads", BUILT_IN[choice])
+    path = copy or payload_path(choice)
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
         data = path.read_bytes() if regular else b""

@@ -18,11 +18,11 @@ from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.proton_engine import lib
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
+from labconsole_amqp.wire.template import Template
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 
@@ -156,10 +156,10 @@ class TestSettlement:
             assert receive(receiver, 5) == [0, 1, 2, 3, 4]
             until(lambda: broker.broker.counts()["q"].delivered == 5, lost)
             if reset:
-                lost.wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                lost.wire.sock.close()
+                lost.engine.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                lost.engine.sock.close()
             else:
-                lost.wire.sock.shutdown(socket.SHUT_RDWR)
+                lost.engine.sock.shutdown(socket.SHUT_RDWR)
             until(lambda: broker.broker.depths()["q"] == 95, producer)
             assert receive(Receiver(producer, "q", templates=[MESSAGE]), 95) == list(range(5, 100))
             lost.close()
@@ -206,7 +206,7 @@ class TestSettlement:
         with connect(broker.plain) as connection:
             send(Sender(connection, "q"), 3)
             receiver = Receiver(connection, "q", window=1, templates=[MESSAGE])
-            link = lib.pn_link_head(connection.wire.connection, lib.PN_LOCAL_ACTIVE | lib.PN_REMOTE_ACTIVE)
+            link = lib.pn_link_head(connection.engine.connection, lib.PN_LOCAL_ACTIVE | lib.PN_REMOTE_ACTIVE)
             while not lib.pn_link_is_receiver(link):
                 link = lib.pn_link_next(link, lib.PN_LOCAL_ACTIVE | lib.PN_REMOTE_ACTIVE)
             lib.pn_link_drain(link, 10)

@@ -51,7 +51,7 @@ def _links_of_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def live(endpoint: Endpoint) -> None:
     """A client's whole life: it sends, looks into the queue, receives and closes. Raises UserError."""
     link_base._link_numbers = itertools.cycle(range(3))
-    with connect(endpoint, container="client") as client:
+    with connect(endpoint) as client:
         sender = Sender(client, "q", timeout_s=0.5)
         for message, count in ((template(), 3), (LARGE, 1)):
             sent = 0

@@ -13,12 +13,12 @@ from proton import Message
 
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Endpoint, connect
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire.template import Template
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp import rabbitmq
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of

@@ -12,13 +12,13 @@ from proton import Message
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link.connection import Connection, connect
-from labconsole_amqp.link.link_base import Template
 from labconsole_amqp.link.proton_engine import ffi
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender, _MessageRows, _stamped
 from labconsole_amqp.wire import envelope
 from labconsole_amqp.wire.amqp_types import EnvelopeError
+from labconsole_amqp.wire.template import Template
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.link_transfer import PAYLOAD, await_credit, raw_messages, receive_all, send_all, template
 

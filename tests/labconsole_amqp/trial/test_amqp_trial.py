@@ -15,7 +15,7 @@ from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import End
+from labconsole_amqp.series import ReceiverEnd
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.wire.envelope import MessageParts, Protection, encode, message_number
@@ -53,7 +53,7 @@ def all_good(outcome: Outcome, sent: int) -> None:
     ] * 5
     assert set(outcome.verdicts.values()) == {"pass"}
     ends = {event.data["end"] for event in outcome.told("work done") if event.source.startswith("receiver")}
-    assert ends == {End.COMPLETE if outcome.parameters.receivers == 1 else End.QUIET}
+    assert ends == {ReceiverEnd.COMPLETE if outcome.parameters.receivers == 1 else ReceiverEnd.QUIET}
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

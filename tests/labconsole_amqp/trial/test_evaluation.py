@@ -10,7 +10,7 @@ import pytest
 
 from labconsole.model.trial import LINK_RATE, LINK_USE, Direction, Event, Origin, VerdictKind
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import CONNECTED, WALL_OFFSET, WORK_DONE, End
+from labconsole_amqp.series import CONNECTED, WALL_OFFSET, WORK_DONE, ReceiverEnd
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.curves import curves
 from labconsole_amqp.trial.evaluation import evaluate
@@ -151,8 +151,8 @@ def test_open_loop_latency_counts_from_the_intended_time() -> None:
     "events",
     (
         [],
-        ended(end=End.STOPPED),
-        [event("receiver-0", WORK_DONE, cpu_ns=1, messages=1, end=End.COMPLETE)],
+        ended(end=ReceiverEnd.STOPPED),
+        [event("receiver-0", WORK_DONE, cpu_ns=1, messages=1, end=ReceiverEnd.COMPLETE)],
     ),
 )
 def test_a_run_that_did_not_come_to_its_end_claims_no_loss(events: Sequence[Event]) -> None:
@@ -167,7 +167,7 @@ def test_a_console_that_only_receives_measures_from_the_stamps_and_its_wall_cloc
     received_ns = np.array([10, 12, 14]) * MS
     received = received_table(received_ns, EPOCH_MS + np.array([5, 7, 9]))
     parameters = AmqpParameters(mode="receiver", broker="external", count=4)
-    events = [event("receiver-0", WALL_OFFSET, offset_ns=EPOCH_MS * MS), *ended(0, 1, End.QUIET)]
+    events = [event("receiver-0", WALL_OFFSET, offset_ns=EPOCH_MS * MS), *ended(0, 1, ReceiverEnd.QUIET)]
     result = evaluate(parameters, Tables({("received", "receiver-0"): received}), events)
     found = figures(result)
     assert (found["queue_time_mean"], found["lost"], found["received"]) == (5.0, 1, 3)
@@ -178,7 +178,7 @@ def test_a_console_that_only_receives_counts_a_repeated_number_once() -> None:
     numbers = np.array([message_number(0, seq) for seq in (0, 1, 1)])
     received = received_table(np.arange(3) * MS, EPOCH_MS + np.arange(3), numbers)
     parameters = AmqpParameters(mode="receiver", broker="external", count=3, numbered=True)
-    result = evaluate(parameters, Tables({("received", "receiver-0"): received}), ended(0, 1, End.QUIET))
+    result = evaluate(parameters, Tables({("received", "receiver-0"): received}), ended(0, 1, ReceiverEnd.QUIET))
     assert figures(result)["lost"] == 1
 
 

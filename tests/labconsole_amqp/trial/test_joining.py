@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import OUTCOMES, End
+from labconsole_amqp.series import OUTCOMES, ReceiverEnd
 from labconsole_amqp.trial.evaluation import evaluate
 from labconsole_amqp.wire.envelope import message_number
 from labconsole_amqp.wire.sign_encrypt import Outcome
@@ -117,7 +117,7 @@ def test_several_senders_and_receivers_are_joined_by_sender_and_sequence() -> No
         stamps = EPOCH_MS + sent_ns // MS
         tables.tables["received", f"receiver-{index}"] = received_table(received_ns[mine], stamps, everything[mine])
     parameters = AmqpParameters(numbered=True, senders=2, receivers=2, count=50)
-    found = figures(evaluate(parameters, tables, ended(2, 2, End.QUIET)))
+    found = figures(evaluate(parameters, tables, ended(2, 2, ReceiverEnd.QUIET)))
     assert (found["sent"], found["received"], found["lost"], found["out_of_order"]) == (100, 100, 0, 0)
     assert found["queue_time_min"] == found["queue_time_max"] == 3.0
 

@@ -10,7 +10,7 @@ from labconsole.model.trial import Metric
 from labconsole.store.records import RunRow
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
-from labconsole_amqp.trial.metrics import figure
+from labconsole_amqp.trial.metrics import metric
 from tests.helpers.run_row import finished_run
 
 FIVE = (1.00, 1.02, 0.98, 1.01, 0.99)
@@ -22,11 +22,11 @@ def round_of(
     """Run of a test in a round, with both phases; `speed_doubt` is why its full speed is not judged."""
     parameters = AmqpParameters.model_validate({"test": test, "loop": "both", "rate": rate}).model_dump(mode="json")
     figures: Sequence[Metric] = (
-        figure("throughput", speed, 1000, speed_doubt),
-        figure("offered_rate", rate, 250),
-        figure("latency_mean", latency, 250),
-        figure("latency_p99", latency * 3, 250),
-        figure("queue_time_mean", 1e6 / speed, 1000),
+        metric("throughput", speed, 1000, speed_doubt),
+        metric("offered_rate", rate, 250),
+        metric("latency_mean", latency, 250),
+        metric("latency_p99", latency * 3, 250),
+        metric("queue_time_mean", 1e6 / speed, 1000),
     )
     metrics = {one.name: one for one in figures}
     number = test * 10 + repeat

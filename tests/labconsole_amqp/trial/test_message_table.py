@@ -18,7 +18,7 @@ from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial import message_table
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
-from labconsole_amqp.trial.joining import load
+from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.message_table import MESSAGES
 from tests.helpers.spool_samples import SpoolSamples
 from tests.labconsole_amqp.embedded_broker import serving
@@ -139,12 +139,12 @@ def test_blocks_give_the_same_rows_as_the_whole_run(numbered: bool, monkeypatch:
     rest = {name: np.zeros(len(came), np.int32) for name in ("size", "verify_ns", "decrypt_ns")}
     tables["received", "receiver-0"] = parts(received | rest, 50)
     samples = SpoolSamples(tables)
-    (derived,) = message_table.messages(parameters, samples, ())
+    (derived,) = message_table.message_tables(parameters, samples, ())
     in_blocks = list(derived.parts())
     assert len(in_blocks) > 3
     assert max(len(part["sequence"]) for part in in_blocks) < 600
     rows = {name: np.concatenate([part[name] for part in in_blocks]) for name in in_blocks[0]}
-    whole = message_table._sent(parameters, load(parameters, samples))
+    whole = message_table._sent(parameters, load_joined(parameters, samples))
     order = np.lexsort((rows["sequence"], rows["sender"]))
     expected = np.lexsort((whole["sequence"], whole["sender"]))
     assert {-1, 0, 1} == set(rows["outcome"].tolist())
