@@ -23,10 +23,10 @@ from labconsole.engine.queue import QueueState, RunQueue
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
 from labconsole_keypool.panel.service_panel import PLANNER, ServicePanel
+from labconsole_ui.runtime.page_targets import HELP, START
 from labconsole_ui.shell.docks import toggle_bottom
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
-from labconsole_ui.shell.navigation import HELP, START
 from labconsole_ui.shell.startup import create_services
 from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.comparison.comparison_view import ComparisonView

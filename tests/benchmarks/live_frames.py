@@ -131,7 +131,7 @@ def table() -> None:
         by_role: RoleValues = values.by_role(roles)  # type: ignore[arg-type]
         frame = LiveFrame(now_ns(), 1, 1, 0, values.totals(roles), usage, "sent", by_role)  # type: ignore[arg-type]
         begun = time.perf_counter()
-        live.take(frame)
+        live.add_frame(frame)
         takes.append(time.perf_counter() - begun)
 
     def show() -> None:

@@ -30,9 +30,9 @@ from labconsole.model.plugin import Plugins
 from labconsole.paths import pki_dir
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.trust.trust_view import TrustView
+from labconsole_ui.runtime.page_targets import GUIDE, HELP, targets_of
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
-from labconsole_ui.shell.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.shell.startup import create_services, import_pages_ahead
 from tests.benchmarks.views import StallWatch, stored_runs
 from tests.helpers.many_states import certify_each_other, trust_a_third

@@ -1,4 +1,4 @@
-"""A real window on a real database, in a home of its own; nothing of it is left behind."""
+"""Fixtures: a real window on a real database in a temporary home."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KIND = "amqp.messaging"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Qt's offscreen platform says what it cannot do with a window; that is no fault of ours."""
+    """Ignore warnings of Qt's offscreen platform about windows."""
     for item in items:
         item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
 
@@ -53,7 +53,7 @@ def services(bridge: QueueBridge, theme: Theme, home: Path) -> Services:
 
 @pytest.fixture
 def open_window(qtbot: QtBot, bridge: QueueBridge) -> Iterator[Callable[[Services], MainWindow]]:
-    """Opens windows on the test's queue; at the end the queue is emptied and the windows go, with their threads."""
+    """Opens windows on the test's queue; at the end the queue is emptied and the windows are deleted."""
     windows: list[MainWindow] = []
 
     def open_one(services: Services) -> MainWindow:

@@ -1,4 +1,4 @@
-"""What a window tells its operator."""
+"""The messages that a window shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures how long the window's thread computes in one turn of its event loop, at the machine's own full speed."""
+"""Measures how long the window's thread computes in one turn of its event loop, at full speed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ YARDSTICK_S = 0.002
 
 @contextmanager
 def slots_watched() -> Iterator[SlotWatch]:
-    """Watch the slots in the block; garbage collections leave alone what was made before, as in `open_window`."""
+    """Watch the slots in the block; existing objects are not collected, as in `open_window`."""
     gc.collect()
     gc.freeze()
     watch = SlotWatch()

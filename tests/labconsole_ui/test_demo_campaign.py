@@ -1,4 +1,4 @@
-"""The demo campaign in the real window, by clicks: with real engine processes and the real embedded broker."""
+"""The demo campaign in the real window by clicks, with real engine processes and embedded broker."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ ONE_SMALL_ROUND = 'format = 1\nextends = "demo"\nrepeats = 1\n[parameters]\nloop
 
 @pytest.mark.timeout(150)
 def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All four tests run (one small round of them), and no slot of the window computes for more than 50 ms after the
-    start, which `tests/benchmarks/window.py` measures.
+    """All four tests run (one small round), and no slot of the window computes for more than 50 ms.
+
+    The start is excluded: `tests/benchmarks/window.py` measures it.
 
     The slots are timed by the processor time of the window's thread, not by the clock: a test machine is busy with
     other things, and these must not fail the test.

@@ -1,6 +1,6 @@
-"""The window is killed at random moments: nothing committed is lost, nothing is left running, the run is marked.
+"""A window killed at random moments loses nothing committed, leaves no process, and marks the run.
 
-A kill counts only when it hit a run that went on; one that fell between two runs is done again at another moment.
+A kill counts only when a run was in progress; one between two runs is repeated at another moment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LATEST_S = 1.5
 
 
 def _live_run(database: Path) -> int | None:
-    """The run that goes on, once its first samples are in the database."""
+    """The run in progress, once its first samples are in the database."""
     try:
         with Reader(database) as reader:
             running = [row.id for row in reader.runs() if row.status is RunStatus.RUNNING]
@@ -70,9 +70,9 @@ def _hit(folder: Path, seed: int) -> None:
 
 
 def _killed_in_mid_run(folder: Path, moment: float, later: float) -> bool:
-    """Kill a window; says whether that hit a run that went on.
+    """Kill a window; returns whether a run was in progress.
 
-    That is `moment` seconds after the first samples of its demo, and `later` ones in the run that then goes on.
+    That is `moment` seconds after the first samples of its demo, and `later` ones in the run that is then in progress.
     """
     folder.mkdir()
     database = folder / "runs.db"

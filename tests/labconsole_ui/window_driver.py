@@ -18,7 +18,7 @@ from labconsole_ui.views.start_page import StartPage
 
 
 def main() -> int:
-    """Open the window, click, and go on until killed."""
+    """Open the window, click, and continue until killed."""
     app = QApplication([])
     services = create_services(app, Path(sys.argv[1]), None)
     window = MainWindow(services)

@@ -1,4 +1,4 @@
-"""Starts the window: looks for system libraries, makes application, theme and translator, and opens the database."""
+"""Starts the window: system libraries, application, theme, translator, database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labconsole.safe_text import SafeFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Open the window and return when it is closed: 0, or 1 when it cannot open (a sentence on stderr says why)."""
+    """Run the window; returns 0, or 1 when it cannot open (with the reason on stderr)."""
     options = _parser().parse_args(arguments)
     problem = missing_libraries()
     if problem:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def missing_libraries() -> str:
-    """A sentence that names the system packages without which Qt would abort, or nothing."""
+    """A sentence that names the missing system packages without which Qt would abort, or an empty text."""
     if not sys.platform.startswith("linux"):
         return ""
     missing = qt_libraries.missing()

@@ -86,7 +86,7 @@ class ConnectionTest(QWidget):
         dialog = SecretDialog(
             self.window(), missing, self.tr("Neither the keyring nor a file has it. It is forgotten after the test.")
         )
-        dialog.accepted.connect(lambda: self._test(parameters, dialog.take()))
+        dialog.accepted.connect(lambda: self._test(parameters, dialog.pop_secrets()))
         dialog.rejected.connect(self._cancelled)
         dialog.open()
 

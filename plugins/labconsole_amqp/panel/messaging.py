@@ -85,7 +85,7 @@ class AmqpPanel(TrialPanel):
     def pieces(self) -> Iterator[None]:
         """Build the usual panel, and the test of a connection."""
         yield from super().pieces()
-        self.form.judged.connect(self._offer_test)
+        self.form.validated.connect(self._offer_test)
         self._offer_test()
 
     def _add_form(self, column: QVBoxLayout) -> Iterator[None]:

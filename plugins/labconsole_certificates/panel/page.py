@@ -200,7 +200,7 @@ class CertificatesPage(QWidget):
 
     def _tab_changed(self) -> None:
         self._build_current()
-        self._context.state.keep(_TAB_KEY, self._current_key)
+        self._context.state.set(_TAB_KEY, self._current_key)
         self._refresh_current()
 
     @property

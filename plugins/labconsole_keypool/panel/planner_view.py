@@ -81,7 +81,7 @@ class PlannerView(QWidget):
         self.forecast = ForecastCard(theme, self)
         column.addWidget(self.figures)
         column.addWidget(self.forecast)
-        self.form.judged.connect(self._plan_when_seen)
+        self.form.validated.connect(self._plan_when_seen)
         self._finished.connect(self._run_ended)
         self._complete = True
         if self.isVisible():

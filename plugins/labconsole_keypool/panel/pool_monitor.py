@@ -104,7 +104,7 @@ class PoolMonitor(QObject):
                 return
             self._begin(run_id)
         assert self._live is not None
-        self._live.take(frame)
+        self._live.add_frame(frame)
         self.framed.emit(self._live)
         if self._active and not self._due.isActive():
             self._due.start()

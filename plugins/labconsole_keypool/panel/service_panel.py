@@ -92,7 +92,7 @@ class ServicePanel(TrialPanel):
 
     def _scenario(self, source: KeySource) -> NewScenario | None:
         """The parameters of the form; None if they are invalid, and the first fault is shown."""
-        self.form.judge()
+        self.form.validate()
         parameters = self.form.parameters
         if parameters is None:
             self._show_problem()
@@ -118,7 +118,7 @@ class ServicePanel(TrialPanel):
         watch.began.connect(self.plots.begin)
         watch.began.connect(pool.picture.reset_levels)
         self.pool_actions.ended.connect(self._action_ended)
-        self.form.judged.connect(self._follow_form)
+        self.form.validated.connect(self._follow_form)
         self.run_bar.problem_clicked.connect(self._show_problem)
         self.both_button.clicked.connect(lambda: self.run_both())
 

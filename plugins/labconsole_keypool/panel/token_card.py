@@ -153,7 +153,7 @@ class TokenCard(QFrame):
         dialog.open()
 
     def _answered(self, dialog: SecretDialog, name: str, key: str, result: int) -> None:
-        entered = dialog.take()
+        entered = dialog.pop_secrets()
         if result == QDialog.DialogCode.Accepted:
             self._try_with(name, entered[key])
         else:

@@ -57,8 +57,8 @@ def test_a_state_elsewhere_is_connected_to_and_waited_for(lab: Lab, elsewhere: P
         ends = []
         dialog.ended.connect(ends.append)
         lab.click(dialog.start_button)
-        lab.until(lambda: "waits at 127.0.0.1:" in dialog.work.said.text())
-        port = int(dialog.work.said.text().split("127.0.0.1:")[1].split()[0])
+        lab.until(lambda: "waits at 127.0.0.1:" in dialog.work.status.text())
+        port = int(dialog.work.status.text().split("127.0.0.1:")[1].split()[0])
         answered = pool.submit(connected, elsewhere, port, B, A, server_name="broker.a.example")
         lab.until(lambda: bool(ends))
         assert ends[0].outcome is Outcome.DONE and answered.result().ok

@@ -1,4 +1,4 @@
-"""The form that is made from a parameter model: what a person types, and what the model says to it."""
+"""The form of a parameter model: typed values, and the errors of the model."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_wide_form_has_two_columns_and_a_narrow_one_has_one(qtbot: QtBot, form
     qtbot.waitUntil(lambda: second.y() > first.y() and second.x() == first.x())
 
 
-def test_error_appears_beneath_the_field_while_typing_and_disappears(qtbot: QtBot, form: ParameterForm) -> None:
+def test_error_appears_below_the_field_while_typing_and_disappears(qtbot: QtBot, form: ParameterForm) -> None:
     label = form.row("count").error_label
     retype(qtbot, line(form, "count"), "0")
     qtbot.waitUntil(lambda: form.parameters is None)
@@ -164,7 +164,7 @@ def test_dependent_field_shows_with_its_condition_and_does_not_matter_while_hidd
 
 def test_model_error_is_shown_at_the_top_and_leads_to_the_field_it_names(qtbot: QtBot, form: ParameterForm) -> None:
     form.row("level").set_value(2)
-    form.judge()
+    form.validate()
     sentence = "Level 2 must not get lost: set “Durable” to true."
     assert form.problems == (sentence,)
     (label,) = [label for label in form.findChildren(QLabel) if label.text() == sentence and label.isVisible()]
@@ -213,7 +213,7 @@ def test_dropped_file_becomes_the_path(form: ParameterForm, tmp_path: Path) -> N
     QApplication.sendEvent(line(form, "payload"), enter)
     QApplication.sendEvent(line(form, "payload"), drop)
     assert enter.isAccepted()
-    form.judge()
+    form.validate()
     assert form.parameters is not None
     assert form.parameters.payload == file
 
@@ -224,17 +224,17 @@ def test_rows_of_a_table_are_added_filled_in_and_judged(qtbot: QtBot, form: Para
     qtbot.mouseClick(editor.add_button, Qt.MouseButton.LeftButton)
     editor.table.item(0, 0).setText("Tower")
     editor.table.item(0, 1).setText("70000")
-    form.judge()
+    form.validate()
     assert form.problems == ("Stations: Row 1: Enter at most 65,535.",)
     editor.table.item(0, 1).setText("5672")
-    form.judge()
+    form.validate()
     assert form.parameters is not None
     assert form.parameters.stations == (Station(name="Tower", port=5672),)
 
 
 def test_nested_model_is_a_group_of_its_own(form: ParameterForm) -> None:
     form.row("retry", "attempts").set_value(9)
-    form.judge()
+    form.validate()
     assert form.parameters is not None
     assert form.parameters.retry.attempts == 9
 
@@ -249,7 +249,7 @@ def test_folded_section_opens_when_something_in_it_is_wrong(form: ParameterForm)
     section = next(section for section in form.sections if form.row("retry", "attempts") in section.rows)
     assert section.folded
     form.row("retry", "attempts").set_value(-1)
-    form.judge()
+    form.validate()
     assert not section.folded
 
 

@@ -1,4 +1,4 @@
-"""The dialog of actions by clicks: form, typed label, progress with ETA, cancel, secrets, and every end."""
+"""The dialog of operations by clicks: form, typed label, progress, cancel, secrets, each outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIMEOUT_MS = 20_000
 
 @pytest.fixture(scope="module")
 def tally() -> Iterator[Operation[Any]]:
-    """The practice plugin's action, found by its process as well."""
+    """The practice plugin's operation, found by its process, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(PLUGIN))
         patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
@@ -44,7 +44,7 @@ Open = Callable[..., OperationDialog]
 
 @pytest.fixture
 def open_dialog(qtbot: QtBot, theme: Theme, tally: Operation[Any]) -> Iterator[Open]:
-    """Opens the action's dialog over a window, which goes with it at the end."""
+    """Opens the operation's dialog over a window; both are deleted at the end."""
     window = QWidget()
     window.resize(800, 600)
     window.show()
@@ -118,11 +118,11 @@ def test_cancel_ends_it_and_escape_does_not(qtbot: QtBot, open_dialog: Open) -> 
     assert dialog.isVisible() and dialog.running
     counted = dialog.work.count.text()
     qtbot.waitUntil(lambda: dialog.work.count.text() != counted, timeout=TIMEOUT_MS)
-    assert dialog.work.reminder.isVisible() and dialog.work.reminder.text().startswith("Still running")
+    assert dialog.work.warning.isVisible() and dialog.work.warning.text().startswith("Still running")
     qtbot.mouseClick(dialog.cancel_button, LEFT)
     qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
     assert ended[0].outcome is Outcome.CANCELLED and ended[0].sentence.startswith("Counted to ")
-    assert dialog.work.reminder.isHidden()
+    assert dialog.work.warning.isHidden()
     qtbot.mouseClick(dialog.again_button, LEFT)
     assert dialog.form.isVisible() and dialog.form.values()["count"] == 10_000
 
@@ -138,7 +138,7 @@ def test_destructive_operation_needs_its_label_typed_exactly(qtbot: QtBot, open_
     press_start(qtbot, dialog)
     qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
     assert ended[0].outcome is Outcome.DONE
-    assert dialog.confirmation.typed == "", "another time it is typed again"
+    assert dialog.confirmation.typed == "", "it must be typed again for the next start"
 
 
 def test_return_presses_the_button_that_has_the_focus_but_cancels_nothing(qtbot: QtBot, open_dialog: Open) -> None:
@@ -180,7 +180,7 @@ def test_a_secret_is_asked_for_and_returned_secrets_are_shown_once(qtbot: QtBot,
     [shown] = [edit for edit in dialog.findChildren(QPlainTextEdit) if edit.isVisible()]
     assert shown.toPlainText() == "What was given\n2retnuh"
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert dialog.isVisible(), "what is shown once does not go by a slip of the hand"
+    assert dialog.isVisible(), "Escape does not hide secrets that are shown once"
     qtbot.mouseClick(dialog.close_button, LEFT)
     qtbot.waitUntil(lambda: not shiboken6.isValid(dialog))
 

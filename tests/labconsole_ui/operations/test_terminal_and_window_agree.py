@@ -16,7 +16,7 @@ from labconsole_ui.theme.theme import Theme
 
 PLUGINS = Plugins.discover()
 FILLED_IN: dict[type, str] = {str: "State A", int: "1"}
-"""What is typed for a parameter without default, on the terminal and in the form."""
+"""Values for parameters without default, on the terminal and in the form."""
 
 
 def _required(operation: Operation[Any]) -> dict[str, str]:

@@ -43,14 +43,14 @@ def dialog(qtbot: QtBot, theme: Theme) -> Iterator[OperationDialog]:
 def test_a_token_is_refused_and_added_as_on_the_terminal(
     qtbot: QtBot, dialog: OperationDialog, made: TokenConfiguration, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown_sentences: list[OperationEnd] = []
-    dialog.ended.connect(shown_sentences.append)
+    ended: list[OperationEnd] = []
+    dialog.ended.connect(ended.append)
 
     def start() -> OperationEnd:
         qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
         qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda: bool(shown_sentences), timeout=TIMEOUT_MS)
-        return shown_sentences.pop()
+        qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+        return ended.pop()
 
     (variable,) = ("=".join(one) for one in made.environment.items())
     entered = {"token": "office", "module": str(made.module), "label": "partition-1", "environment": [variable]}

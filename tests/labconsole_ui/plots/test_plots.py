@@ -1,4 +1,4 @@
-"""Plots: what reduction keeps, and what mouse and keyboard do."""
+"""Plots: reduction of curves, mouse and keyboard, axes, bars."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_reduction_keeps_the_extremes_of_every_pixel() -> None:
 
 
 def test_reduction_connects_points_across_empty_pixels() -> None:
-    """A queue that is full for a moment and empty for ten minutes is not drawn as one that slowly runs empty."""
+    """A queue full for a moment and empty for ten minutes is not drawn as slowly emptied."""
     burst = np.linspace(481.0, 499.0, 5_000)
     length = np.where(np.arange(5_000) % 2, 50.0, 0.0)
     length[-1] = 0.0
@@ -82,7 +82,7 @@ def test_unequal_lengths_are_refused() -> None:
         ("%", 12.5, "12.50 %"),
     ],
 )
-def test_values_are_read_in_the_unit_people_use(stored: str, value: float, text: str) -> None:
+def test_values_are_read_in_a_readable_unit(stored: str, value: float, text: str) -> None:
     unit = axis_unit(stored)
     assert unit.text(value * unit.factor) == text
 
@@ -151,7 +151,7 @@ def test_zooming_by_keyboard_shows_more_detail_and_home_everything(plot: TimePlo
     assert plot.canvas.view.viewRange()[0] == [0.0, 100.0]
 
 
-def test_new_data_does_not_take_a_zoomed_view_away(plot: TimePlot, qtbot: QtBot) -> None:
+def test_new_data_keeps_a_zoomed_view(plot: TimePlot, qtbot: QtBot) -> None:
     qtbot.keyClick(plot, Qt.Key.Key_Plus)
     before = plot.canvas.view.viewRange()[0]
     t_s = np.linspace(0.0, 200.0, 1_000)
@@ -213,7 +213,7 @@ def test_the_drawing_as_svg_has_title_legend_and_curves(plot: TimePlot, tmp_path
     assert plot.save_image(file)
     text = file.read_text(encoding="utf-8")
     assert ">Latency</text>" in text and ">p50</text>" in text
-    assert ">p99</text>" not in text, "what is switched off stands not in the legend"
+    assert ">p99</text>" not in text, "curves that are switched off are not in the legend"
     renderer = QSvgRenderer(str(file))
     picture = QImage(renderer.viewBox().size() * 3, QImage.Format.Format_RGB32)
     picture.fill(QColor("red"))
@@ -254,7 +254,7 @@ def test_a_logarithmic_axis_reads_values_and_names_its_decades(qtbot: QtBot, the
 
 
 def tick_texts(plot: CurvePlot, side: str) -> list[str]:
-    """The texts along an axis as it is seen."""
+    """The visible texts of an axis."""
     axis = plot.canvas.getAxis(side)
     size = plot.canvas.view.width() if side == "bottom" else plot.canvas.view.height()
     [(spacing, ticks)] = axis.tickValues(*axis.range, size)
@@ -356,7 +356,7 @@ def test_bars_have_labels_and_whiskers_and_are_hidden_by_the_legend(qtbot: QtBot
     assert "10 ms" in (tmp_path / "bars.svg").read_text(encoding="utf-8")
 
 
-def test_grid_is_drawn_beneath_the_bars_in_another_unit_too(qtbot: QtBot, theme: Theme) -> None:
+def test_grid_is_drawn_behind_the_bars_in_another_unit_too(qtbot: QtBot, theme: Theme) -> None:
     plot = BarPlot("", "", theme, empty_text="")
     qtbot.addWidget(plot)
     plot.resize(700, 300)
@@ -372,7 +372,7 @@ def test_grid_is_drawn_beneath_the_bars_in_another_unit_too(qtbot: QtBot, theme:
 
 
 def test_labels_of_bars_fit_into_a_narrow_plot(qtbot: QtBot, theme: Theme) -> None:
-    """As wide as beside the table of a comparison, in a window of 1280 px."""
+    """The width next to the table of a comparison, in a window of 1280 px."""
     plot = BarPlot("Message throughput", "msg/s", theme, empty_text="")
     qtbot.addWidget(plot)
     plot.resize(342, 300)

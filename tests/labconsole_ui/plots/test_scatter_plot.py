@@ -1,4 +1,4 @@
-"""Scatter plots: a point for each observation, read at the crosshair, hidden by the legend, and quick when dense."""
+"""Scatter plots: a point for each observation, crosshair, legend, and speed with many points."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CountingPainter(QPainter):
         super().drawPoints(points)
 
 
-def test_of_tens_of_thousands_in_the_same_places_each_place_is_drawn_once(plot: ScatterPlot) -> None:
+def test_points_in_the_same_place_are_drawn_once(plot: ScatterPlot) -> None:
     places = np.random.default_rng(1).integers(0, 40, (30_000, 2)).astype(float)
     plot.set_points([PlotPoints("A", places[:, 0], places[:, 1], 0)])
     plot.redraw()

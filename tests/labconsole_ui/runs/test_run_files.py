@@ -18,7 +18,7 @@ from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 LIMIT_MS = 30_000
-"""An import waits for the disk: on a machine with much to do that takes seconds."""
+"""An import waits for the disk: on a busy machine that takes seconds."""
 
 
 @pytest.fixture

@@ -137,12 +137,12 @@ def test_comparison_has_a_short_title_and_withdraws_its_message(window: MainWind
 def test_result_of_a_long_run_stays_until_it_is_opened(
     qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The desktop is notified unless the window is in use; offscreen there is no tray, which is not a fault."""
+    """The desktop is notified unless the window is in use; a missing tray (offscreen) is not an error."""
     notices: list[str] = []
     monkeypatch.setattr("labconsole_ui.runs.run_notifications.LONG_S", 0.0)
     monkeypatch.setattr("labconsole_ui.widgets.message_bar.MESSAGE_SECONDS", 0)
-    show = window.notices.show
-    monkeypatch.setattr(window.notices, "show", lambda sentence: (notices.append(sentence), show(sentence)))
+    show = window.notifications.show
+    monkeypatch.setattr(window.notifications, "show", lambda sentence: (notices.append(sentence), show(sentence)))
     [run_id] = window.launcher.run_scenario(campaign("A").scenarios[0], "Mine", at_once=True)
     qtbot.waitUntil(lambda: bool(window.messages.entries()))
     qtbot.wait(50)

@@ -1,4 +1,4 @@
-"""Work in the background: results and errors come on the window's thread; a view that goes takes its jobs along."""
+"""Background jobs: results arrive on the window's thread; those of deleted views are dropped."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_results_come_in_order_on_the_windows_thread(owner: QObject, qtbot: QtBo
 
 def test_user_error_of_a_job_is_shown_and_any_other_exception_is_raised(owner: QObject, qtbot: QtBot) -> None:
     background = Background(owner)
-    said: list[str] = []
+    sentences: list[str] = []
 
     def refuse() -> None:
         raise UserError("There is no run 7.")
@@ -50,10 +50,10 @@ def test_user_error_of_a_job_is_shown_and_any_other_exception_is_raised(owner: Q
     def break_down() -> None:
         raise ZeroDivisionError("broken")
 
-    background.submit(refuse, pytest.fail, said.append)
-    qtbot.waitUntil(lambda: said == ["There is no run 7."])
+    background.submit(refuse, pytest.fail, sentences.append)
+    qtbot.waitUntil(lambda: sentences == ["There is no run 7."])
     with qtbot.captureExceptions() as raised:
-        background.submit(break_down, pytest.fail, said.append)
+        background.submit(break_down, pytest.fail, sentences.append)
         qtbot.waitUntil(lambda: bool(raised))
     assert raised[0][0] is ZeroDivisionError
 
@@ -80,7 +80,7 @@ def test_no_result_is_delivered_to_a_deleted_view_and_its_thread_exits(owner: QO
 
 
 def test_shared_resources_of_jobs_are_released_without_a_new_thread(owner: QObject, qtbot: QtBot) -> None:
-    """An interpreter that ends starts no thread any more: Python 3.12 raises RuntimeError there."""
+    """An interpreter that exits starts no thread: Python 3.12 raises RuntimeError."""
     released: list[int] = []
     background = Background(owner, at_end=lambda: released.append(threading.get_ident()))
     done: list[int] = []
@@ -110,7 +110,7 @@ def test_a_window_that_was_never_deleted_exits_without_output() -> None:
 
 
 def test_a_job_in_python_does_not_block_the_window(owner: QObject, qtbot: QtBot) -> None:
-    """Each wait for the interpreter lasts as long as the job may keep it: 20 of them take 100 ms at Python's 5 ms."""
+    """A wait for the interpreter lasts as long as the job may keep it: 20 take 100 ms at Python's 5 ms."""
     background = Background(owner)
     started, over = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""Where garbage goes: in the window's thread, whichever thread makes objects meanwhile."""
+"""Garbage is collected in the window's thread, whichever thread creates objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labconsole_ui.runtime.garbage_collection import WindowCollector
 
 
 class Circle:
-    """Garbage that only a collection finds; it notes the thread in which it goes."""
+    """Garbage that only a collection finds; it records the thread that deletes it."""
 
     def __init__(self, gone: list[int]) -> None:
         self.self, self.gone = self, gone

@@ -1,4 +1,4 @@
-"""Pages are built in pieces: each small, in a turn of its own, and a caller that needs the whole page gets it."""
+"""Pages are built in pieces, each small and in a turn of its own; a caller can build the whole page."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from labconsole_ui.panels.presets import PresetRow
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.plots.plot_card import PlotCard
 from labconsole_ui.runtime.incremental import BuiltIncrementally, EventLoopQueue, PageBuilder
+from labconsole_ui.runtime.page_targets import targets_of
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.navigation import targets_of
 from tests.helpers.pages import opened_trial
 from tests.labconsole_ui.campaigns import KIND
 
 TARGETS = [target for plugin in Plugins.discover().found for target in targets_of(plugin)]
 LEAST_PIECES = 6
 MOST_WIDGETS, MOST_ROWS = 50, 3
-"""That a piece may add to a page, and to its form."""
+"""Most widgets that a piece may add to a page, and to its form."""
 A_ROW = 42
 """Height in px by which a wrapped text may still move what is below it."""
 
 
 class Halves(QObject):
-    """Something with two halves, of which the second may fail."""
+    """A page with two halves, of which the second may fail."""
 
     def __init__(self, *, fails: bool = False) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Halves(QObject):
 
 
 def pieces_of(page: QWidget) -> Iterator[int]:
-    """Build a page and the parts in it that are built in pieces; gives after each piece how many widgets it added."""
+    """Build a page and its parts in pieces; yields after each piece how many widgets it added."""
 
     def unfinished() -> list[BuiltIncrementally]:
         parts = [part for part in (page, *page.findChildren(QWidget)) if isinstance(part, BuiltIncrementally)]
@@ -240,7 +240,7 @@ def test_a_page_that_fails_in_a_later_piece_is_shown_as_broken(
 
 
 class Diary:
-    """Pieces of work that note that they were done."""
+    """Pieces that record their order."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -266,7 +266,7 @@ def test_other_events_are_handled_between_the_pieces(qtbot: QtBot) -> None:
     assert diary.done.count("third") == 1, "the same piece waits once"
 
 
-def test_pieces_go_before_others_or_take_their_place(qtbot: QtBot) -> None:
+def test_pieces_are_inserted_before_others_or_replace_them(qtbot: QtBot) -> None:
     owner, diary = QObject(), Diary()
     turns = EventLoopQueue(owner)
     turns.add(diary.third)

@@ -1,4 +1,4 @@
-"""Long jobs: how far they are, cancelled by a click, refused with a sentence; the window goes on meanwhile."""
+"""Long jobs: progress, cancelled by a click, refused with a sentence; the window is not blocked."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def steps(job: Job) -> str:
     return "done"
 
 
-def test_a_long_job_shows_how_far_it_is_and_is_cancelled_by_a_click(qtbot: QtBot, window: QWidget) -> None:
-    shown_sentences: list[Message] = []
+def test_a_long_job_shows_its_progress_and_is_cancelled_by_a_click(qtbot: QtBot, window: QWidget) -> None:
+    messages: list[Message] = []
     done: list[str] = []
-    jobs = LongJobs(window, shown_sentences.append)
+    jobs = LongJobs(window, messages.append)
     jobs.run("Writing", steps, done.append)
     [dialog] = window.findChildren(QProgressDialog)
     assert not dialog.isVisible(), "a short job shows no dialog"
@@ -43,24 +43,24 @@ def test_a_long_job_shows_how_far_it_is_and_is_cancelled_by_a_click(qtbot: QtBot
     assert not bar.isTextVisible() and bar.value() > 0, "the bar is too thin for a text"
     [cancel] = dialog.findChildren(QPushButton)
     qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(shown_sentences))
-    assert shown_sentences[0].sentence == "Cancelled. Nothing half-written is left."
+    qtbot.waitUntil(lambda: bool(messages))
+    assert messages[0].sentence == "Cancelled. Nothing half-written is left."
     assert done == [] and jobs.dialogs == []
 
 
 def test_jobs_run_in_order_and_a_refusal_is_reported(qtbot: QtBot, window: QWidget) -> None:
-    shown_sentences: list[Message] = []
+    messages: list[Message] = []
     done: list[int] = []
 
     def refuse(_ticket: Job) -> int:
         raise UserError("The disk is full: free some space.")
 
-    jobs = LongJobs(window, shown_sentences.append)
+    jobs = LongJobs(window, messages.append)
     jobs.run("One", lambda _ticket: 1, done.append)
     jobs.run("Two", refuse, done.append)
     jobs.run("Three", lambda _ticket: 3, done.append)
     qtbot.waitUntil(lambda: done == [1, 3])
-    assert [message.sentence for message in shown_sentences] == ["The disk is full: free some space."]
+    assert [message.sentence for message in messages] == ["The disk is full: free some space."]
 
 
 def test_unexpected_exception_of_a_job_is_raised_and_closes_its_dialog(qtbot: QtBot, window: QWidget) -> None:

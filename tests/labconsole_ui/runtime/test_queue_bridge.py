@@ -1,4 +1,4 @@
-"""The bridge to the run queue: what dead consoles left, and what the store refuses."""
+"""The bridge to the run queue: recovery of runs of dead consoles, and refusals of the store."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_closing_does_not_wait_for_recovery_and_the_next_console_repeats_it(qapp
 
 
 def test_store_error_is_reported_once_until_a_write_succeeds(qapp: QApplication, home: Path) -> None:
-    database, shown_sentences = home / "runs.db", list[str]()
+    database, failures = home / "runs.db", list[str]()
     home.mkdir(exist_ok=True)
     bridge = QueueBridge(lambda wake: RunQueue(database, wake=wake, lock_timeout_s=0.05), qapp)
-    bridge.failed.connect(shown_sentences.append)
+    bridge.failed.connect(failures.append)
     scenario = NewScenario("A", "amqp.messaging", {})
     [run_id] = bridge.queue.store.add_campaign(
         NewCampaign("mine", "Mine", "", 1, (scenario,), ((0, 1),)), DEAD, wall_now()
@@ -73,9 +73,9 @@ def test_store_error_is_reported_once_until_a_write_succeeds(qapp: QApplication,
     with FileLock(f"{database}.lock"):
         bridge.recover()
         bridge.recover()
-    assert len(shown_sentences) == 1 and "has been locked by another lab console" in shown_sentences[0]
+    assert len(failures) == 1 and "has been locked by another lab console" in failures[0]
     bridge.recover()
-    assert len(shown_sentences) == 1
+    assert len(failures) == 1
     with Reader(database) as reader:
         assert reader.run(run_id).row.status is RunStatus.CANCELLED
     bridge.close()

@@ -1,4 +1,4 @@
-"""What the window remembers, and that nothing in its file can keep it from starting."""
+"""Settings of the window are stored, and no content of their file prevents its start."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.labconsole_ui.conftest import KIND
 
 def test_values_survive_a_restart(tmp_path: Path) -> None:
     state = WindowState(tmp_path / "window.ini")
-    state.keep("theme", "dark")
-    state.keep("flag", True)
-    state.keep("docks", QByteArray(b"\x00\xff\x01"))
-    state.keep("form/amqp", {"values": {"count": 5, "host": 'a"b,c'}})
+    state.set("theme", "dark")
+    state.set("flag", True)
+    state.set("docks", QByteArray(b"\x00\xff\x01"))
+    state.set("form/amqp", {"values": {"count": 5, "host": 'a"b,c'}})
     state.save()
     again = WindowState(tmp_path / "window.ini")
     assert again.text("theme") == "dark"
@@ -42,12 +42,12 @@ def test_broken_settings_file_is_ignored(tmp_path: Path, content: bytes) -> None
     state = WindowState(path)
     assert state.mapping("form/amqp") == {}
     assert state.blob("window/geometry").isEmpty()
-    state.keep("theme", "light")
+    state.set("theme", "light")
     state.save()
     assert WindowState(path).text("theme") == "light"
 
 
-def test_what_a_window_of_version_0_1_0_remembered_is_shown(
+def test_settings_of_version_0_1_0_are_applied(
     open_window: Callable[[Services], MainWindow], bridge: QueueBridge, theme: Theme, home: Path
 ) -> None:
     with tarfile.open(Path(__file__).parents[2] / "recorded" / "home-0.1.0.tar.xz") as archive:

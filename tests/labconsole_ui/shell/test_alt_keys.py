@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QTabBar, QWidget
 from labconsole.clock import wall_now
 from labconsole.processes import Owner
 from labconsole.store.records import NewCampaign, NewScenario
+from labconsole_ui.runtime.page_targets import GUIDE, HELP, START, targets_of
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.navigation import GUIDE, HELP, START, targets_of
 from tests.helpers.pages import opened
 
 CAMPAIGN = NewCampaign(
@@ -28,7 +28,7 @@ CAMPAIGN = NewCampaign(
 
 
 def clashes(window: MainWindow, where: str) -> str:
-    """What has the same Alt key as something else in the window as it is now, or nothing."""
+    """Controls with the same Alt key in the window as it is now."""
     texts = [action.text() for action in window.menuBar().actions()]
     texts += [text for widget in window.findChildren(QWidget) for text in texts_of(widget)]
     found: dict[str, list[str]] = {}
@@ -40,7 +40,7 @@ def clashes(window: MainWindow, where: str) -> str:
 
 
 def texts_of(widget: QWidget) -> list[str]:
-    """Texts of a widget whose Alt keys work; of one that is hidden for now, too, where its surroundings are shown."""
+    """Texts of a widget whose Alt keys work, also of a hidden one in a shown parent."""
     above = widget.parentWidget()
     if above is None or not above.isVisible() or above.window() is not widget.window():
         return []
@@ -63,7 +63,7 @@ def places_on(page: QWidget) -> Iterator[str]:
 
 
 def faults_on_page(window: MainWindow, name: str) -> list[str]:
-    """Of the page in front, with each pane beneath it."""
+    """Clashes on the page in front, with each pane below it."""
     page = window.pages.currentWidget()
     assert page is not None
     return [

@@ -1,4 +1,4 @@
-"""Closing the window: what is asked while runs go on, and what becomes of them."""
+"""Closing the window while runs are in progress or wait: the question, and its answers."""
 
 from __future__ import annotations
 

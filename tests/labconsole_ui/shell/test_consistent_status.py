@@ -1,4 +1,4 @@
-"""Start page, history, queue and status bar show the same of every run: after a kill, and of other consoles' runs."""
+"""Start page, history, queue and status bar show the same status of each run, also after a kill."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def words(window: MainWindow) -> dict[str, dict[int, str]]:
         "start page": {int(parts[0]): parts[2] for parts in lines},
         "history": {history.record(row).id: history.index(row, 0).data() for row in range(history.rowCount())},
         "queue": {
-            queue.item(row).run_id: queue.index(row, QueueColumn.STATUS).data() for row in range(queue.rowCount())
+            queue.record(row).run_id: queue.index(row, QueueColumn.STATUS).data() for row in range(queue.rowCount())
         },
     }
 
 
 def disagreement(window: MainWindow) -> str:
-    """What two places show differently of a run, or nothing."""
+    """The first difference of two places about a run, or an empty text."""
     shown, bar = words(window), window.status.state_label.text()
     of_run: dict[int, set[str]] = {}
     for place in shown.values():
@@ -149,7 +149,7 @@ def other_console(qtbot: QtBot, bridge: QueueBridge, home: Path) -> Iterator[Run
 def test_runs_of_another_console_are_shown_with_its_host_and_process(
     qtbot: QtBot, window: MainWindow, other_console: RunQueue
 ) -> None:
-    """And a run of this window waits for them, and says so."""
+    """A run of this window waits for them, which its status shows."""
     queue = window.services.bridge.queue
     bring_forward(window.queue_dock)
     theirs, after = other_console.submit(endless())[0], other_console.submit(campaign("Next"))[0]

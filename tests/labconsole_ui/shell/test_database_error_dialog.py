@@ -1,4 +1,4 @@
-"""A database that cannot be opened: what is said, and how the operator goes on. The file itself stays as it is."""
+"""A database that cannot be opened: the sentence, and how to continue. The file itself is not changed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_click_continues_with_the_backup_of_a_damaged_database(
     dialog.show()
     assert dialog.sentence.text().startswith(f"{database} is damaged: ")
     assert "stays as it is" in dialog.remedy.text() and "2 runs" in dialog.remedy.text()
-    assert dialog.focusWidget() is dialog.backup_button, "Return goes on, and does not quit"
+    assert dialog.focusWidget() is dialog.backup_button, "Return continues, and does not quit"
     with qtbot.waitSignal(dialog.accepted):
         qtbot.mouseClick(dialog.backup_button, Qt.MouseButton.LeftButton)
     assert dialog.chosen is not None and dialog.chosen.name.startswith("runs-restored-")
@@ -111,7 +111,7 @@ def test_a_database_of_a_newer_console_is_refused_and_untouched(
 
 
 def test_backup_is_written_when_runs_have_finished(qtbot: QtBot, window: MainWindow) -> None:
-    window.backups.quiet.setInterval(50)
+    window.backups.timer.setInterval(50)
     queue, database = window.services.bridge.queue, window.services.database
     queue.submit(campaign("A"))
     qtbot.waitUntil(lambda: all(item.state is QueueState.DONE for item in queue.items))

@@ -1,4 +1,4 @@
-"""The docks of the window: where they stand, what is remembered, small and wide screens."""
+"""The docks of the window: default and stored layout, small and wide screens."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_layout_and_theme_are_remembered(services: Services, open_window: Callab
     again.reset_layout()
     assert again.live_dock.isVisible()
     window.set_theme(ThemeMode.LIGHT)
-    services.state.keep("window/docks", "nonsense")
-    services.state.keep("window/geometry", "nonsense")
+    services.state.set("window/docks", "nonsense")
+    services.state.set("window/geometry", "nonsense")
     third = open_window(services)
     assert third.queue_dock.isVisible()
 
@@ -89,5 +89,5 @@ def test_layout_of_an_older_version_is_ignored(
 ) -> None:
     window = open_window(services)
     window.history_dock.hide()
-    services.state.keep("window/docks", window.saveState(LAYOUT_VERSION - 1))
+    services.state.set("window/docks", window.saveState(LAYOUT_VERSION - 1))
     assert open_window(services).history_dock.isVisible()

@@ -1,4 +1,4 @@
-"""Roles in the live view of a real window, by clicks on a real run: their values, and commands sent to them."""
+"""Roles in the live view of a real window and run, by clicks: their values, and commands."""
 
 from __future__ import annotations
 

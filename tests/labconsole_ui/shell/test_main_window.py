@@ -13,10 +13,11 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, 
 from pytestqt.qtbot import QtBot
 
 from labconsole.model.plugin import BrokenPlugin, Plugin, Plugins
+from labconsole_ui.runtime.page_targets import targets_of
 from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.navigation import Navigation, targets_of
+from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.shell.pages import Pages
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
@@ -26,7 +27,7 @@ from tests.labconsole_ui.campaigns import KIND, campaign
 
 
 def owners(widget: QWidget) -> list[QWidget]:
-    """All widgets that hold this one."""
+    """All widgets around this one."""
     above = widget.parentWidget()
     return [] if above is None else [above, *owners(above)]
 
@@ -212,10 +213,10 @@ def test_about_names_the_licences(qtbot: QtBot, window: MainWindow) -> None:
 
 
 @pytest.mark.parametrize("key", ["window/docks", "window/geometry", "window/theme", f"form/{KIND}", "history/columns"])
-def test_window_starts_with_any_nonsense_in_its_memory(
+def test_window_starts_with_any_nonsense_in_its_settings(
     services: Services, open_window: Callable[[Services], MainWindow], key: str
 ) -> None:
-    services.state.keep(key, "\u0000[]{}")
+    services.state.set(key, "\u0000[]{}")
     services.state.save()
     state = WindowState(services.state.path)
     window = open_window(replace(services, state=state))

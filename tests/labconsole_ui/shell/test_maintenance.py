@@ -1,4 +1,4 @@
-"""What a window does by itself: it renews CRLs in the background, and its start page tells of those that it cannot."""
+"""Maintenance: a window renews CRLs in the background, or shows them on its start page."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_crls_are_renewed_while_the_window_is_open_or_shown_on_the_start_page(
         window = open_window(services)
         page = window.findChild(StartPage)
         assert not page.notices.isVisible()
-        assert window.upkeep.timer.isActive()
-        window.upkeep.begin()
+        assert window.maintenance.timer.isActive()
+        window.maintenance.begin()
         qtbot.waitUntil(page.notices.isVisible)
         assert "The CRL of Typed Root CA expires on " in page.notices.text() and "Kept" not in page.notices.text()
         newest = {crl.issuer: crl.number for crl in store.snapshot().newest_crls}

@@ -1,4 +1,4 @@
-"""Every menu entry and shortcut of version 0.1.0 is still there, under its name or one that `TITLES` gives.
+"""Each menu entry and shortcut of version 0.1.0 still exists, by its name or one of `TITLES`.
 
 `window-0.1.0.json` was recorded before the tree was redesigned, and is never written again.
 """
@@ -13,13 +13,13 @@ from PySide6.QtGui import QAction, QShortcut
 from PySide6.QtWidgets import QMenu, QTabBar
 from pytestqt.qtbot import QtBot
 
+from labconsole_ui.runtime.page_targets import GUIDE, HELP, START, targets_of
 from labconsole_ui.shell.main_window import MainWindow
-from labconsole_ui.shell.navigation import GUIDE, HELP, START, targets_of
 from tests.helpers.pages import opened
 
 RECORDED = json.loads((Path(__file__).parent / "window-0.1.0.json").read_text())
 TITLES: dict[str, str] = {}
-"""Entry or shortcut of version 0.1.0 -> what it is called today."""
+"""Entry or shortcut of version 0.1.0 -> its name today."""
 
 
 def entries(menu: QMenu, path: str) -> Iterator[tuple[str, str]]:
@@ -32,7 +32,7 @@ def entries(menu: QMenu, path: str) -> Iterator[tuple[str, str]]:
 
 
 def shortcuts(window: MainWindow) -> Iterator[tuple[str, str]]:
-    """Title of each action with keys, in whatever view it works -> its keys; keys without a title by themselves."""
+    """Title of each action with keys, in any view -> its keys; keys without a title by themselves."""
     for action in window.findChildren(QAction):
         if keys := keys_of(action):
             yield plain(action.text()), keys
@@ -41,7 +41,7 @@ def shortcuts(window: MainWindow) -> Iterator[tuple[str, str]]:
 
 
 def plain(text: str) -> str:
-    """Without the mark of the Alt key, which a test of its own looks at."""
+    """The text without the mark of the Alt key, which test_alt_keys checks."""
     return text.replace("&", "")
 
 
@@ -59,7 +59,7 @@ def test_menus_and_shortcuts_are_those_of_version_0_1_0(qtbot: QtBot, window: Ma
         for tabs in opened(window, page).findChildren(QTabBar):
             for index in range(tabs.count()):
                 tabs.setCurrentIndex(index)
-                qtbot.wait(50)  # what is built in pieces is built now
+                qtbot.wait(50)  # build pages that are built in pieces
     menus = dict(found for menu in window.menuBar().actions() for found in entries(menu.menu(), plain(menu.text())))
     keys = dict(shortcuts(window))
     for was, now in ((RECORDED["menus"], menus), (RECORDED["keys"], keys)):

@@ -1,4 +1,4 @@
-"""Pages of runs that were not in front for long free their memory, and are made again when they are wanted."""
+"""Pages of runs that were not in front for long are freed, and created again when opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that plugins bring beside their trials: found in navigation and start page, opened, broken, given files."""
+"""Pages of plugins other than trials: navigation, start page, broken pages, dropped files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from labconsole_ui.views.start_page import StartPage
 
 
 class FilingPage(QWidget):
-    """A page that remembers what it was given."""
+    """A page that records the files that it opens."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()

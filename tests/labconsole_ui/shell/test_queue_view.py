@@ -40,7 +40,7 @@ def view(qtbot: QtBot, bridge: QueueBridge, theme: Theme) -> QueueView:
 
 
 def names(view: QueueView) -> list[str]:
-    return [view.model.item(row).scenario for row in range(view.model.rowCount())]
+    return [view.model.record(row).scenario for row in range(view.model.rowCount())]
 
 
 def click(qtbot: QtBot, view: QueueView, name: str) -> None:
@@ -98,9 +98,7 @@ def test_drag_moves_all_selected_runs_in_their_order(
     assert "".join(names(view)) == order
 
 
-def test_remove_takes_waiting_runs_out_and_marks_them_cancelled(
-    qtbot: QtBot, view: QueueView, bridge: QueueBridge
-) -> None:
+def test_removed_waiting_runs_are_marked_cancelled(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:
     ended: list[RunStatus] = []
     bridge.finished.connect(lambda _run, status: ended.append(status))
     _, second = bridge.queue.submit(campaign("A", "B"))
@@ -140,7 +138,7 @@ def test_running_run_is_cancelled_by_button(qtbot: QtBot, view: QueueView, bridg
 def test_queue_shows_its_total_time_left_and_the_running_row(
     qtbot: QtBot, view: QueueView, bridge: QueueBridge
 ) -> None:
-    """From what runs of the same parameters took before; the row that has just started is scrolled into view."""
+    """Estimated from earlier runs with the same parameters; the running row is scrolled into view."""
     bridge.queue.submit(campaign("A"))
     bridge.queue.resume()
     qtbot.waitUntil(lambda: not bridge.queue.busy)

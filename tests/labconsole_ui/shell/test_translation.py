@@ -1,4 +1,4 @@
-"""Every text of the window can be translated: a translator that marks what it is asked for marks all of them."""
+"""Each text of the window can be translated: a translator that marks texts marks all of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def visible_texts(window: MainWindow) -> set[str]:
 
 
 def own_words(services: Services) -> set[str]:
-    """What trial, plugin and profiles say about themselves: theirs to translate, not the window's."""
+    """Texts of trials, plugins and profiles, which the window does not translate."""
     trial = services.plugins.trial(KIND)
     words = {trial.title, trial.description, str(services.database), *TEST_DESCRIPTIONS.values()}
     for text in TEST_TITLES.values():

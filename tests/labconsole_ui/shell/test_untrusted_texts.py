@@ -1,4 +1,4 @@
-"""Texts that come with runs from elsewhere are shown as they are: what looks like markup is not taken for it."""
+"""Texts of imported runs are shown as plain text, also where they look like markup."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MARKUP = "<img src='file:///etc/passwd'><b>shouted</b>"
 
 
 def taken_for_markup(window: QWidget) -> Iterator[str]:
-    """What Qt would render as rich text although nobody wrote it as such."""
+    """Texts that Qt would render as rich text although they are plain."""
     for label in window.findChildren(QLabel):
         if label.textFormat() is Qt.TextFormat.AutoText and GuiQt.mightBeRichText(label.text()):
             yield f"{label.parent()}: {label.text()}"
@@ -97,7 +97,7 @@ def test_the_name_of_a_file_is_not_markup(qtbot: QtBot, window: MainWindow) -> N
     window.runs.open_run(99)
     view = window.pages.currentWidget()
     assert isinstance(view, RunView)
-    view.artefacts.said.setText(str(Path("/tmp") / MARKUP))
+    view.artefacts.status.setText(str(Path("/tmp") / MARKUP))
     assert list(taken_for_markup(window)) == []
 
 

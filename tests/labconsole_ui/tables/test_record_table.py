@@ -1,4 +1,4 @@
-"""Columns that stay in sight: cut as little as must be, the widest first, and anew when the table becomes wider."""
+"""Columns that fit: cut as little as necessary, the widest first, at each width of the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from labconsole_ui.theme.theme import Theme
         ([], 100, []),
     ],
 )
-def test_the_widest_columns_give_way(widths: list[int], room: int, cut: list[int]) -> None:
+def test_the_widest_columns_are_cut_first(widths: list[int], room: int, cut: list[int]) -> None:
     assert cut_to(widths, room) == cut
 
 

@@ -1,4 +1,4 @@
-"""The size of all text: by the View menu and its keys, in what is open and what opens later, and remembered."""
+"""The size of all text: by the View menu and its keys, in open and new pages, and stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def usual_size(theme: Theme) -> Iterator[None]:
 
 
 def press(window: MainWindow, keys: str) -> None:
-    """What the key does: offscreen no window is active, so that the shortcut itself would not come."""
+    """Trigger the action of a key: offscreen no window is active, and shortcuts have no effect."""
     (action,) = [action for action in window._menus.actions if QKeySequence(keys) in action.shortcuts()]
     action.trigger()
 
@@ -63,7 +63,7 @@ def test_the_size_is_remembered(
 ) -> None:
     window.step_text_size(1)
     assert services.state.text("window/text size") == "110"
-    services.state.keep("window/text size", kept)
+    services.state.set("window/text size", kept)
     services.state.save()
     again = _remembered_theme(qapp, WindowState(services.state.path), None)
     assert again.text_size == shown
@@ -83,7 +83,7 @@ def test_the_size_is_remembered(
 def test_text_has_the_size_that_the_system_s_texts_have(
     qapp: QApplication, monkeypatch: pytest.MonkeyPatch, platform: str, points: float, shown: float
 ) -> None:
-    """Offscreen there is no system whose texts have a size: only what it answers is made up here."""
+    """Offscreen there is no system text size: only that answer is replaced."""
     usual = qapp.font()
     font = QFont(usual)
     font.setPointSizeF(points)

@@ -36,7 +36,7 @@ def test_contrast_agrees_with_wcag() -> None:
 
 
 @BOTH
-def test_texts_are_readable_on_every_ground(colours: Colours) -> None:
+def test_texts_are_readable_on_every_background(colours: Colours) -> None:
     texts = (colours.text, colours.muted, colours.link, colours.good, colours.warning, colours.bad)
     for ground in (colours.window, colours.base, colours.alternate):
         for text in texts:

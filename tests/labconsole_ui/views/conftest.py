@@ -1,4 +1,4 @@
-"""Runs of the AMQP trial in a real store, evaluated by the trial itself; theme and queue bridge for the views."""
+"""Runs of the AMQP trial in a real store, evaluated by the trial; theme and bridge of the views."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SITES = (
 
 
 class StoredRuns:
-    """Writes runs and says their ids. Latency and rate follow from `rate` (messages a second) and `latency_ms`."""
+    """Writes runs and returns their ids; `rate` (messages a second) and `latency_ms` give their figures."""
 
     def __init__(self, path: Path, seed: int = 1) -> None:
         self.path = path
@@ -52,8 +52,9 @@ class StoredRuns:
     def queued(
         self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int = 1, campaign: str = "Demo campaign"
     ) -> list[int]:
-        """A campaign of (name, parameters), still queued, in an open loop so that it has latencies; the repeats are
-        interleaved. What is started is of definitions 1, which judge throughput there, too."""
+        """A queued campaign of (name, parameters), with interleaved repeats.
+
+        It has an open loop, and so latencies. Started runs have definitions 1, which judge throughput there, too."""
         trial = Plugins.discover().trial(KIND)
         new = NewCampaign(
             "demo",
@@ -139,7 +140,7 @@ class StoredRuns:
         return run_ids
 
     def many(self, count: int) -> None:
-        """Finished runs without samples, but with the metrics of one that was sampled: written in one transaction."""
+        """Finished runs without samples, with the metrics of a sampled one, written in one transaction."""
         first = self.finished(("Test 1", {"test": 1}), messages=200)[0]
         run_ids = self.queued(
             *((f"Test {test}", {"test": test}) for test in (1, 2, 3, 4)), repeats=math.ceil(count / 4)

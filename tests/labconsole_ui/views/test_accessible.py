@@ -1,4 +1,4 @@
-"""Every control of the views says what it is, and the keyboard reaches it."""
+"""Each control of the views has a name, and the keyboard reaches it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CONTROLS = (QAbstractButton, QComboBox, QLineEdit, QAbstractItemView, QTabWidget
 
 
 def controls(view: QWidget) -> list[QWidget]:
-    """The controls that the views made themselves, without the parts that Qt puts into its own."""
+    """The controls of the views, without the parts of Qt's own widgets."""
     own = [widget for kind in CONTROLS for widget in view.findChildren(kind)]
     return [widget for widget in own if not isinstance(widget, QHeaderView) and not part_of_another(widget)]
 

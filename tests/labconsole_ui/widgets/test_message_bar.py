@@ -1,4 +1,4 @@
-"""Messages and the last net: nothing modal, nothing lost, details for whoever must know."""
+"""Messages and the exception hook: not modal, none lost, with details to copy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_outdated_message_is_withdrawn(qtbot: QtBot, theme: Theme) -> None:
     assert [entry.message for entry in messages.entries()] == [other]
 
 
-def test_closing_the_last_message_gives_the_room_back(qtbot: QtBot, theme: Theme) -> None:
+def test_closing_the_last_message_hides_the_bar(qtbot: QtBot, theme: Theme) -> None:
     messages = bar(qtbot, theme)
     messages.show_message(Message(Tone.WARNING, "One."))
     qtbot.mouseClick(messages.entries()[0].close_button, Qt.MouseButton.LeftButton)
@@ -57,7 +57,7 @@ def test_only_the_latest_few_are_shown_and_none_twice(qtbot: QtBot, theme: Theme
     assert sentences == [f"Fault {SHOWN_AT_ONCE}.", f"Fault {SHOWN_AT_ONCE + 1}."][:SHOWN_AT_ONCE]
 
 
-def test_details_are_hidden_until_wanted_and_can_be_copied(qtbot: QtBot, theme: Theme) -> None:
+def test_details_are_hidden_until_opened_and_can_be_copied(qtbot: QtBot, theme: Theme) -> None:
     messages = bar(qtbot, theme)
     messages.show_message(Message(Tone.BAD, "It broke.", details="Traceback: line 1"))
     entry = messages.entries()[0]
@@ -71,23 +71,23 @@ def test_details_are_hidden_until_wanted_and_can_be_copied(qtbot: QtBot, theme: 
 
 def test_exception_of_a_thread_is_caught_on_the_window_s_thread(qtbot: QtBot, theme: Theme) -> None:
     messages = bar(qtbot, theme)
-    net = ExceptionHook()
+    hook = ExceptionHook()
     threads: list[threading.Thread] = []
 
     def show(text: str, details: str) -> None:
         threads.append(threading.current_thread())
         messages.show_message(Message(Tone.BAD, text, details))
 
-    net.caught.connect(show)
+    hook.caught.connect(show)
 
     def fail() -> None:
         raise ValueError("no such thing")
 
     before = threading.excepthook
-    threading.excepthook = net.handle_thread_exception
+    threading.excepthook = hook.handle_thread_exception
     try:
         thread = threading.Thread(target=fail)
-        with qtbot.waitSignal(net.caught):
+        with qtbot.waitSignal(hook.caught):
             thread.start()
         thread.join()
     finally:

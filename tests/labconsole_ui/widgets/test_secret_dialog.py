@@ -1,4 +1,4 @@
-"""Passphrases that lie nowhere are asked for in the window before a run is queued."""
+"""Passphrases that are not stored are asked for in the window before a run is queued."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSPHRASES = {"sender": "passphrase of state-x", "receiver": "passphrase of sta
 
 @pytest.fixture
 def scenario(tmp_path: Path, home: Path) -> NewScenario:
-    """Test 2 at the embedded broker with the operator's own keys, whose passphrases lie nowhere."""
+    """Test 2 at the embedded broker with the operator's own keys, whose passphrases are not stored."""
     authority = new_authority("Own CA")
     sender, receiver = (write_identity(tmp_path, name, authority) for name in ("state-x", "state-y"))
     assert sender.trust is not None

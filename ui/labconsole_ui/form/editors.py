@@ -17,7 +17,7 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 
 class Editor(QWidget):
-    """A parameter's widget. `value` may be something the model refuses: the model judges, not the editor."""
+    """A parameter's widget. `value` may be invalid: the model validates it, not the editor."""
 
     edited = Signal()
     wide = False
@@ -31,7 +31,7 @@ class Editor(QWidget):
         self.inner.setSpacing(6)
 
     def adopt(self, widget: QWidget, *, stretch: int = 0) -> None:
-        """Put in the widget that takes the focus, named after the parameter for assistive technology."""
+        """Add the widget that gets the focus, named after the parameter for assistive technology."""
         widget.setAccessibleName(self.spec.title)
         widget.setAccessibleDescription(self.spec.description)
         self.inner.addWidget(widget, stretch)
@@ -46,7 +46,7 @@ class Editor(QWidget):
         raise NotImplementedError
 
     def can_show(self, value: Any) -> bool:
-        """Whether the value can be entered here: only then there is a way back to it."""
+        """Whether the value can be entered here; only such a value can be reset to."""
         return True
 
 
@@ -73,7 +73,7 @@ class TextEditor(Editor):
 
 
 class NumberEditor(Editor):
-    """A whole or decimal number; commas or spaces between thousands are welcome."""
+    """A whole or decimal number; commas or spaces may separate thousands."""
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)

@@ -1,4 +1,4 @@
-"""One line of a form: title, editor, unit, reset; beneath it the sentence about what is wrong."""
+"""One line of a form: title, editor, unit, reset; below it the error sentence."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class FieldRow(QWidget):
             label.setToolTip(tooltip(spec))
             top = Qt.AlignmentFlag.AlignTop if spec.kind in (FieldKind.TABLE, FieldKind.LIST) else Qt.AlignmentFlag(0)
             if spec.kind is FieldKind.LIST:
-                label.setContentsMargins(0, 8, 0, 0)  # beside its first row
+                label.setContentsMargins(0, 8, 0, 0)  # next to its first row
             grid.addWidget(label, 0, 0, top)
         self.editor.setToolTip(tooltip(spec))
         if spec.unit:
@@ -143,7 +143,7 @@ class FieldRow(QWidget):
         self.editor.set_value(self._base)
 
     def show_error(self, sentence: str) -> None:
-        """Show what is wrong beneath the field, or nothing."""
+        """Show the error sentence below the field; an empty one hides it."""
         self.error_label.setText(sentence)
         self.error_label.setVisible(bool(sentence))
         target = self.editor.focusProxy()

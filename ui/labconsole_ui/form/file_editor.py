@@ -13,7 +13,7 @@ from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 
 
 class FileEditor(Editor):
-    """A path; the file itself is looked at by the trial, not by the window."""
+    """A path; the file itself is read by the trial, not by the window."""
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
@@ -93,7 +93,7 @@ class OpenChoiceEditor(Editor):
 
 
 class _DropLine(QLineEdit):
-    """A line that takes a dropped local file as its path."""
+    """A line that accepts a dropped local file as its path."""
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.isLocalFile() for url in event.mimeData().urls()):

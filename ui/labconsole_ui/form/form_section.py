@@ -1,4 +1,4 @@
-"""A group of parameters in a card that can be folded; folded, it names those that differ from preset or default."""
+"""A card with a group of parameters; folded, it names those that differ from preset or default."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FormSection(QFrame):
         self._show_fold()
 
     def add_row(self, row: FieldRow) -> None:
-        """Put a row, made with `body` as its parent, beneath the others."""
+        """Add a row, created with `body` as its parent, below the others."""
         self.rows.append(row)
         self._place()
         row.edited.connect(self._summarise)
@@ -95,8 +95,8 @@ class FormSection(QFrame):
             self._inner.setColumnStretch(column, 1 if column < self._columns else 0)
         self._placed = places
 
-    def follow(self) -> None:
-        """Hide the section when all its rows are hidden, because nothing in it matters now."""
+    def update_state(self) -> None:
+        """Hide the section while all its rows are hidden."""
         self._place()
         self.setVisible(any(not row.isHidden() for row in self.rows))
         self._summarise()

@@ -1,4 +1,4 @@
-"""A form made from a pydantic model: groups, dependent fields, and the model's own judgement at each field."""
+"""A form made from a pydantic model: groups, dependent fields, validation errors at each field."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from labconsole_ui.theme.theme import Theme
 DEBOUNCE_MS = 150
 OPEN_SECTIONS = 2
 ROWS_IN_A_PIECE = 3
-"""Rows that are built in one turn of the event loop, where the form is built in pieces."""
+"""Rows built in one turn of the event loop, where the form is built in pieces."""
 TWO_COLUMNS_FROM = 860
 _NAME = re.compile(r"`(\w+)`")
-"""A parameter as a model's sentence names it."""
+"""A parameter as a sentence of the model names it."""
 
 
 class ParameterForm(QWidget):
-    """Edits the parameters of one trial. `judged` is emitted after each judgement, also of a form that is wrong."""
+    """Edits the parameters of one model. `validated` is emitted after each validation, also with errors."""
 
-    judged = Signal()
+    validated = Signal()
     field_focused = Signal(object)
 
     def __init__(
@@ -42,7 +42,7 @@ class ParameterForm(QWidget):
         *,
         in_pieces: bool = False,
     ) -> None:
-        """`editors` replaces the usual editor of the fields it names; with `in_pieces` the caller runs `pieces`."""
+        """`editors` replaces editors of the fields it names; with `in_pieces` the caller runs `pieces`."""
         super().__init__(parent)
         self._editors = editors or {}
         self._model = model
@@ -59,7 +59,7 @@ class ParameterForm(QWidget):
         self._debounce = QTimer(self)
         self._debounce.setSingleShot(True)
         self._debounce.setInterval(DEBOUNCE_MS)
-        self._debounce.timeout.connect(self.judge)
+        self._debounce.timeout.connect(self.validate)
         self._named: list[str] = []
         self.model_error = QLabel()
         self.model_error.setProperty("tone", "bad")
@@ -73,7 +73,7 @@ class ParameterForm(QWidget):
     def pieces(self, values: Mapping[str, Any], base: Mapping[str, Any] | None) -> Iterator[None]:
         """Build the form, some rows at a time: with `values`, as `set_values`, and `base`, as `set_base`.
 
-        Each row has its value, and is shown or hidden, as soon as it is there. The form is judged at the end.
+        Each row has its value, and is shown or hidden, as soon as it is built. The form is validated at the end.
         """
         groups = _grouped(fields_of(self._model))
         for spec, path in (entry for entries in groups.values() for entry in entries):
@@ -84,7 +84,7 @@ class ParameterForm(QWidget):
             yield from self._add_section(title, entries, base)
         self._first_values.clear()
         self._complete = True
-        self.judge()
+        self.validate()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Two columns where there is room."""
@@ -98,17 +98,17 @@ class ParameterForm(QWidget):
 
     @property
     def parameters(self) -> Parameters | None:
-        """The parameters as entered, or None while something is wrong."""
+        """The parameters as entered, or None while there are errors."""
         return self._parameters
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, each as `Title: sentence`."""
+        """The errors, each as `Title: sentence`."""
         return tuple(self._problems)
 
     @property
     def host_names(self) -> frozenset[str]:
-        """Names of the parameters that say which hosts take part: those of hosts, and what these depend on."""
+        """Names of the parameters that determine the hosts: those of hosts, and those that these depend on."""
         hosts = [row.spec for row in self._rows.values() if row.spec.kind is FieldKind.HOST]
         return frozenset(name for spec in hosts for name in (spec.name, *spec.shown_if))
 
@@ -117,19 +117,19 @@ class ParameterForm(QWidget):
         return _nested({path: row.value() for path, row in self._rows.items()})
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Show `values`; what they do not name goes back to its default, what the model does not know is ignored."""
+        """Show `values`; fields that they omit are reset to defaults, unknown keys are ignored."""
         for path, row in self._rows.items():
             known, value = _lookup(values, path)
             row.set_value(value if known else row.spec.default)
-        self.judge()
+        self.validate()
 
     def set_base(self, values: Mapping[str, Any] | None) -> None:
-        """Let fields go back to `values`, those of a preset, or to their defaults; what is entered stays."""
+        """Reset fields to `values` (of a preset) or defaults from now on; entered values stay."""
         for path, row in self._rows.items():
             known, value = _lookup(values or {}, path)
             row.set_base(value if known else row.spec.default, of_preset=values is not None)
         for section in self.sections:
-            section.follow()
+            section.update_state()
 
     def reset(self) -> None:
         """Show the defaults of all fields."""
@@ -140,7 +140,7 @@ class ParameterForm(QWidget):
         return self._rows[path]
 
     def show_first_problem(self) -> None:
-        """Put the focus into the first field that is wrong, or else the first that a fault of the whole form names."""
+        """Focus the first field with an error, or else the first that an error of the whole form names."""
         wrong = [row for row in self._rows.values() if row.error_label.text()]
         named = [self._rows[(name,)] for name in self._named if (name,) in self._rows]
         row = next((row for row in wrong + named if not row.isHidden()), None)
@@ -151,10 +151,10 @@ class ParameterForm(QWidget):
                 section.unfold()
         row.editor.setFocus()
 
-    def judge(self) -> None:
-        """Let the model judge what is entered, show its sentences, and show or hide dependent fields.
+    def validate(self) -> None:
+        """Validate what is entered by the model, show its sentences, and show or hide dependent fields.
 
-        A form of which rows are missing is not judged.
+        A form whose rows are not all built is not validated.
         """
         self._debounce.stop()
         if not self._complete:
@@ -164,7 +164,7 @@ class ParameterForm(QWidget):
         errors = self._errors(values)
         hidden = [path for path in errors if path in self._rows and self._rows[path].isHidden()]
         if hidden:
-            # What is hidden does not matter with these values: its default stands in for a value that is wrong.
+            # A hidden field does not matter with these values: its default replaces a value with an error.
             for path in hidden:
                 _remove(values, path)
             errors = self._errors(values)
@@ -182,7 +182,7 @@ class ParameterForm(QWidget):
         self._problems += [self._in_titles(text) for text in errors.values()]
         self.model_error.setText(self._in_titles(general))
         self.model_error.setVisible(bool(general))
-        self.judged.emit()
+        self.validated.emit()
 
     def _errors(self, values: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
         """Sentences by the row's path; those of the whole model under a path that has no row."""
@@ -218,7 +218,7 @@ class ParameterForm(QWidget):
         for row in self._rows.values():
             row.setVisible(self._is_relevant(row))
         for section in self.sections:
-            section.follow()
+            section.update_state()
 
     def _is_relevant(self, row: FieldRow) -> bool:
         wanted = row.spec.shown_if
@@ -237,7 +237,7 @@ class ParameterForm(QWidget):
     def _add_section(
         self, title: str, entries: list[tuple[FieldSpec, tuple[str, ...]]], base: Mapping[str, Any] | None
     ) -> Iterator[None]:
-        # From the top down: a widget that gets its parent late is styled again with all that it holds.
+        # From the top down: a widget that gets its parent late is styled again with all its children.
         is_more = any(row.spec.group == "" for shown in self.sections[:1] for row in shown.rows)
         folded = is_more or len(self.sections) >= OPEN_SECTIONS
         section = FormSection(title, self._theme, self, folded=folded)
@@ -259,7 +259,7 @@ class ParameterForm(QWidget):
             if number == 1:
                 self._column.addWidget(section)
             if number % ROWS_IN_A_PIECE == 0 or number == len(entries):
-                section.follow()
+                section.update_state()
                 yield
 
 
@@ -303,7 +303,7 @@ def _remove(values: dict[str, Any], path: tuple[str, ...]) -> None:
 
 
 def sentence(error: Mapping[str, Any], unit: str) -> str:
-    """The sentence for one entry of `pydantic.ValidationError.errors()`; `unit` follows the bound it names."""
+    """The sentence for an entry of `pydantic.ValidationError.errors()`; `unit` follows its bound."""
     context: Mapping[str, Any] = error.get("ctx", {})
     template = _templates().get(error["type"])
     if template is None:

@@ -1,4 +1,4 @@
-"""A segmented choice: a few options side by side, each with a title and one line that says what it means."""
+"""A segmented choice: a few options side by side, each with a title and one line of explanation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPACING = 8
 
 @dataclass(frozen=True)
 class Segment:
-    """An option: the parameter's value, its name, what it is in a few words, what it means in a sentence, an icon."""
+    """An option: the parameter's value, name, short description, meaning in a sentence, icon."""
 
     value: Any
     name: str
@@ -31,7 +31,7 @@ class Segment:
 
 
 class SegmentedEditor(Editor):
-    """Edits a choice; the arrow keys move it. The meaning of the chosen option stands beneath."""
+    """Edits a choice; the arrow keys move it. The meaning of the chosen option is shown below."""
 
     wide = True
 
@@ -83,7 +83,7 @@ class SegmentedEditor(Editor):
 
 
 class SegmentButton(QAbstractButton):
-    """One option, painted: the chosen one carries the accent's frame and ground."""
+    """One option, painted: the chosen one has the accent's frame and background."""
 
     def __init__(self, segment: Segment, theme: Theme) -> None:
         super().__init__()
@@ -98,12 +98,12 @@ class SegmentButton(QAbstractButton):
         theme.changed.connect(self.update)
 
     def title_width(self) -> int:
-        """So wide must the button be for its title on one line (px)."""
+        """Width (px) that the button needs for its title on one line."""
         metrics = QFontMetrics(self._theme.font(FontRole.CAPTION))
         return metrics.horizontalAdvance(self.segment.title) + 2 * PADDING + 2
 
     def set_lines(self, lines: int) -> None:
-        """Make room for so many lines of the title."""
+        """Set the height for `count` lines of the title."""
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()

@@ -24,7 +24,7 @@ VISIBLE_ROWS = 4
 
 
 class _Rows(QTableWidget):
-    """Says what it means that there is no row."""
+    """Shows an explanation while there are no rows."""
 
     def __init__(self, columns: int, empty: str) -> None:
         super().__init__(0, columns)
@@ -41,7 +41,7 @@ class _Rows(QTableWidget):
 
 
 class TableEditor(Editor):
-    """Cells hold text; numbers and yes/no are read from it by the model, which says what is wrong."""
+    """Cells have text; the model reads numbers and yes/no from it and reports errors."""
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
@@ -132,7 +132,7 @@ class TableEditor(Editor):
 
 
 def _read(spec: FieldSpec, text: str) -> Any:
-    """The cell's value as plain JSON: empty is nothing where nothing is permitted; else the model reads the text."""
+    """The cell's value as plain JSON: None for an empty cell of an optional field, else the text."""
     if not text and spec.optional:
         return None
     if spec.kind in (FieldKind.INTEGER, FieldKind.PORT) and text.lstrip("-").isdecimal():

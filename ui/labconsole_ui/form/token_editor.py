@@ -12,7 +12,7 @@ from labconsole_ui.form.editors import ChoiceEditor, Editor
 
 
 class TokenEditor(ChoiceEditor):
-    """A list of the tokens that the console knows; a name that it does not know yet may be typed."""
+    """A list of the configured tokens; a name that is not configured yet may be typed."""
 
     def __init__(self, spec: FieldSpec, none: str = "") -> None:
         """`none` is shown while the field is empty."""
@@ -31,12 +31,12 @@ class TokenEditor(ChoiceEditor):
 
 
 def token_editor(spec: FieldSpec) -> Editor:
-    """As a form wants it."""
+    """The editor factory for forms."""
     return TokenEditor(spec)
 
 
 def _token_names() -> list[str]:
-    """The console's own, one more of those, and the operator's; a faulty list is told by whoever uses a token."""
+    """The built-in tokens and the operator's; a faulty list is reported when a token is used."""
     try:
         return [LAB, f"{LAB}-2", *load_configurations()]
     except UserError:

@@ -1,4 +1,4 @@
-"""What the operator types before something is destroyed, with what will be lost."""
+"""The box in which the operator types a text before something is destroyed, with what will be lost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ConfirmationBox(QFrame):
         return not self._refused and (self._wanted is None or self._wanted.accepts(self.typed))
 
     def ask(self, confirmation: Confirmation | None) -> None:
-        """Ask for this from now on, or for nothing."""
+        """Ask for this confirmation, or for none."""
         if self._refused or _text(confirmation) != _text(self._wanted):
             self.edit.clear()
         self._wanted, self._refused = confirmation, False
@@ -62,7 +62,7 @@ class ConfirmationBox(QFrame):
         self.edit.show()
 
     def refuse(self, sentence: str) -> None:
-        """Say why it cannot even be asked."""
+        """Show why the confirmation cannot be determined; nothing can be started."""
         self._refused = True
         self.loss.setText(sentence)
         self._question.hide()
@@ -70,7 +70,7 @@ class ConfirmationBox(QFrame):
         self.changed.emit()
 
     def clear(self) -> None:
-        """Forget what was typed: another time it is typed again."""
+        """Clear what was typed: it must be typed again for the next start."""
         self.edit.clear()
 
 

@@ -29,9 +29,10 @@ _WIDTH_WITH_TABLES = 920
 
 
 class OperationDialog(QDialog):
-    """Asks for the parameters of `operation`, runs it in its process, and shows its progress; the window stays usable.
+    """Asks for the parameters of `operation`, runs it in a process, and shows progress and result.
 
-    `ended` carries the `OperationEnd`. While the operation is in progress the dialog stays: Cancel ends it first.
+    The window stays usable. `ended` carries the `OperationEnd`. While the operation is in progress the dialog cannot be
+    closed: Cancel ends it first.
     """
 
     ended = Signal(object)
@@ -57,7 +58,7 @@ class OperationDialog(QDialog):
         self._given = given
         self._background = Background(self)
         self._confirmation: Confirmation | None = None
-        self._judged: Parameters | None = None
+        self._validated: Parameters | None = None
         self._processes: list[OperationProcess] = []
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
@@ -72,21 +73,21 @@ class OperationDialog(QDialog):
         self.work = OperationProgressView(theme, self)
         self._build(operation)
         self.form.set_values(values or {})
-        self.form.judged.connect(self._check_again)
-        self.form.judged.connect(self._fitting.start)
+        self.form.validated.connect(self._check_again)
+        self.form.validated.connect(self._fitting.start)
         self.confirmation.changed.connect(self._allow)
         self._check_again()
 
     @property
     def running(self) -> bool:
-        """Whether the operation goes on."""
+        """Whether the operation is in progress."""
         return any(process.end is None for process in self._processes)
 
     def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
-        """Do the operation with these parameters; secrets that are not `given` and lie nowhere are asked for first."""
+        """Start the operation; secrets that are neither `given` nor stored are asked for first."""
         given = dict(given or {})
         self._show_work()
-        self.work.say(self.tr("Getting ready ..."))
+        self.work.show_status(self.tr("Getting ready ..."))
 
         def look() -> Sequence[SecretRequest]:
             requests = self._operation.secrets(parameters)
@@ -95,9 +96,9 @@ class OperationDialog(QDialog):
         self._background.submit(look, partial(self._ask, parameters, given), self._refused)
 
     def reject(self) -> None:
-        """Close, unless the operation goes on, or shows what is shown once: that goes by its button alone."""
+        """Close, unless the operation is in progress, or secrets are shown, which only the button closes."""
         if self.running:
-            self.work.remind(
+            self.work.show_warning(
                 self.tr("Still running: cancel it, or wait for it to finish, before you close the dialog.")
             )
             self._fitting.start()
@@ -142,7 +143,7 @@ class OperationDialog(QDialog):
         self.work.begin()
 
     def _show(self, *, form: bool) -> None:
-        self.cancel_button.setAutoDefault(form)  # it gets the focus next: Return held too long cancels nothing
+        self.cancel_button.setAutoDefault(form)  # it gets the focus next: holding Return must not cancel
         self.form.setVisible(form)
         self.confirmation.setVisible(form and self._confirmation is not None)
         self.work.setVisible(not form)
@@ -154,8 +155,8 @@ class OperationDialog(QDialog):
         self._fitting.start()
 
     def _check_again(self) -> None:
-        """Ask the operation what must be typed for what the form holds now; until it has answered nothing can start."""
-        self._judged = None
+        """Ask the operation which confirmation the entered values need; until it answers, nothing can start."""
+        self._validated = None
         parameters = self.form.parameters
         if parameters is not None:
             self._background.submit(
@@ -168,7 +169,7 @@ class OperationDialog(QDialog):
     def _confirmation_known(self, parameters: Parameters, confirmation: Confirmation | None) -> None:
         if parameters is not self.form.parameters:
             return  # something else was entered meanwhile
-        self._judged, self._confirmation = parameters, confirmation
+        self._validated, self._confirmation = parameters, confirmation
         self.confirmation.ask(confirmation)
         self.confirmation.setVisible(confirmation is not None and not self.form.isHidden())
         self._fitting.start()
@@ -180,13 +181,13 @@ class OperationDialog(QDialog):
         self._fitting.start()
 
     def _allow(self) -> None:
-        complete = self._judged is not None and self._given() is not None
+        complete = self._validated is not None and self._given() is not None
         self.start_button.setEnabled(complete and self.confirmation.given)
 
     def _start_clicked(self) -> None:
         given = self._given()
-        if self._judged is not None and given is not None:
-            self.start(self._judged, given)
+        if self._validated is not None and given is not None:
+            self.start(self._validated, given)
 
     # The work
 
@@ -203,14 +204,14 @@ class OperationDialog(QDialog):
         dialog.open()
 
     def _answered(self, dialog: SecretDialog, parameters: Parameters, given: dict[str, Secret], result: int) -> None:
-        entered = dialog.take()
+        entered = dialog.pop_secrets()
         if result == QDialog.DialogCode.Accepted:
             self._begin(parameters, {**given, **entered})
         else:
             self._show_form()
 
     def _begin(self, parameters: Parameters, secrets: Mapping[str, Secret]) -> None:
-        self.work.say(f"{self._operation.title} ...")
+        self.work.show_status(f"{self._operation.title} ...")
         values = parameters.model_dump(mode="json")
         process = OperationProcess(self._operation.name, values, lambda: None, secrets, self.confirmation.typed)
         self._processes[:] = [process]
@@ -221,7 +222,7 @@ class OperationDialog(QDialog):
             self.reject()
             return
         self.cancel_button.setEnabled(False)
-        self.work.say(self.tr("Cancelling: what was made until now is kept ..."))
+        self.work.show_status(self.tr("Cancelling: what was made until now is kept ..."))
         for process in self._processes:
             process.cancel()
 
@@ -254,6 +255,6 @@ class OperationDialog(QDialog):
 
 
 def _end(held: list[OperationProcess]) -> None:
-    """The dialog is gone, with its window: so is the operation."""
+    """End the operation when the dialog is destroyed with its window."""
     for process in held:
         process.close()

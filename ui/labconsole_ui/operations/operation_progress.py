@@ -1,4 +1,4 @@
-"""An operation that goes on: what it says, how far it is and how long it still takes, and how it ended."""
+"""The progress of an operation: its status, bar and time left, and its result."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class OperationProgressView(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._log: list[str] = []
-        self.said = plain_label("", self)
-        self.said.setWordWrap(True)
+        self.status = plain_label("", self)
+        self.status.setWordWrap(True)
         self.bar: QProgressBar = busy_bar(self.tr("Progress"), self)
         self.count = plain_label("", self)
         self.count.setProperty("muted", True)
-        self.reminder = plain_label("", self)
-        self.reminder.setWordWrap(True)
-        self.reminder.setProperty("tone", "bad")
+        self.warning = plain_label("", self)
+        self.warning.setWordWrap(True)
+        self.warning.setProperty("tone", "bad")
         self._icon = IconLabel(theme, "good", 20, "good")
         self.sentence = plain_label("", self)
         self.sentence.setWordWrap(True)
@@ -56,44 +56,44 @@ class OperationProgressView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
-        for widget in (self.said, self.bar, self.count, self.reminder, self._end, self.parts, self._secrets):
+        for widget in (self.status, self.bar, self.count, self.warning, self._end, self.parts, self._secrets):
             column.addWidget(widget)
 
     def begin(self) -> None:
-        """Another operation starts."""
+        """Clear the view for the next operation."""
         self._log = []
         self._secrets.clear()
         self.parts.show_parts(())
         self.bar.setRange(0, 0)
         self.count.setText("")
-        for widget in (self.said, self.bar, self.count):
+        for widget in (self.status, self.bar, self.count):
             widget.show()
-        self.reminder.hide()
+        self.warning.hide()
         self._end.hide()
 
     @property
     def shows_secrets(self) -> bool:
-        """Whether there is something that is shown once."""
+        """Whether secrets are shown, which are shown once."""
         return not self._secrets.isHidden()
 
     def forget_secrets(self) -> None:
-        """Show no more what was handed over."""
+        """Remove the secrets that were shown."""
         self._secrets.clear()
 
-    def say(self, sentence: str) -> None:
-        """What is being done now."""
-        self.said.setText(sentence)
+    def show_status(self, sentence: str) -> None:
+        """Show what is being done now."""
+        self.status.setText(sentence)
 
-    def remind(self, sentence: str) -> None:
-        """What the operator must know until it ends, whatever else is said."""
-        self.reminder.setText(sentence)
-        self.reminder.show()
+    def show_warning(self, sentence: str) -> None:
+        """Show a warning until the operation ends."""
+        self.warning.setText(sentence)
+        self.warning.show()
 
     def follow(self, process: OperationProcess) -> None:
-        """Show what is new."""
+        """Show new status, progress and secrets of `process`."""
         self._log += process.take_log()
         if process.said and not process.cancelled:
-            self.say(process.said)
+            self.show_status(process.said)
         if process.progress is not None:
             self._show_progress(process.progress)
         for title, secret in process.take_handed_over():
@@ -110,7 +110,7 @@ class OperationProgressView(QWidget):
         self.parts.show_parts(parts)
         words = "\n".join(self._log[-_SHOWN_LINES:]) if end.outcome is Outcome.FAILED else ""
         self.sentence.setToolTip(plain_tooltip(words))
-        for widget in (self.said, self.bar, self.count, self.reminder):
+        for widget in (self.status, self.bar, self.count, self.warning):
             widget.hide()
         self._end.show()
 
@@ -136,7 +136,7 @@ class OperationProgressView(QWidget):
 
 
 class _ResultSecrets(QFrame):
-    """Secrets that exist nowhere else, shown until the dialog is closed."""
+    """Secrets that are stored nowhere else, shown until the dialog is closed."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -160,12 +160,12 @@ class _ResultSecrets(QFrame):
         self.hide()
 
     def add(self, title: str, secret: Secret) -> None:
-        """Show one more."""
+        """Show another secret."""
         before = self._text.toPlainText()
         self._text.setPlainText(f"{before}\n\n{title}\n{secret.reveal()}".strip())
         self.show()
 
     def clear(self) -> None:
-        """Forget what was shown."""
+        """Remove the secrets and hide the box."""
         self._text.clear()
         self.hide()

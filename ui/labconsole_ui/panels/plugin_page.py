@@ -1,4 +1,4 @@
-"""What the window hands to a page that a plugin brings beside its trials, and what such a page may offer the window."""
+"""What a plugin page gets from the window (`PageContext`), and what it may offer the window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labconsole_ui.widgets.message_bar import Message
 
 @dataclass(frozen=True)
 class PageContext:
-    """Everything that a page may ask of the window."""
+    """What a page can use of the window."""
 
     plugin: Plugin
     plugins: Plugins
@@ -24,7 +24,7 @@ class PageContext:
     state: WindowState
     show_message: Callable[[Message], None]
     jobs: LongJobs
-    """For work of seconds, with a dialog that shows how far it is and can cancel it."""
+    """For work of seconds, with a dialog that shows progress and can cancel it."""
 
 
 @runtime_checkable

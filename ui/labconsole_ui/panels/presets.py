@@ -1,4 +1,4 @@
-"""The preset row of a panel: a profile and one of its scenarios fill the form; the form becomes a profile."""
+"""The preset row of a panel: a scenario of a profile fills the form; the form becomes a profile."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ class PresetRow(QWidget):
         self._select_profile(wanted)
 
     def offers(self, profile: str) -> bool:
-        """Whether the list has this profile: it is of the trial."""
+        """Whether the list has this profile, which is then one of the trial."""
         return self.profile_combo.findData(profile) > 0
 
     @property
     def profile_name(self) -> str:
-        """The name of the chosen profile, or nothing."""
+        """The name of the chosen profile, or an empty text."""
         return self.profile.name if self.profile else ""
 
     @property
@@ -158,7 +158,7 @@ class PresetRow(QWidget):
         return self.profile.sites if all(self._current.get(name) == preset.get(name) for name in self._hosts) else ()
 
     def compare_with(self, parameters: Mapping[str, Any] | None, repeats: int, hosts: frozenset[str]) -> None:
-        """Show whether the form (None: it is wrong) differs from the preset; `hosts` names what sites depend on."""
+        """Show whether the form (None: with errors) differs from the preset; `hosts` determine the sites."""
         if parameters is not None:
             self._current = parameters
         self._repeats = repeats
@@ -169,7 +169,7 @@ class PresetRow(QWidget):
         self.modified_label.setVisible(not same)
 
     def save(self) -> None:
-        """Ask for a name and save the form as a profile of the operator's own."""
+        """Ask for a name and save the form as a profile of the operator."""
         name, agreed = QInputDialog.getText(
             self,
             self.tr("Save as profile"),
@@ -222,7 +222,7 @@ class PresetRow(QWidget):
         return button
 
     def _select_profile(self, name: str) -> None:
-        """Show profile `name` and its scenarios; nothing if it is not there or cannot be used."""
+        """Show profile `name` and its scenarios; none if it is missing or cannot be used."""
         self.profile = None
         self.scenario = None
         self.scenario_combo.clear()

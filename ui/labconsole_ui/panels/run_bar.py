@@ -1,4 +1,4 @@
-"""The bar beneath a form: run now, add to the queue, repeats, and the switch for live plots."""
+"""The bar below a form: run now, add to the queue, repeats, and the switch for live plots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HELP_AT_RIGHT_FROM = 940
 
 
 class RunBar(QFrame):
-    """`run` and `add` are emitted by their buttons; `problem_clicked` by the sentence that says why they are off."""
+    """`run` and `add` are emitted by their buttons; `problem_clicked` by the sentence of a problem."""
 
     run = Signal()
     add = Signal()
@@ -102,13 +102,13 @@ class RunBar(QFrame):
         line.addWidget(self.live_box)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The help beside the buttons, or above them where it would get too narrow."""
+        """Show the help next to the buttons, or above them where it would get too narrow."""
         super().resizeEvent(event)
-        beside = event.size().width() >= HELP_AT_RIGHT_FROM
-        if beside == self._help_at_right:
+        at_right = event.size().width() >= HELP_AT_RIGHT_FROM
+        if at_right == self._help_at_right:
             return
-        self._help_at_right = beside
-        if beside:
+        self._help_at_right = at_right
+        if at_right:
             self._line.takeAt(self._line.count() - 2)
             self._line.insertWidget(self._line.count() - 1, self.help_label, 1)
         else:
@@ -116,7 +116,7 @@ class RunBar(QFrame):
             self._line.insertStretch(self._line.count() - 1, 1)
 
     def show_problem(self, sentence: str) -> None:
-        """Switch the buttons off and say why, or on with an empty sentence."""
+        """Disable the buttons and show the reason, or enable them with an empty sentence."""
         self.problem_button.setText(sentence)
         self.problem_button.setAccessibleName(sentence or self.tr("No problem"))
         self.problem_button.setVisible(bool(sentence))
@@ -124,7 +124,7 @@ class RunBar(QFrame):
             button.setEnabled(not sentence)
 
     def add_way(self, button: QPushButton, icon: str) -> None:
-        """Put another button that starts runs behind the first, and switch it off and on with it."""
+        """Add another button that starts runs after the first; both are enabled together."""
         self._theme.bind_icon(button, icon)
         self._line.insertWidget(self._line.indexOf(self.add_button), button)
         self._ways.append(button)
@@ -133,9 +133,9 @@ class RunBar(QFrame):
         self.live_box.setChecked(not on)
 
     def show_campaign(self, runs: int, plan: str, fault: str = "") -> None:
-        """Offer a campaign of so many runs, with the `plan` that says what will run, or the `fault` why it cannot.
+        """Offer a campaign of this many runs, with its `plan` in words, or the `fault` that prevents it.
 
-        None is offered for fewer than two runs.
+        Fewer than two runs are not offered.
         """
         self.campaign_button.setText(self.tr("Run &campaign ({runs})").format(runs=runs))
         self.campaign_button.setToolTip(fault or plan)

@@ -1,21 +1,14 @@
-"""The source's resource table of a profile: who takes part, with which endpoint, server and infrastructure."""
+"""The source's resource table of a profile: sites with endpoints, servers and infrastructure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QHeaderView,
-    QLabel,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHeaderView, QLabel, QVBoxLayout, QWidget
 
+from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
 
 
@@ -39,39 +32,36 @@ class SitesTable(QFrame):
         heading = QLabel(self.tr("Sites"))
         heading.setFont(theme.font(FontRole.HEADING))
         column.addWidget(heading)
-        self.table = QTableWidget()
-        self.table.setAccessibleName(self.tr("Sites"))
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.table.setTabKeyNavigation(False)
+        self._model: RecordModel[str] = RecordModel([], theme, self)
+        self.table = DataTable(self.tr("Sites"), theme, self)
+        self.table.setModel(self._model)
         self.table.setWordWrap(True)
-        self.table.setShowGrid(False)
-        self.table.setAlternatingRowColors(True)
         self.table.setFrameShape(QFrame.Shape.NoFrame)
         self.table.setProperty("plain", True)
-        self.table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self.table.horizontalHeader().setHighlightSections(False)
+        self.table.setStyleSheet("")  # the paddings of plain tables
+        self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         column.addWidget(self.table)
         self._shown: list[Mapping[str, str]] = []
         self.hide()
 
     def show_sites(self, sites: Sequence[Mapping[str, str]]) -> None:
-        """Show these sites, or nothing without any."""
+        """Show these sites; the table is hidden without any."""
         self.setVisible(bool(sites))
         if list(sites) == self._shown:
             return
         self._shown = list(sites)
-        keys = [key for key in self._titles if any(site.get(key) for site in sites)]
-        self.table.setColumnCount(len(sites))
-        self.table.setRowCount(len(keys))
-        self.table.setHorizontalHeaderLabels([site.get("name", "") for site in sites])
-        self.table.setVerticalHeaderLabels([self._titles[key] for key in keys])
-        for column, site in enumerate(sites):
-            for row, key in enumerate(keys):
-                self.table.setItem(row, column, QTableWidgetItem(site.get(key, "—")))
+        self._model.set_fields(
+            [Field("", lambda key: self._titles[key], strong=lambda _key: True)]
+            + [Field(site.get("name", ""), partial(_value, site)) for site in sites]
+        )
+        self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        self._model.set_records(key for key in self._titles if any(site.get(key) for site in sites))
         self.table.resizeRowsToContents()
         height = self.table.horizontalHeader().sizeHint().height() + self.table.verticalHeader().length() + 4
         self.table.setFixedHeight(height)
+
+
+def _value(site: Mapping[str, str], key: str) -> str:
+    return site.get(key, "—")

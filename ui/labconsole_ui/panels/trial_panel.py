@@ -35,7 +35,7 @@ COLUMN_WIDTH = 1120
 
 @dataclass(frozen=True)
 class PanelContext:
-    """What the window hands to a panel: the trial and everything a panel may ask of the window."""
+    """What a panel gets from the window: the trial, and what it can use of the window."""
 
     trial: Trial[Any]
     plugin: Plugin
@@ -50,7 +50,7 @@ class PanelContext:
 
 @dataclass(frozen=True)
 class Fact:
-    """Something worth knowing about the parameters before the run: a name, its value, and what it means."""
+    """A fact about the parameters that is shown before the run: name, value, and meaning."""
 
     name: str
     value: str
@@ -58,7 +58,7 @@ class Fact:
 
 
 class TrialPanel(QWidget):
-    """Title, presets, form, facts, warnings, sites, and run bar. A plugin may replace editors and add facts."""
+    """Title, presets, form, facts, warnings, sites, run bar; a plugin may replace editors and add facts."""
 
     presets: PresetRow
     form: ParameterForm
@@ -67,7 +67,7 @@ class TrialPanel(QWidget):
     run_bar: RunBar
 
     def __init__(self, context: PanelContext, editors: Mapping[str, EditorFactory] | None = None) -> None:
-        """Opens as an empty frame; the rest is there when `building` is complete."""
+        """The panel opens as an empty frame; the rest is built when `building` is complete."""
         super().__init__()
         self.context = context
         self._editors = editors
@@ -79,12 +79,12 @@ class TrialPanel(QWidget):
         self.building = PageBuilder(self, self.pieces())
 
     def pieces(self) -> Iterator[None]:
-        """Build the panel from the top down, which is also the order of the Tab key; a plugin's panel adds its own."""
+        """Build the panel from the top down, the order of the Tab key; a plugin's panel adds its own."""
         area = ScrollPage(COLUMN_WIDTH, 16, self)
         content = QVBoxLayout()
         content.setSpacing(8)
         area.column.addLayout(content)
-        area.column.addStretch(1)  # first of all, so that what is built stays where it is
+        area.column.addStretch(1)  # first, so that what is built does not move
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -100,10 +100,10 @@ class TrialPanel(QWidget):
         column.addWidget(line)
         column.addWidget(self.run_bar)
         self._connect()
-        self._judged()
+        self._form_validated()
 
     def facts(self, parameters: Parameters) -> list[Fact]:
-        """What a plugin's panel says about the parameters before the run."""
+        """The facts that a plugin's panel shows about the parameters before the run."""
         return []
 
     def use_parameters(self, values: Mapping[str, Any]) -> None:
@@ -111,30 +111,30 @@ class TrialPanel(QWidget):
         self.building.when_complete(lambda: self.form.set_values(values))
 
     def run(self) -> None:
-        """Run what the form holds, before what waits."""
+        """Run the parameters of the form before waiting runs."""
         self._launch(at_once=True)
 
     def add(self) -> None:
-        """Run what the form holds, after what waits."""
+        """Run the parameters of the form after waiting runs."""
         self._launch(at_once=False)
 
     def run_campaign(self) -> None:
-        """Queue all runs of the chosen profile, with what was edited in the form."""
+        """Queue all runs of the chosen profile, with the edits of the form."""
         self.building.finish()
-        self.form.judge()
+        self.form.validate()
         if self.form.parameters is None:
             self.form.show_first_problem()
             return
         try:
             campaign = self.presets.campaign()
         except ProfileError:
-            return  # the line above the buttons says why
+            return  # the line above the buttons shows the reason
         if campaign is not None:
             self.context.launcher.run_campaign(campaign, at_once=True)
 
     def _launch(self, at_once: bool) -> None:
         self.building.finish()
-        self.form.judge()
+        self.form.validate()
         parameters = self.form.parameters
         if parameters is None:
             self.form.show_first_problem()
@@ -151,7 +151,7 @@ class TrialPanel(QWidget):
         )
 
     def _fill(self, column: QVBoxLayout) -> Iterator[None]:
-        """Build what scrolls, in pieces."""
+        """Build the scrolled content, in pieces."""
         yield from self._add_heading(column)
         yield from self._add_form(column)
 
@@ -196,7 +196,7 @@ class TrialPanel(QWidget):
         yield
 
     def _connect(self) -> None:
-        self.form.judged.connect(self._judged)
+        self.form.validated.connect(self._form_validated)
         self.form.field_focused.connect(self._show_help)
         self.presets.saved.connect(
             lambda name: self.context.show_message(
@@ -207,21 +207,21 @@ class TrialPanel(QWidget):
         self.run_bar.add.connect(self.add)
         self.run_bar.campaign.connect(self.run_campaign)
         self.run_bar.problem_clicked.connect(self.form.show_first_problem)
-        self.run_bar.repeats_changed.connect(self._judged)
+        self.run_bar.repeats_changed.connect(self._form_validated)
 
     def _preset_chosen(self, scenario: NewScenario | None) -> None:
         self.building.finish()
         self.form.set_base(scenario.parameters if scenario is not None else None)
         if scenario is not None:
             self.form.set_values(scenario.parameters)
-        self._judged()
+        self._form_validated()
 
     def _show_help(self, spec: FieldSpec) -> None:
         unit = f" {spec.unit}" if spec.unit and spec.bounds else ""
         bounds = f"  ({spec.bounds}{unit})" if spec.bounds else ""
         self.run_bar.help_label.setText(f"{spec.title}: {spec.description}{bounds}")
 
-    def _judged(self) -> None:
+    def _form_validated(self) -> None:
         parameters = self.form.parameters
         problems = self.form.problems
         self.run_bar.show_problem(problems[0] if problems else "")
@@ -235,7 +235,7 @@ class TrialPanel(QWidget):
         self._remember()
 
     def _offer_campaign(self) -> None:
-        """Say in the line above the buttons what the campaign would run: how much, and with which edits."""
+        """Show in the line above the buttons what the campaign would run, and with which edits."""
         profile = self.presets.profile
         if profile is None:
             self.run_bar.show_campaign(0, "")
@@ -271,7 +271,7 @@ class TrialPanel(QWidget):
 
     def _remember(self) -> None:
         scenario = self.presets.scenario
-        self.context.state.keep(
+        self.context.state.set(
             self._state_key(),
             {
                 "values": self.form.values(),
@@ -283,7 +283,7 @@ class TrialPanel(QWidget):
 
 
 def campaign_plan(profile: Profile, edits: Mapping[str, Any], trial: Trial[Any]) -> str:
-    """What a campaign runs, in one line: scenarios, repeats, the edits that apply, and those that a scenario keeps."""
+    """The plan of a campaign in one line: scenarios, repeats, edits, and parameters of scenarios."""
     tr = QCoreApplication.translate
     text = tr("Campaign", "Campaign: {scenarios} scenarios × {repeats} = {runs} runs.")
     parts = [text.format(scenarios=len(profile.scenarios), repeats=profile.repeats, runs=profile.runs)]
@@ -304,7 +304,7 @@ def campaign_plan(profile: Profile, edits: Mapping[str, Any], trial: Trial[Any])
 
 
 class _FactsCard(QFrame):
-    """Facts side by side: a quiet caption, a strong value."""
+    """Facts side by side, each with a muted caption and a bold value."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -317,7 +317,7 @@ class _FactsCard(QFrame):
         self.hide()
 
     def show_facts(self, facts: list[Fact]) -> None:
-        """Show these facts, or hide the card without any."""
+        """Show these facts; without any the card is hidden."""
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:

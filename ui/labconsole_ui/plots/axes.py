@@ -1,4 +1,4 @@
-"""Axes of plots: grid lines and readable numbers; horizontal scales for time, values, logarithms and percentiles."""
+"""Axes of plots, and horizontal scales for time, values, logarithms and percentiles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AxisUnit:
         return ((0.0, 1.0 if self.unit == "s" else math.inf),)
 
     def text(self, drawn: float) -> str:
-        """A drawn value as a person reads it: `1.235 ms`, `60,123 msg/s`."""
+        """A drawn value as text: `1.235 ms`, `60,123 msg/s`."""
         if not self.prefixed:
             return format_figure(drawn, self.unit)
         ((_, largest),) = self.prefix_ranges
@@ -47,7 +47,7 @@ class AxisUnit:
         return f"{format_number(drawn)} {self.unit}"
 
     def spread_text(self, middle: float, low: float, high: float) -> str:
-        """A drawn value with the smallest and the largest of several: `1.2 (1.1–1.3) ms`, `990 µs (900 µs–1.3 ms)`."""
+        """A value with the smallest and largest of several: `1.2 (1.1–1.3) ms`, `990 µs (900 µs–1.3 ms)`."""
         texts = [self.text(value) for value in (middle, low, high)]
         units = {text.rpartition(" ")[2] for text in texts}
         if self.unit and len(units) == 1:
@@ -57,7 +57,7 @@ class AxisUnit:
 
 
 def axis_unit(stored: str) -> AxisUnit:
-    """The axis for values stored in unit `stored`: times become seconds, seconds and bytes get SI prefixes."""
+    """The axis of values in unit `stored`: times become seconds; seconds and bytes get SI prefixes."""
     seconds = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     if stored in seconds:
         return AxisUnit(stored, "s", seconds[stored], True)
@@ -74,7 +74,7 @@ CLOCK_FROM_S = 600
 ROUND_VALUES_BELOW = 0.7
 """Less than so many decades have round values as ticks."""
 EDGE = 1e-9
-"""A tick so little beyond the end of its axis stands on it."""
+"""A tick so little beyond the end of its axis is on it."""
 _FEW_PERCENTILES = (0.0, 0.5, 0.9, 0.99, LAST_PERCENTILE)
 _DIGITS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 _MAX_ROUND = (6, 4, 2)
@@ -83,7 +83,7 @@ Array = NDArray[np.float64]
 
 
 class GridAxis(pg.AxisItem):  # type: ignore[misc]
-    """An axis with opaque grid lines, drawn directly: pyqtgraph's translucent lines and QPicture cost 15 ms a frame."""
+    """An axis with opaque grid lines, drawn directly: pyqtgraph's translucent ones cost 15 ms a frame."""
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N802, N803 - pyqtgraph's
         """The coarsest level of ticks, and the next one where that leaves fewer than three."""
@@ -146,7 +146,7 @@ class ValueAxis(GridAxis):
 
 
 class FixedAxis(GridAxis):
-    """An axis with ticks where its scale wants them: of its choices the first one whose texts do not touch."""
+    """An axis with the ticks of its scale: the first of its choices whose texts do not touch."""
 
     def __init__(self, scale: LogScale | PercentileScale, side: str = "bottom") -> None:
         super().__init__(side)
@@ -167,7 +167,7 @@ class FixedAxis(GridAxis):
         return [self._scale.tick_text(value) for value in values]
 
     def _fits(self, ticks: Sequence[float], pixels: float) -> bool:
-        """Whether no texts touch where a step of 1 is so many `pixels` long; `ticks` rise."""
+        """Whether no texts touch where a step of 1 is `pixels` long; `ticks` rise."""
         metrics = QFontMetricsF(self.style["tickFont"] or QFont())
         along = [
             metrics.horizontalAdvance(self._scale.tick_text(at)) if self.orientation == "bottom" else metrics.height()
@@ -180,21 +180,21 @@ class FixedAxis(GridAxis):
 
 
 class Scale(ABC):
-    """What stands along the bottom of a plot: how values become positions, and how a position is read."""
+    """The horizontal scale of a plot: how values become positions, and how a position is read."""
 
     from_zero = True
     """Whether the whole plot begins at 0."""
-    room = 0.0
-    """Part of the width that is left free at the right, for the last number on the axis."""
+    right_margin = 0.0
+    """Part of the width that is free at the right, for the last number on the axis."""
     ends = True
-    """Whether nothing is known of a curve beyond its ends."""
+    """Whether a curve has no value beyond its ends."""
 
     @abstractmethod
     def axis(self) -> GridAxis:
         """The axis, with its label."""
 
     def positions(self, x: Array) -> Array:
-        """Where values stand on the axis; both never fall."""
+        """The positions of values on the axis; both never fall."""
         return x
 
     @abstractmethod
@@ -237,12 +237,12 @@ class ValueScale(Scale):
 
 @dataclass(frozen=True)
 class LogScale(Scale):
-    """Positive values in `unit` on a logarithmic axis; what has been counted up to a value is known beyond it too."""
+    """Positive values in `unit` on a logarithmic axis; a cumulative count is known beyond its end, too."""
 
     title: str
     unit: str
     from_zero = False
-    room = 0.03
+    right_margin = 0.03
     ends = False
 
     def axis(self, side: str = "bottom") -> GridAxis:
@@ -254,7 +254,7 @@ class LogScale(Scale):
         return axis
 
     def positions(self, x: Array) -> Array:
-        """log10 of the values in the base unit; what is not positive stands at the smallest that is."""
+        """log10 of the values in the base unit; values that are not positive get the smallest positive one."""
         drawn = x * axis_unit(self.unit).factor
         positive = drawn[drawn > 0]
         return np.log10(np.maximum(drawn, positive.min() if len(positive) else 1.0))
@@ -263,7 +263,7 @@ class LogScale(Scale):
         return axis_unit(self.unit).text(10.0**position)
 
     def ticks(self, low: float, high: float) -> Iterator[list[float]]:
-        """Ever fewer ticks: powers of ten with numbers between them, and without, or round values in a part of one."""
+        """Choices with fewer and fewer ticks: powers of ten, with and without values between, or round values."""
         if high - low < ROUND_VALUES_BELOW:
             for most in _MAX_ROUND:
                 yield [math.log10(value) for value in linear_ticks(10.0**low, 10.0**high, most) if value > 0]
@@ -280,9 +280,9 @@ class LogScale(Scale):
 
 
 class PercentileScale(Scale):
-    """Fractions up to 0.999 as percentiles, on the logarithmic axis that has p90, p99 and p99.9 equally far apart."""
+    """Fractions up to 0.999 as percentiles: p90, p99 and p99.9 are equally far apart."""
 
-    room = 0.03
+    right_margin = 0.03
 
     def axis(self) -> GridAxis:
         axis = FixedAxis(self)
@@ -298,7 +298,7 @@ class PercentileScale(Scale):
         return f"p{percent:.4g}" if percent < 99.9 else f"p{percent:.2f}".rstrip("0")
 
     def ticks(self, low: float, high: float) -> Iterator[list[float]]:
-        """The percentiles that are known by name, and fewer of them."""
+        """The usual percentiles, and fewer of them."""
         for named in (PERCENTILES, _FEW_PERCENTILES):
             yield list(percentile_positions(np.array(named)))
 

@@ -26,13 +26,13 @@ CAP = 0.09
 LABEL_GAP = 20
 MIN_TITLE = 44
 ROW_HEIGHT, MAX_ROW_HEIGHT = 46, 92
-AROUND = 90
+HEIGHT_AROUND_BARS = 90
 """Height (px) of title, legend and axis together."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """`value` in the plot's unit with what is said of it, the interval in that unit, the index of its colour."""
+    """`value` in the plot's unit with its text, the interval in that unit, the index of its colour."""
 
     title: str
     value: float
@@ -67,8 +67,8 @@ class BarPlot(InteractivePlot):
         self.legend.set_titles(list(self._bars), self._hidden, {bar.title: bar.colour for bar in bars})
         self.show_legend(bool(bars))
         self.show_empty(not bars)
-        self.setMinimumHeight(max(MIN_HEIGHT, AROUND + ROW_HEIGHT * len(bars)))
-        self.setMaximumHeight(AROUND + MAX_ROW_HEIGHT * max(2, len(bars)))
+        self.setMinimumHeight(max(MIN_HEIGHT, HEIGHT_AROUND_BARS + ROW_HEIGHT * len(bars)))
+        self.setMaximumHeight(HEIGHT_AROUND_BARS + MAX_ROW_HEIGHT * max(2, len(bars)))
         self.schedule()
 
     def bars(self) -> tuple[Bar, ...]:

@@ -1,4 +1,4 @@
-"""The drawing area of a plot: axes, panning and zooming along the horizontal one, curves of at most screen width."""
+"""The drawing area of a plot: axes, panning and zooming, curves, dots."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ class Dots(pg.GraphicsObject):  # type: ignore[misc]
         self.hide()
 
     def set_dots(self, dots: Sequence[Dot]) -> None:
-        """Show these instead of the ones before."""
+        """Replace the dots."""
         self.dots = tuple(dots)
         self.setVisible(bool(dots))
         self.update()
 
     def boundingRect(self) -> QRectF:  # noqa: N802 - Qt's name
-        """All that is seen."""
+        """The visible range."""
         rectangle = self.viewRect()
         return QRectF() if rectangle is None else QRectF(rectangle)
 
     def viewRangeChanged(self) -> None:  # noqa: N802 - pyqtgraph's
-        """Other numbers are seen."""
+        """Update the bounds: another range is visible."""
         self.prepareGeometryChange()
 
     def paint(self, p: QPainter, opt: Any, widget: Any) -> None:
-        """Draw them as circles, whatever the axes' scales are."""
+        """Draw the dots as circles, independent of the axes' scales."""
         places = p.worldTransform()
         p.resetTransform()
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -60,7 +60,7 @@ class Dots(pg.GraphicsObject):  # type: ignore[misc]
 
 
 SPARSE_POINTS = 3_000
-"""Up to so many points of all curves together, lines are drawn well: smoothed on common screens, two pixels wide on
+"""Up to this number of points of all curves, lines are drawn in quality: smoothed on common screens, two pixels wide on
 fine ones. Both at once would take 50 to 500 ms, and dense curves get neither."""
 FINE_SCREEN = 1.5
 
@@ -68,11 +68,11 @@ FINE_SCREEN = 1.5
 DOT = 5
 """Size (px) of a point that no line makes visible."""
 RING = 4
-"""So much larger (px) is a dot beneath another one in the same place."""
+"""Difference in size (px) between dots in the same place."""
 
 
-class Drawn(NamedTuple):
-    """A curve as it is drawn: points, whether NaN interrupts them, the index of its colour, and which are dots."""
+class DrawnCurve(NamedTuple):
+    """A curve to draw: points, whether NaN interrupts them, index of its colour, and which are dots."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -82,7 +82,7 @@ class Drawn(NamedTuple):
 
 
 class PlotViewBox(pg.ViewBox):  # type: ignore[misc]
-    """Wheel and drag move sideways; over the left axis they move along that. `moved(axis)` tells (0 x, 1 y)."""
+    """Wheel and drag move sideways, or along the left axis over it. `moved` carries the axis (0 x, 1 y)."""
 
     moved = Signal(int)
     whole_wanted = Signal()
@@ -124,7 +124,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(self.Shape.NoFrame)
         self.hideButtons()
-        # Half a line of text stands out above the topmost number, and beyond the last one at the right.
+        # Half a line of text reaches above the topmost number, and beyond the last one at the right.
         self.getPlotItem().layout.setContentsMargins(0, 7, 10, 0)
         self.view.disableAutoRange()
         self.view.setDefaultPadding(0)
@@ -154,10 +154,10 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self._set_axis("left", LogScale("", unit.stored).axis("left"))
 
     def set_scale(self, scale: Scale) -> None:
-        """Another horizontal axis."""
+        """Show another horizontal axis."""
         self._set_axis("bottom", scale.axis())
 
-    def draw(self, curves: Sequence[Drawn]) -> None:
+    def draw(self, curves: Sequence[DrawnCurve]) -> None:
         """Draw these curves."""
         while len(self._curves) < len(curves):
             curve = pg.PlotCurveItem(skipFiniteCheck=True)
@@ -178,7 +178,7 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
             self._paint_dots()
 
     def apply_theme(self) -> None:
-        """Take the theme's colours and fonts."""
+        """Apply the theme's colours and fonts."""
         self.setBackground(self._theme.colour("base"))
         font = self._theme.font(FontRole.CAPTION)
         for name in ("bottom", "left"):
@@ -192,12 +192,12 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
         self._paint_dots()
 
     def resizeEvent(self, ev: QResizeEvent | None) -> None:
-        """Tell what stands on the canvas."""
+        """Notify what is drawn over the canvas."""
         super().resizeEvent(ev)
         self.resized.emit()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """The pointer went away."""
+        """Hide the crosshair: the pointer left."""
         super().leaveEvent(event)
         self.pointer_left.emit()
 
@@ -217,14 +217,14 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
             curve.setPen(pen)
 
     def _paint_dots(self) -> None:
-        """Dots of several colours in one place lie in each other like rings."""
-        beneath: dict[tuple[float, float], dict[int, None]] = {}
+        """Dots of several colours in one place are drawn as rings."""
+        at_place: dict[tuple[float, float], dict[int, None]] = {}
         for x, y, colour in self._dotted:
-            beneath.setdefault((x, y), {})[colour] = None
+            at_place.setdefault((x, y), {})[colour] = None
         self._dots.set_dots(
             [
                 Dot(x, y, DOT + RING * (len(colours) - 1 - rank), self._theme.series_colour(colour))
-                for (x, y), colours in beneath.items()
+                for (x, y), colours in at_place.items()
                 for rank, colour in enumerate(colours)
             ]
         )

@@ -1,4 +1,4 @@
-"""Curves of one unit over a horizontal scale; several curves of one title are the repeats of one thing."""
+"""Curves of one unit over a horizontal scale; several curves of one title are repeats."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from PySide6.QtWidgets import QWidget
 
 from labconsole.output.ticks import headroom_range
 from labconsole_ui.plots.axes import Scale, TimeScale, axis_unit
-from labconsole_ui.plots.canvas import Drawn
+from labconsole_ui.plots.canvas import DrawnCurve
 from labconsole_ui.plots.downsampling import CurveData, isolated_points
 from labconsole_ui.plots.interactive_plot import InteractivePlot
 from labconsole_ui.theme.theme import Theme
 
 LOG_ROOM, MIN_LOG_ROOM = 0.04, 0.1
-"""Free room above and beneath on a logarithmic axis: part of its length, and decades."""
+"""Free room above and below on a logarithmic axis: part of its length, and decades."""
 MIN_LINE = 3.0
 """Shorter lines (px) are dots."""
-REACH = 0.02
-"""So far (part of the width) beyond the ends of a curve the crosshair still reads it."""
-NOTHING = np.empty(0)
+CROSSHAIR_REACH = 0.02
+"""Distance beyond the ends of a curve (part of the width) at which the crosshair still reads it."""
+NO_POINTS = np.empty(0)
 
 
 @dataclass(frozen=True)
 class PlotCurve:
-    """A curve: `x` never falls (seconds since T0 on a plot over time), `values` in the plot's unit, NaN for gaps.
+    """A curve: `x` never falls (over time: s since T0), `values` in the plot's unit, NaN for gaps.
 
     `colour` is the index of its colour, by default its title's place in the legend.
     """
@@ -52,7 +52,7 @@ class CurvePlot(InteractivePlot):
         self.set_curves(())
 
     def set_curves(self, curves: Sequence[PlotCurve]) -> None:
-        """Show these curves instead of the ones before; those of one title share entry and colour of the legend.
+        """Replace the curves; those of one title share entry and colour of the legend.
 
         Raises ValueError for unequal lengths.
         """
@@ -78,15 +78,14 @@ class CurvePlot(InteractivePlot):
         )
 
     def set_unit(self, unit: str, *, logarithmic: bool = False) -> None:
-        """The unit of the curves that are set from now on, and whether their values, all above 0, stand on a
-        logarithmic axis."""
+        """Set the unit of later curves, and whether their values, all above 0, have a logarithmic axis."""
         if (unit, logarithmic) != (self._unit.stored, self._logarithmic):
             self._unit, self._logarithmic = axis_unit(unit), logarithmic
             self._whole_y = True
             (self.canvas.set_logarithmic if logarithmic else self.canvas.set_unit)(self._unit)
 
     def redraw(self) -> None:
-        """Reduce the curves to the part and width that is seen, and draw them."""
+        """Reduce the curves to the visible range and width, and draw them."""
         view = self.canvas.view
         if self._whole_x:
             low, high = self._range()
@@ -99,8 +98,8 @@ class CurvePlot(InteractivePlot):
         ends: list[float] = []
         for title, parts in self._data.items():
             for data in parts:
-                x, y = (NOTHING, NOTHING) if title in self._hidden else data.reduced(low, high, bins)
-                drawn.append(Drawn(x, y, data.gaps, self._colours[title], isolated_points(x, y, least)))
+                x, y = (NO_POINTS, NO_POINTS) if title in self._hidden else data.reduced(low, high, bins)
+                drawn.append(DrawnCurve(x, y, data.gaps, self._colours[title], isolated_points(x, y, least)))
                 if len(y) and not (data.gaps and np.isnan(y).all()):
                     ends += [float(np.nanmin(y)), float(np.nanmax(y))]
         if self._whole_y:
@@ -109,11 +108,11 @@ class CurvePlot(InteractivePlot):
         self._update_crosshair()
 
     def readings(self) -> list[tuple[str, str]]:
-        """(title, value with unit) of every shown curve at the crosshair; of repeats the median, and from to."""
+        """(title, value with unit) of shown curves at the crosshair; of repeats median, minimum, maximum."""
         if self._crosshair_at is None:
             return []
         low, high = self.canvas.view.viewRange()[0]
-        reach = (high - low) * REACH if self._scale.ends else np.inf
+        reach = (high - low) * CROSSHAIR_REACH if self._scale.ends else np.inf
         readings = []
         for title, parts in self._data.items():
             at = [data.value_at(self._crosshair_at, reach) for data in parts] if title not in self._hidden else []
@@ -127,7 +126,7 @@ class CurvePlot(InteractivePlot):
         return self._colours[title]
 
     def _room_for(self, ends: Sequence[float]) -> tuple[float, float]:
-        """From where to where the left axis goes for values from and to these."""
+        """The range of the left axis for curves with these smallest and largest values."""
         if self._logarithmic:
             low, high = min(ends, default=0.0), max(ends, default=1.0)
             around = max((high - low) * LOG_ROOM, MIN_LOG_ROOM)
@@ -150,7 +149,7 @@ class CurvePlot(InteractivePlot):
         if self._scale.from_zero:
             low = min(0.0, low)
         high = high if high > low else low + 1.0
-        return low, high + (high - low) * self._scale.room
+        return low, high + (high - low) * self._scale.right_margin
 
 
 class TimePlot(CurvePlot):

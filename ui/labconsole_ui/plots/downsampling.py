@@ -1,4 +1,4 @@
-"""Curves reduced to the smallest and largest value of every pixel, so that drawing costs what the screen is wide."""
+"""Curves reduced to the smallest and largest value of every pixel, for fast drawing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 FEW = 3
-"""So many points in one place are drawn as dots; more of them make a line upright."""
+"""Up to this number of points in one place are drawn as dots; more of them make a vertical line."""
 
 
 class CurveData:
-    """A curve whose x never falls, prepared for reduction; y may hold NaN for gaps.
+    """A curve whose x never falls, prepared for reduction; y may have NaN for gaps.
 
     Raises ValueError when x and y differ in length.
     """
@@ -27,10 +27,10 @@ class CurveData:
         return len(self.x)
 
     def reduced(self, low: float, high: float, bins: int) -> tuple[Array, Array]:
-        """What to draw between x `low` and `high` on `bins` pixels: at most about two points a pixel.
+        """The points to draw between x `low` and `high` on `bins` pixels: at most about two points a pixel.
 
-        One point beyond each border is kept, so that lines run out of the picture instead of ending in it. Where pixels
-        without a point lie between, the line goes from the last point before them to the first one after.
+        One point beyond each border is kept, so that lines leave the picture instead of ending in it. Across pixels
+        without points, the line connects the last point before them to the first one after.
         """
         first = max(0, int(np.searchsorted(self.x, low, "left")) - 1)
         last = min(len(self.x), int(np.searchsorted(self.x, high, "right")) + 1)
@@ -61,7 +61,7 @@ class CurveData:
 
 
 def isolated_points(x: Array, y: Array, least: float) -> NDArray[np.intp]:
-    """Indices of the points that no line makes visible: alone between gaps, or a few within less than `least` of x."""
+    """Indices of points without a visible line: alone between gaps, or a few within `least` of x."""
     there = np.concatenate(([False], ~np.isnan(y), [False]))
     begins, ends = np.flatnonzero(there[1:] & ~there[:-1]), np.flatnonzero(there[:-1] & ~there[1:])
     unseen = ends - begins <= FEW

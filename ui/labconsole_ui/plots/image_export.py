@@ -1,4 +1,4 @@
-"""A plot as a picture of its own: title and legend over the canvas, as SVG or as an image."""
+"""A plot as a picture: title and legend over the canvas, as SVG or as an image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Entry = tuple[str, QColor]
 
 @dataclass(frozen=True)
 class PlotPicture:
-    """What a picture shows: the canvas as it is seen, with title and legend, in the theme's colours."""
+    """The content of a picture: the visible canvas, with title and legend, in the theme's colours."""
 
     title: str
     canvas: Canvas
@@ -81,7 +81,7 @@ class PlotPicture:
         return QSizeF(plot.width() + 2 * MARGIN, self._head() + legend_height + plot.height() + 2 * MARGIN)
 
     def _placed(self) -> tuple[list[QPointF], float]:
-        """Where the entries of the legend stand, line by line, and how high they are together."""
+        """The positions of the legend entries, line by line, and their height together."""
         metrics = QFontMetricsF(self.theme.font(FontRole.CAPTION))
         places, x, y = [], 0.0, 0.0
         for text, _ in self.legend:

@@ -47,7 +47,7 @@ class InteractivePlot(PlotCard):
         self._apply_theme()
 
     def readings(self) -> list[tuple[str, str]]:
-        """(title, value with unit) of what is shown at the crosshair; nothing without one."""
+        """(title, value with unit) of what is shown at the crosshair; empty without one."""
         raise NotImplementedError
 
     def entry_colour(self, title: str) -> int:
@@ -60,7 +60,7 @@ class InteractivePlot(PlotCard):
         self.schedule()
 
     def menu(self) -> QMenu:
-        """What can be done with the plot."""
+        """The context menu of the plot."""
         menu = super().menu()
         first = menu.actions()[0]
         whole = menu.addAction(self.tr("Show everything") + "\tHome", self.show_whole)
@@ -87,7 +87,7 @@ class InteractivePlot(PlotCard):
             super().keyPressEvent(event)
 
     def show_entry(self, title: str, shown: bool) -> None:
-        """Show or hide what the legend calls `title`."""
+        """Show or hide the entry `title` of the legend."""
         self._hidden.discard(title) if shown else self._hidden.add(title)
         self.legend.check(title, shown)
         self.schedule()
@@ -155,7 +155,7 @@ class InteractivePlot(PlotCard):
         self._readout.raise_()
 
     def _readout_position(self, position: float) -> QPoint:
-        """Where the readings stand: on the wider side of the crosshair, and within the card."""
+        """The position of the readings: on the wider side of the crosshair, and within the card."""
         view, size = self.canvas.view, self._readout.size()
         area = view.sceneBoundingRect()
         at = self.canvas.mapFromScene(view.mapViewToScene(QPointF(position, 0.0))).x()

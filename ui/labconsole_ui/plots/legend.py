@@ -14,11 +14,11 @@ from labconsole_ui.widgets.layouts import FlowLayout
 
 SWATCH = QSize(12, 12)
 LONGEST = 40
-"""Longer titles (in letters) are cut on their buttons; tooltip, readings and pictures have them whole."""
+"""Longer titles (in letters) are cut on their buttons; tooltip, readings and pictures have them in full."""
 
 
 class Legend(QWidget):
-    """Buttons in the order and colours of the curves; `toggled(title, shown)` tells of a click."""
+    """Buttons in the order and colours of the curves; `toggled(title, shown)` is emitted on a click."""
 
     toggled = Signal(str, bool)
 
@@ -50,12 +50,12 @@ class Legend(QWidget):
         return self._buttons[title]
 
     def check(self, title: str, shown: bool) -> None:
-        """Switch a curve on or off, as a click does; nothing if there is none of this title."""
+        """Switch a curve on or off, as a click does; an unknown title is ignored."""
         if title in self._buttons:
             self._buttons[title].setChecked(shown)
 
     def shown(self) -> list[tuple[str, QColor]]:
-        """Titles and colours of what is switched on."""
+        """Titles and colours of the curves that are switched on."""
         return [
             (title, self._theme.series_colour(self._colours[title]))
             for title, button in self._buttons.items()

@@ -1,4 +1,4 @@
-"""The card around a plot: title, legend, menu, keyboard focus, and the plot as an image, PNG or SVG file."""
+"""The card around a plot: title, legend, menu, keyboard focus, export as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from labconsole_ui.widgets.labels import plain_label
 
 IMAGE_SCALE = 2.0
 MIN_CANVAS_HEIGHT = 108
-"""Lower, the numbers of the left axis would touch."""
+"""In a lower plot, the numbers of the left axis would touch."""
 MIN_HEIGHT = MIN_CANVAS_HEIGHT + 36
 """Of a card with a legend of one line."""
 NARROW = 300
-"""Below this width (px) the legend stands beneath the title."""
+"""Below this width (px) the legend is below the title."""
 
 
 class PlotCard(QFrame):
-    """A plot with title and legend. Subclasses draw on `canvas` in `redraw`, which is called once for many changes."""
+    """A plot with title and legend. Subclasses draw on `canvas` in `redraw`, once for many changes."""
 
     legend_beneath = False
-    """Whether the legend stands beneath the title however wide the plot is."""
+    """Whether the legend is below the title however wide the plot is."""
 
     def __init__(self, title: str, canvas: Canvas, theme: Theme, empty_text: str, parent: QWidget | None) -> None:
         super().__init__(parent)
@@ -79,7 +79,7 @@ class PlotCard(QFrame):
         self._apply_fonts()
 
     def redraw(self) -> None:
-        """Draw what is seen."""
+        """Draw the visible range."""
         raise NotImplementedError
 
     @property
@@ -88,21 +88,21 @@ class PlotCard(QFrame):
         return self._title.text()
 
     def set_title(self, title: str) -> None:
-        """What the plot shows, from now on."""
+        """Set the title."""
         self._title.setText(title)
         self.setAccessibleName(title)
         self.canvas.setAccessibleName(self.tr("Drawing area of {0}").format(title))
 
     def set_empty_text(self, text: str) -> None:
-        """What is said while there is nothing to draw."""
+        """Set the text shown while there is nothing to draw."""
         self._empty.setText(text)
 
     def add_to_header(self, widget: QWidget) -> None:
         """Put `widget` at the right of the title, before the legend."""
         self._header.insertWidget(1, widget)
 
-    def share_legend(self) -> None:
-        """Leave out the legend on the card: one beside it serves several plots. Pictures keep it."""
+    def use_shared_legend(self) -> None:
+        """Hide the legend on the card, since several plots share one; pictures keep it."""
         self._legend_shared = True
         self.legend.hide()
         self._header.addStretch(1)
@@ -112,12 +112,12 @@ class PlotCard(QFrame):
         self.legend.setVisible(shown and not self._legend_shared)
 
     def show_empty(self, empty: bool) -> None:
-        """Say that there is nothing to draw, or draw."""
+        """Show the text for an empty plot, or the plot."""
         self._empty.setVisible(empty)
         self.canvas.getPlotItem().setVisible(not empty)
 
     def schedule(self) -> None:
-        """Draw once with the next turn of the event loop, however much has changed until then."""
+        """Draw once in the next turn of the event loop, however much changes until then."""
         if self.isVisible():
             self._due.start()
 
@@ -136,7 +136,7 @@ class PlotCard(QFrame):
         QGuiApplication.clipboard().setPixmap(self.image())
 
     def save_image(self, path: Path) -> bool:
-        """Write the plot as SVG or, whatever else the name ends with, PNG; False if the file cannot be written."""
+        """Write the plot as SVG if the name ends so, else as PNG; False if the file cannot be written."""
         file = QSaveFile(str(path))
         if not file.open(QIODevice.OpenModeFlag.WriteOnly):
             return False
@@ -154,7 +154,7 @@ class PlotCard(QFrame):
         return bytes(buffer.data().data())
 
     def menu(self) -> QMenu:
-        """What can be done with the plot."""
+        """The context menu of the plot."""
         menu = QMenu(self)
         menu.setAccessibleName(self.tr("Plot actions"))
         menu.addAction(self.tr("Copy image") + "\tCtrl+C", self.copy_image)
@@ -192,12 +192,12 @@ class PlotCard(QFrame):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show where the keyboard is."""
+        """Show the focus ring."""
         super().focusInEvent(event)
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Show where the keyboard is no more."""
+        """Hide the focus ring."""
         super().focusOutEvent(event)
         self.update()
 
@@ -212,12 +212,12 @@ class PlotCard(QFrame):
             painter.end()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Draw what came while the plot was hidden."""
+        """Draw what changed while the plot was hidden."""
         super().showEvent(event)
         self.schedule()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nothing is drawn while the plot is hidden."""
+        """Stop drawing while the plot is hidden."""
         super().hideEvent(event)
         self._due.stop()
 

@@ -1,4 +1,4 @@
-"""Plots below one another, or beside each other where there is room; scrolls when there are more than fit."""
+"""Plots below one another, or side by side where there is room; scrolls when there are more than fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_COLUMNS = 4
 
 
 class PlotGrid(QScrollArea):
-    """Holds plots by name, in the order in which they came.
+    """Plots by name, in the order in which they were added.
 
     A plot gets `COLUMN_WIDTH` px, but only `low_width` in a grid that is too low for two rows.
     """
@@ -40,7 +40,7 @@ class PlotGrid(QScrollArea):
         self._place()
 
     def remove(self, name: str) -> None:
-        """Show the plot `name` no more. Raises KeyError."""
+        """Remove the plot `name`. Raises KeyError."""
         plot = self.plots.pop(name)
         self._grid.removeWidget(plot)
         plot.hide()
@@ -48,7 +48,7 @@ class PlotGrid(QScrollArea):
         self._place()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Use the width."""
+        """Arrange the plots for the new width."""
         super().resizeEvent(event)
         columns = self._columns_for(event.size())
         if columns != self._columns:

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 class PlotPoints:
     """Points of one kind: `x` and `values` of equal length, in any order; values in the plot's unit.
 
-    `colour` is the index of their colour. Marked ones are crosses, and stand for no value: the crosshair reads none.
+    `colour` is the index of their colour. Marked ones are crosses without a value, which the crosshair does not read.
     """
 
     title: str
@@ -81,7 +81,7 @@ class ScatterPlot(InteractivePlot):
         shown = [kind for kind in self._points.values() if kind.title not in self._hidden and len(kind.x)]
         if self._whole_x:
             high = max((float(kind.x.max()) for kind in shown), default=1.0) or 1.0
-            view.setXRange(0.0, high * (1 + self._scale.room), padding=0)
+            view.setXRange(0.0, high * (1 + self._scale.right_margin), padding=0)
         if self._whole_y:
             view.setYRange(
                 *headroom_range(float(end) for kind in shown for end in (kind.values.min(), kind.values.max())),
@@ -91,7 +91,7 @@ class ScatterPlot(InteractivePlot):
         self._update_crosshair()
 
     def readings(self) -> list[tuple[str, str]]:
-        """(title, value with unit) of the nearest point of each kind that is shown; nothing without a crosshair."""
+        """(title, value with unit) of the nearest point of each kind that is shown; empty without a crosshair."""
         if self._crosshair_at is None:
             return []
         readings = []
@@ -118,21 +118,21 @@ class _Cloud(pg.GraphicsObject):  # type: ignore[misc]
         self._kinds: list[tuple[PlotPoints, QColor]] = []
 
     def show_points(self, kinds: Sequence[tuple[PlotPoints, QColor]]) -> None:
-        """Show these instead of the ones before."""
+        """Replace the points."""
         self._kinds = list(kinds)
         self.update()
 
     def boundingRect(self) -> QRectF:  # noqa: N802 - Qt's name
-        """All that is seen."""
+        """The visible range."""
         rectangle = self.viewRect()
         return QRectF() if rectangle is None else QRectF(rectangle)
 
     def viewRangeChanged(self) -> None:  # noqa: N802 - pyqtgraph's
-        """Other numbers are seen."""
+        """Update the bounds: another range is visible."""
         self.prepareGeometryChange()
 
     def paint(self, p: QPainter, opt: Any, widget: Any) -> None:
-        """Draw them with the same size whatever the axes' scales are."""
+        """Draw the points with one size, independent of the axes' scales."""
         places = p.worldTransform()
         p.resetTransform()
         p.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,1 +1,1 @@
-"""Runs are launched, reported when they are done, exported, imported, verified and dragged."""
+"""Actions on runs: launch, notify, export, import, verify, drag and drop."""

@@ -1,4 +1,4 @@
-"""Runs that are dragged from one view to another: their ids as JSON, under a media type of our own."""
+"""Drag and drop of runs between views: their ids as JSON, under a media type of the console."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RUNS_TYPE = "application/x-labconsole-runs"
 
 
 def encode_runs(run_ids: Sequence[int]) -> QMimeData:
-    """What a drag of these runs carries."""
+    """The drag data of these runs."""
     data = QMimeData()
     data.setData(RUNS_TYPE, json.dumps(list(run_ids)).encode())
     return data
 
 
 def decode_runs(data: QMimeData) -> list[int]:
-    """The ids of the runs that are dragged; none if `data` carries something else."""
+    """The ids of the dragged runs; empty if `data` has something else."""
     if not data.hasFormat(RUNS_TYPE):
         return []
     try:
@@ -36,7 +36,7 @@ def decode_runs(data: QMimeData) -> list[int]:
 
 
 class DropArea(QWidget):
-    """`runs_dropped` carries ids of runs."""
+    """An area that accepts dragged runs; `runs_dropped` carries their ids."""
 
     runs_dropped = Signal(list)
 
@@ -50,7 +50,7 @@ class DropArea(QWidget):
         self.drop_hint.hide()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Say what a drop would do."""
+        """Show what a drop would do."""
         run_ids = decode_runs(event.mimeData())
         if not run_ids:
             event.ignore()
@@ -72,15 +72,15 @@ class DropArea(QWidget):
         self.drop_hint.raise_()
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
-        """Anywhere is good: what is no run was refused when it came in."""
+        """Accept at any place: other data were refused when they entered."""
         event.accept()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """They went away."""
+        """Hide the hint."""
         self.drop_hint.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take them."""
+        """Emit the ids of the dropped runs."""
         self.drop_hint.hide()
         run_ids = decode_runs(event.mimeData())
         if run_ids:
@@ -88,6 +88,6 @@ class DropArea(QWidget):
             self.runs_dropped.emit(run_ids)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The hint covers everything."""
+        """Let the hint cover the area."""
         super().resizeEvent(event)
         self.drop_hint.setGeometry(self.rect().adjusted(8, 8, -8, -8))

@@ -1,4 +1,4 @@
-"""What leaves the database as files or comes into it, and what is checked: exports, bundles, evidence."""
+"""Export of runs to files, import of bundles, and checks of evidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from labconsole_ui.widgets.status_text import number_ranges
 
 
 class ExportFormat(StrEnum):
-    """What runs can be written as."""
+    """The formats of exported runs."""
 
     CSV = "csv"
     JSON = "json"
@@ -70,7 +70,7 @@ BUNDLE_SUFFIX = ".lcz"
 
 @dataclass
 class Imported:
-    """What came of a few bundles: the new runs, how many were there already, and why bundles were refused."""
+    """The result of an import: new runs, number of existing runs, reasons of refused bundles."""
 
     run_ids: list[int] = field(default_factory=list)
     skipped: int = 0
@@ -78,10 +78,9 @@ class Imported:
 
 
 class RunFiles(QObject):
-    """Asks for a place, works in the background, and says what became of it.
+    """Asks for a file or folder, works in the background, and shows the result.
 
-    `imported` says that runs have come in; `compare_wanted` and `open_wanted` carry those that the operator wants to
-    see.
+    `imported` is emitted when runs were imported; `compare_wanted` and `open_wanted` carry runs to be shown.
     """
 
     imported = Signal()
@@ -96,7 +95,7 @@ class RunFiles(QObject):
         self._jobs = LongJobs(window, messages.show_message)
 
     def export(self, chosen: ExportFormat, run_ids: Sequence[int]) -> None:
-        """Ask for a place and write runs there: a bundle is one file, all else goes into a folder."""
+        """Ask for a file (bundle) or a folder (other formats), and write runs there."""
         if chosen is ExportFormat.BUNDLE:
             name = f"{_named(run_ids).replace(' ', '-').replace(',', '')}{BUNDLE_SUFFIX}"
             place, _ = QFileDialog.getSaveFileName(
@@ -108,7 +107,7 @@ class RunFiles(QObject):
             self.export_to(chosen, run_ids, Path(place))
 
     def export_to(self, chosen: ExportFormat, run_ids: Sequence[int], place: Path) -> None:
-        """Write runs to `place`: whole files, or none."""
+        """Write runs to `place`: complete files, or none."""
 
         def csv(reader: Reader, job: Job) -> list[Path]:
             return export_runs(reader, run_ids, place, self._services.plugins, job.part)
@@ -142,24 +141,24 @@ class RunFiles(QObject):
         )
 
     def ask_import(self) -> None:
-        """Ask for a bundle and take its runs in."""
+        """Ask for a bundle and import its runs."""
         place, _ = QFileDialog.getOpenFileName(self._window, self.tr("Import runs"), str(Path.home()), self._bundles())
         if place:
             self.import_bundles([Path(place)])
 
     def import_bundles(self, files: Sequence[Path]) -> None:
-        """Take the runs of bundles into the database: of each all, or none with the reason said."""
+        """Import the runs of bundles: all of a bundle, or none with the reason."""
         name = files[0].name if len(files) == 1 else self.tr("{0} bundles").format(len(files))
 
         def work(job: Job) -> Imported:
-            def told(before: int, share: float) -> None:
+            def report_progress(before: int, share: float) -> None:
                 job.share((before + share) / len(files))
 
             imported = Imported()
             for number, file in enumerate(files):
-                told(number, 0.0)
+                report_progress(number, 0.0)
                 try:
-                    result = import_bundle(self._services.database, file, partial(told, number))
+                    result = import_bundle(self._services.database, file, partial(report_progress, number))
                 except CancelledError:
                     raise
                 except UserError as error:
@@ -229,7 +228,7 @@ class RunFiles(QObject):
 
 
 def bundles_in(data: QMimeData) -> list[Path]:
-    """The bundles among the files that are dragged."""
+    """The bundles among the dragged files."""
     files = (Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile())
     return [file for file in files if file.suffix.lower() == BUNDLE_SUFFIX]
 

@@ -1,4 +1,4 @@
-"""Puts work into the run queue: a scenario from a form, or a whole profile; what is wrong becomes a message."""
+"""Queues runs: a scenario from a form, or all of a profile; errors become messages."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ Secrets = Mapping[str, Secret]
 
 
 class RunLauncher(QObject):
-    """`launched` carries the ids of the runs that were queued, whether they run at once, and are compared when done.
+    """`launched` carries ids of queued runs, whether they run at once, and are compared when done.
 
-    Runs that need a secret are queued only when it was looked for and, if need be, entered: later than the call, which
-    then returns no ids.
+    Runs that need a secret are queued once it was read or entered: later than the call, which then returns no ids.
     """
 
     launched = Signal(list, bool, bool)
@@ -52,7 +51,7 @@ class RunLauncher(QObject):
         return self.run_campaign(profile, at_once=at_once, compare=compare)
 
     def run_campaign(self, profile: Profile, *, at_once: bool, compare: bool = False) -> list[int]:
-        """Queue all runs of a profile that was loaded, to be compared when done. Returns ids as `run_scenario`."""
+        """Queue all runs of a loaded profile, to be compared when done. Returns ids as `run_scenario`."""
         try:
             return self._submit(campaign_of(profile), at_once, compare)
         except UserError as error:
@@ -88,7 +87,7 @@ class RunLauncher(QObject):
         seed: int = 1,
         sites: tuple[Site, ...] = (),
     ) -> list[int]:
-        """Queue several scenarios of one kind as one campaign, before what waits, to be compared when done.
+        """Queue scenarios of one kind as one campaign before waiting runs, to be compared when done.
 
         Returns ids as `run_scenario`.
         """
@@ -98,7 +97,7 @@ class RunLauncher(QObject):
         return self.run_campaign(campaign, at_once=True, compare=True)
 
     def run_again(self, run: RunDetail, changes: Mapping[str, Any]) -> list[int]:
-        """Queue the scenario of a run again with some parameters changed. Returns the new run's id, if there is one."""
+        """Queue the scenario of a run again with some parameters changed. Returns the new run's id, or None."""
         row, sites = run.row, tuple(Site.model_validate(dict(site)) for site in run.sites)
         scenario = NewScenario(row.scenario, row.kind, {**row.parameters, **changes}, run.thresholds)
         return self.run_scenario(scenario, row.campaign, at_once=True, sites=sites)
@@ -136,7 +135,7 @@ class RunLauncher(QObject):
         dialog.open()
 
     def _answered(self, dialog: SecretDialog, then: Callable[[Secrets], list[int]], result: int) -> None:
-        secrets = dialog.take()
+        secrets = dialog.pop_secrets()
         if result == QDialog.DialogCode.Accepted:
             self._continue(then, secrets)
         else:

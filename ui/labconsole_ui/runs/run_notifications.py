@@ -1,4 +1,4 @@
-"""Watches the runs that were launched together and reports when all of them are done."""
+"""Notifications of runs: launched groups that are done, and runs that failed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.widgets.message_bar import Link, Message, Tone
 
 LONG_S = 30.0
-"""An operator uses another window meanwhile: the result of so long a run stays until it was looked at."""
+"""The result of a run longer than this stays until it was opened: operators use other windows meanwhile."""
 
 
 @dataclass
 class LaunchedRuns:
-    """Runs that were launched together, in their order; `compare` says that they shall be compared when done."""
+    """Runs that were launched together, in their order; `compare`: whether they are compared when done."""
 
     run_ids: list[int]
     compare: bool
@@ -32,7 +32,7 @@ class LaunchedRuns:
 
     @property
     def finished(self) -> int:
-        """How many of them finished."""
+        """Number of finished runs."""
         return sum(status is RunStatus.FINISHED for status in self.ended.values())
 
     @property
@@ -42,7 +42,7 @@ class LaunchedRuns:
 
 
 class LaunchWatcher(QObject):
-    """`done` carries the `LaunchedRuns`; runs that the queue repeated are at its end."""
+    """`done` carries the `LaunchedRuns`; runs that the queue repeated come last."""
 
     done = Signal(object)
 
@@ -71,7 +71,7 @@ class LaunchWatcher(QObject):
 
 
 SAYS_SAMPLES_ARE_KEPT = "is kept"
-"""Reasons of the engine that have this say already what becomes of the samples."""
+"""Reasons of the engine with this text say already what happened to the samples."""
 
 
 class FailedRuns(QObject):
@@ -119,9 +119,9 @@ class FailedRuns(QObject):
         self._show(Message(Tone.BAD, message, link=link, remedy=None if run is None else self._remedy(run)))
 
     def _remedy(self, run: RunDetail) -> Link | None:
-        """What the run has said would help it, if anything."""
-        told = next((event.data for event in run.events if event.name == REMEDY), None)
-        return None if told is None else (str(told["title"]), lambda: self._again(run, told["parameters"]))
+        """The remedy that the run has proposed, or None."""
+        remedy = next((event.data for event in run.events if event.name == REMEDY), None)
+        return None if remedy is None else (str(remedy["title"]), lambda: self._again(run, remedy["parameters"]))
 
     def _again(self, run: RunDetail, changes: Mapping[str, Any]) -> None:
         self._run_again(run, changes)

@@ -1,1 +1,1 @@
-"""What the window runs on: queue bridge, background threads, event loop, settings, services."""
+"""Services of the window: queue bridge, background threads, event loop, settings."""

@@ -1,4 +1,4 @@
-"""Work that would hold up the window, done on a thread of its own; results come back on the window's thread."""
+"""Jobs on a thread of their own; their results arrive on the window's thread."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from labconsole.errors import UserError
 
 Result = TypeVar("Result")
 SWITCH_S = 0.0005
-"""How long a thread keeps the interpreter while another wants it. With Python's 5 ms every call into Qt, which lets go
-of the interpreter, may cost the window 5 ms while a job works: painting a table then takes a quarter of a second."""
+"""How long a thread keeps the interpreter while another wants it. With Python's 5 ms every call into Qt, which releases
+the interpreter, may cost the window 5 ms while a job runs: painting a table then takes a quarter of a second."""
 
 
 class _Mailbox(QObject):
-    """Carries results between threads; has no parent, so that it outlives the view while a thread still works."""
+    """Carries results between threads; without parent, so that it outlives the view of a running job."""
 
     arrived = Signal(object)
 
 
 class Background(QObject):
-    """Jobs of one view, one after another. When the view goes, waiting jobs are dropped and nothing is delivered."""
+    """Jobs of one view, in order. When the view is deleted, waiting jobs and results are dropped."""
 
     def __init__(self, parent: QObject, at_end: Callable[[], None] | None = None) -> None:
         """`at_end` is called last of all, to release what the jobs shared."""
@@ -40,7 +40,7 @@ class Background(QObject):
     def submit(self, work: Callable[[], Result], then: Callable[[Result], None], failed: Callable[[str], None]) -> None:
         """Run `work` on the thread, then `then` with its result here, or `failed` with a UserError's sentence.
 
-        Any other exception is raised here, where the window's last net takes it.
+        Any other exception is raised here, where the window's exception hook handles it.
         """
         self._worker.add(partial(_run, work, then, failed, self._mailbox))
 
@@ -50,7 +50,7 @@ class Background(QObject):
 
 
 class _Worker:
-    """Does jobs in order on a thread that is there only while there are any."""
+    """Does jobs in order, on a thread that exists only while there are any."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -69,9 +69,9 @@ class _Worker:
                 self._running = True
 
     def end(self, last: Callable[[], None] | None) -> None:
-        """Drop the jobs that wait and do `last`: after the job that goes on, or at once; a second call does nothing.
+        """Drop waiting jobs and do `last`: after the job in progress, or at once; a second call does nothing.
 
-        No thread is started for it: where the interpreter ends with the view still there, it starts none any more.
+        No thread is started for it: an interpreter that exits with the view still open starts none.
         """
         with self._lock:
             if self._ended:

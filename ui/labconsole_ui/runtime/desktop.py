@@ -1,4 +1,4 @@
-"""Desktop notifications for results that came while another window was in use; silent where there are none."""
+"""Desktop notifications while another window is in use; opening files by the desktop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DesktopNotifications(QObject):
         self._tray.showMessage(self._window.windowTitle(), sentence, self._window.windowIcon())
 
     def read(self) -> None:
-        """Take the icon out of the tray: the operator looks at the window."""
+        """Remove the icon from the tray: the window is in use."""
         if self._tray is not None:
             self._tray.hide()
 
@@ -48,5 +48,5 @@ class DesktopNotifications(QObject):
 
 
 def open_with_desktop(path: Path) -> None:
-    """Show a file or folder in the program that this desktop has for it."""
+    """Open a file or folder in the program that the desktop has for it."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -1,6 +1,6 @@
-"""Garbage is collected in the window's thread alone: a Qt object that goes in another one can block both for good.
+"""Garbage collection in the window's thread alone: Qt objects deleted in others can block both.
 
-Python collects in whatever thread happens to make the next object, in those of `Background` too. `~QObject` holds a
+Python collects in the thread that creates the next object, in those of `Background` too. `~QObject` holds a
 lock of Qt's while PySide waits for the interpreter, and the window's thread may hold the interpreter while it waits for
 that lock. Qt objects are in cycles easily: a signal connected to a method of its owner makes one.
 """
@@ -15,7 +15,7 @@ COLLECTION_INTERVAL_MS = 100
 
 
 class WindowCollector(QObject):
-    """Does what the automatic collection does, by the same thresholds, from a timer of the window's thread."""
+    """Collects by the thresholds of the automatic collection, from a timer of the window's thread."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)

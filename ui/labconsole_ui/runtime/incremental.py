@@ -1,4 +1,4 @@
-"""Builds a page in pieces, each in a turn of the event loop of its own: opening it does not hold up the window."""
+"""Builds a page in pieces, each in its own turn of the event loop, without blocking the window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 
 class EventLoopQueue(QObject):
-    """Does pieces in order; what they change is painted between them, and clicks are taken."""
+    """Does pieces in order; painting and clicks are processed between them."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -20,17 +20,17 @@ class EventLoopQueue(QObject):
         self._next.timeout.connect(self._do_one)
 
     def add(self, *pieces: Callable[[], None]) -> None:
-        """Do these too, last. One that still waits is not done twice: it shows what is newest when its turn comes."""
+        """Append pieces. One that still waits is not added again: it will show the newest state."""
         self._waiting.extend(piece for piece in pieces if piece not in self._waiting)
         self._start()
 
     def add_first(self, pieces: Iterable[Callable[[], None]]) -> None:
-        """Do these too, before those that wait."""
+        """Insert pieces before those that wait."""
         self._waiting.extendleft(reversed(list(pieces)))
         self._start()
 
     def replace(self, pieces: Iterable[Callable[[], None]]) -> None:
-        """Do these, and no more what still waits."""
+        """Replace the pieces that wait."""
         self._waiting = deque(pieces)
         if self._waiting:
             self._next.start()
@@ -49,7 +49,7 @@ class EventLoopQueue(QObject):
 
 
 class PageBuilder(QObject):
-    """Runs a generator that yields after each piece, one piece a turn, from the next turn of the event loop on."""
+    """Runs a generator that yields after each piece, one piece per turn of the event loop."""
 
     def __init__(self, parent: QObject, pieces: Iterator[None]) -> None:
         super().__init__(parent)
@@ -83,7 +83,7 @@ class PageBuilder(QObject):
         return True
 
     def finish(self) -> None:
-        """Build all that is missing at once: for a caller that needs the whole page now."""
+        """Build all remaining pieces at once, for a caller that needs the whole page now."""
         while self.step():
             pass
 

@@ -1,4 +1,4 @@
-"""Jobs of seconds or minutes: done on a thread, with a dialog that shows how far they are and can cancel them."""
+"""Jobs of seconds or minutes: done on a thread, with a dialog that shows progress and can cancel them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 
 Result = TypeVar("Result")
 DIALOG_DELAY_MS = 600
-"""A job that is done sooner shows no dialog."""
+"""A job that takes less time shows no dialog."""
 REPORT_INTERVAL_S = 0.05
 STEPS = 1000
 UNKNOWN = -1
@@ -30,23 +30,23 @@ class CancelledError(UserError):
 
 
 class Job:
-    """Given to a job, which tells it how far it is; its methods raise CancelledError when the job shall stop.
+    """Passed to a job to report progress; its methods raise CancelledError once it is cancelled.
 
-    No QObject: its last reference may go on the job's thread.
+    Not a QObject: its last reference may be released on the job's thread.
     """
 
-    def __init__(self, told: Callable[[str, int], None]) -> None:
-        self._report = told
+    def __init__(self, report: Callable[[str, int], None]) -> None:
+        self._report = report
         self._cancelled = Event()
         self._text = ""
         self._last = 0.0
 
     def cancel(self) -> None:
-        """Let the job stop where it next tells how far it is."""
+        """Let the job stop at its next report of progress."""
         self._cancelled.set()
 
     def part(self, done: int, total: int) -> None:
-        """So much of it is done."""
+        """Report `done` of `total`."""
         self._check_cancelled()
         now = time.perf_counter()
         if total and now - self._last > REPORT_INTERVAL_S:
@@ -54,11 +54,11 @@ class Job:
             self._report(self._text, STEPS * done // total)
 
     def share(self, share: float) -> None:
-        """So much of it is done, 0 to 1."""
+        """Report the part that is done, 0 to 1."""
         self.part(round(share * STEPS), STEPS)
 
     def step(self, text: str) -> None:
-        """This is being done now."""
+        """Report what is being done now."""
         self._check_cancelled()
         self._text = text
         self._report(text, UNKNOWN)
@@ -69,7 +69,7 @@ class Job:
 
 
 class LongJobs(QObject):
-    """Does jobs one after another for a window, and says by `show` what became of a cancelled or failed one."""
+    """Does jobs one after another for a window; `show` gets a message for a cancelled or failed one."""
 
     _report = Signal(int, str, int)
 
@@ -105,7 +105,7 @@ class LongJobs(QObject):
 
     @property
     def dialogs(self) -> list[QProgressDialog]:
-        """Those of the jobs that wait or go on."""
+        """The dialogs of jobs that wait or are in progress."""
         return list(self._dialogs.values())
 
     def _progress(self, number: int, text: str, done: int) -> None:
@@ -138,8 +138,10 @@ class LongJobs(QObject):
 
 
 def _outcome(work: Callable[[Job], Result], job: Job) -> Callable[[], Result]:
-    """Do the work. Called on the window's thread, the outcome gives its result, or raises CancelledError or a fault of
-    the program, once the dialog is put away. Raises UserError."""
+    """Do the work; the returned function gives the result. Raises UserError.
+
+    It is called on the window's thread once the dialog is closed, and raises CancelledError or a fault of the program.
+    """
     try:
         result = work(job)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""The bridge from the Qt-free run queue to the window: reports become Qt signals, and the queue is pumped."""
+"""The bridge from the Qt-free run queue to the window: reports as Qt signals, pumping."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class QueueBridge(QObject):
     finished = Signal(int, object)
     live_plots_switched = Signal(bool)
     failed = Signal(str)
-    """What the queue wanted to write and the store refused, as a sentence; once, however often it tries again."""
+    """A failed write of the queue, as a sentence; emitted once, however often it tries again."""
     _woken = Signal()
 
     def __init__(self, make_queue: Callable[[Callable[[], None]], RunQueue], parent: QObject | None = None) -> None:
@@ -58,25 +58,25 @@ class QueueBridge(QObject):
         return self._live_plots
 
     def set_live_plots(self, on: bool) -> None:
-        """Let the running and later runs send live frames, or spare them even that."""
+        """Let the run in progress and later runs send live frames, or not."""
         if on != self._live_plots:
             self._live_plots = on
             self.queue.set_live(LIVE_HZ if on else 0.0)
             self.live_plots_switched.emit(on)
 
     def recover(self) -> None:
-        """Take over what dead consoles left; `failed` tells if the store does not let it."""
+        """Recover the runs of consoles that died; `failed` is emitted if the store refuses."""
         self._try(self.queue.recover)
 
-    def look(self, rows: Iterable[RunRow]) -> None:
-        """Let the queue know of live runs that a view has read, so that all views show the same of them."""
+    def refresh(self, rows: Iterable[RunRow]) -> None:
+        """Update the queue by runs that a view has read, so that all views show the same status."""
         if any(not row.status.final for row in rows):
             self._try(self.queue.look)
 
     def close(self) -> None:
-        """Stop pumping and close the queue; blocks until a worker that still runs is gone.
+        """Stop pumping and close the queue; blocks until a worker that still runs has exited.
 
-        A recovery is left to the next console, so that the window does not stand still for it.
+        A recovery is left to the next console, so that the window is not blocked.
         """
         self._timer.stop()
         self._try(lambda: self.queue.close(evaluation_s=0.0))
@@ -112,7 +112,7 @@ class QueueBridge(QObject):
 
 
 class _Forwarder:
-    """The queue's listener: turns each report into the bridge's signal."""
+    """The queue's listener: emits each report as the bridge's signal."""
 
     def __init__(self, bridge: QueueBridge) -> None:
         self._bridge = bridge

@@ -1,4 +1,4 @@
-"""What the whole window works with, put together once by the application and handed down."""
+"""The services that the whole window uses, created once by the application."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labconsole_ui.theme.theme import Theme
 
 @dataclass(frozen=True)
 class Services:
-    """The database, the plugins, the queue, the look and the memory of one window."""
+    """Database, plugins, queue, theme and settings of one window."""
 
     database: Path
     plugins: Plugins
@@ -30,7 +30,7 @@ class Services:
 
 
 class WindowLock:
-    """Held by the first window on a database, beside it as `<database>.window`."""
+    """Lock of the first window on a database, the file `<database>.window` next to it."""
 
     def __init__(self, database: Path) -> None:
         self._lock = QLockFile(str(database.with_name(f"{database.name}.window")))

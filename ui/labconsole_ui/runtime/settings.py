@@ -1,4 +1,4 @@
-"""What the window remembers between starts, in one ini file; a broken file costs the memory, never the start."""
+"""Settings that the window keeps between starts, in one ini file; a broken file is ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class WindowState:
-    """Remembered geometry, theme and form values. Whatever cannot be read is as if it had never been written."""
+    """Stored geometry, theme and form values. What cannot be read counts as not stored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,37 +28,37 @@ class WindowState:
             self._settings = QSettings(str(path), QSettings.Format.IniFormat)
 
     def text(self, key: str, default: str = "") -> str:
-        """The remembered text."""
+        """The stored text."""
         value = self._settings.value(key)
         return value if isinstance(value, str) else default
 
     def flag(self, key: str, default: bool) -> bool:
-        """The remembered switch."""
+        """The stored switch."""
         return {"true": True, "false": False}.get(self.text(key), default)
 
     def blob(self, key: str) -> QByteArray:
-        """The remembered bytes, empty if there are none."""
+        """The stored bytes, empty if there are none."""
         value = self._settings.value(key)
         return value if isinstance(value, QByteArray) else QByteArray()
 
     def mapping(self, key: str) -> dict[str, Any]:
-        """The remembered JSON object, empty if there is none."""
+        """The stored JSON object, empty if there is none."""
         try:
             value = json.loads(self.text(key, "{}"))
         except ValueError:
             return {}
         return value if isinstance(value, dict) else {}
 
-    def keep(self, key: str, value: str | bool | QByteArray | dict[str, Any]) -> None:
-        """Remember `value`."""
+    def set(self, key: str, value: str | bool | QByteArray | dict[str, Any]) -> None:
+        """Store `value`."""
         if isinstance(value, bool):
             value = "true" if value else "false"
         elif isinstance(value, dict):
             value = json.dumps(value)
         self._settings.setValue(key, value)
 
-    def forget(self, key: str) -> None:
-        """Remember nothing under `key`."""
+    def remove(self, key: str) -> None:
+        """Remove `key`."""
         self._settings.remove(key)
 
     def save(self) -> None:

@@ -1,4 +1,4 @@
-"""The question that is asked when the window is closed while runs are in progress or wait."""
+"""The question when the window is closed while runs are in progress or wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 
 class CloseChoice(StrEnum):
-    """What the operator wants."""
+    """The answers."""
 
     WAIT = "wait"
     CANCEL = "cancel"
@@ -17,7 +17,7 @@ class CloseChoice(StrEnum):
 
 
 class CloseQuestion(QMessageBox):
-    """Asks without stopping the window; `choice` is known when `finished` was emitted. Escape stays."""
+    """Asks without blocking the window; `choice` is set when `finished` is emitted. Escape means Stay."""
 
     def __init__(self, parent: QWidget, running: bool, waiting: int) -> None:
         super().__init__(parent)

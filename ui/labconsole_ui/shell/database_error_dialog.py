@@ -1,4 +1,4 @@
-"""The question at the start when the database cannot be opened: go on with its backup, with another file, or not."""
+"""The question when the database cannot be opened: open its backup, another file, or nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH = 560
 
 
 class DatabaseErrorDialog(QDialog):
-    """Says what is wrong with `database`. Accepted, `chosen` is the database to go on with; rejected, there is none."""
+    """Shows what is wrong with `database`. If accepted, `chosen` is the database to open instead."""
 
     def __init__(self, database: Path, error: UserError, theme: Theme) -> None:
         super().__init__()

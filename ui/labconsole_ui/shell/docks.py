@@ -1,4 +1,4 @@
-"""The docks of the window: where they stand at first, and how their places are remembered."""
+"""The docks of the window: title bars, default layout, stored layout, folding."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TitleBar(QWidget):
             line.addWidget(button)
 
     def set_folded(self, folded: bool) -> None:
-        """Take no room, or room for the title."""
+        """Set the height to 0, or to that of the title."""
         if folded != self._folded:
             self._folded = folded
             self.setVisible(not folded)
@@ -51,7 +51,7 @@ class TitleBar(QWidget):
 
 LAYOUT_VERSION = 2
 WIDE = 1500
-"""From this width (px) on there is room for the live plots beside the pages; below they are a tab beneath them."""
+"""From this width (px) on the live plots are next to the pages; in a narrower window, a tab below them."""
 MIN_SIZE = QSize(1024, 700)
 LARGEST_FIRST_SIZE = QSize(1760, 1040)
 BOTTOM_HEIGHT = 244
@@ -65,7 +65,7 @@ _BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
 def create_dock(
     window: QMainWindow, theme: Theme, name: str, title: str, content: QWidget, least_width: int
 ) -> QDockWidget:
-    """Put `content` into a dock that can be moved, floated and closed; `arrange` gives it its place."""
+    """Put `content` into a dock that can be moved, floated and closed; `reset_layout` places it."""
     dock = QDockWidget(title, window)
     dock.setObjectName(name)
     dock.setWidget(content)
@@ -79,15 +79,15 @@ def create_dock(
 
 
 def first_size(window: QMainWindow) -> QSize:
-    """The size of a first start: most of the screen, neither tiny nor as wide as a wall."""
+    """The size at a first start: most of the screen, within limits."""
     room = window.screen().availableSize() * 0.94
     return room.boundedTo(LARGEST_FIRST_SIZE).expandedTo(MIN_SIZE)
 
 
-def arrange(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bottom: list[QDockWidget]) -> None:
-    """The layout of a first start: navigation left, queue, history and log in tabs beneath the pages.
+def reset_layout(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bottom: list[QDockWidget]) -> None:
+    """Set the default layout: navigation at the left, queue, history and log in tabs below the pages.
 
-    The live plots stand at the right of a wide window, and are the second tab of a narrow one.
+    The live plots are at the right of a wide window, and the second tab of a narrow one.
     """
     areas = Qt.DockWidgetArea
     window.setCorner(Qt.Corner.BottomLeftCorner, areas.LeftDockWidgetArea)
@@ -106,8 +106,8 @@ def arrange(window: QMainWindow, navigation: QDockWidget, live: QDockWidget, bot
     window.resizeDocks(bottom[:1], [max(BOTTOM_HEIGHT, window.height() * 27 // 100)], Qt.Orientation.Vertical)
 
 
-def follow_width(window: QMainWindow, live: QDockWidget, bottom: list[QDockWidget], before: int) -> None:
-    """Move the live plots to where the window's new width wants them, unless the operator has put them elsewhere."""
+def move_live_dock(window: QMainWindow, live: QDockWidget, bottom: list[QDockWidget], before: int) -> None:
+    """Move the live plots to their default place for the new width, unless the operator has moved them."""
     if (before >= WIDE) == (window.width() >= WIDE) or not _placed_by_width(window, live, before):
         return
     front = next((dock for dock in (live, *bottom) if in_front(dock)), bottom[0])
@@ -135,7 +135,7 @@ def _placed_by_width(window: QMainWindow, live: QDockWidget, width: int) -> bool
     return not live.isFloating() and window.dockWidgetArea(live) == wanted
 
 
-# Folding the panes beneath the pages away
+# Folding of the panes below the pages
 
 
 def in_front(dock: QDockWidget) -> bool:
@@ -144,13 +144,13 @@ def in_front(dock: QDockWidget) -> bool:
 
 
 def bottom_docks(window: QMainWindow) -> list[QDockWidget]:
-    """The docks that stand beneath the pages, hidden or not."""
+    """The docks below the pages, hidden or not."""
     docks = window.findChildren(QDockWidget)
     return [dock for dock in docks if not dock.isFloating() and window.dockWidgetArea(dock) == _BOTTOM]
 
 
 def toggle_bottom(window: QMainWindow) -> None:
-    """Fold the docks beneath the pages away, or bring them back as they were."""
+    """Fold the docks below the pages, or unfold them as they were."""
     docks = bottom_docks(window)
     shown = [dock for dock in docks if not dock.isHidden()]
     if not shown:
@@ -164,7 +164,7 @@ def toggle_bottom(window: QMainWindow) -> None:
 
 
 def unfold(window: QMainWindow) -> None:
-    """Bring back what `toggle_bottom` has folded away; all docks beneath the pages if that is not known any more."""
+    """Unfold what `toggle_bottom` has folded; all docks below the pages if that is unknown."""
     docks = bottom_docks(window)
     folded = [dock for dock in docks if dock.property(_FOLDED)] or docks
     for dock in folded:
@@ -176,14 +176,14 @@ def unfold(window: QMainWindow) -> None:
 
 
 def is_folded(dock: QDockWidget) -> bool:
-    """Whether the dock was folded away with those beneath the pages."""
+    """Whether the dock was folded with those below the pages."""
     return dock.isHidden() and bool(dock.property(_FOLDED))
 
 
 def _show_title_bars(window: QMainWindow) -> None:
-    """A dock among tabs is named by its tab; a title bar of its own would only say it again."""
+    """A dock among tabs is named by its tab; a title bar would repeat it."""
     if not isValid(window):
-        # Docks report that they hide also while the window that holds them goes.
+        # Docks also report that they are hidden while their window is deleted.
         return
     for tabs in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         tabs.setAccessibleName(QCoreApplication.translate("Layout", "Panes"))
@@ -194,15 +194,15 @@ def _show_title_bars(window: QMainWindow) -> None:
             bar.set_folded(tabbed)
 
 
-def remember(window: QMainWindow, state: WindowState, live: QDockWidget) -> None:
-    """Keep size, place and docks, and whether the live plots stand where the width wants them."""
-    state.keep(_FOLLOWS, _placed_by_width(window, live, window.width()))
-    state.keep(_GEOMETRY, window.saveGeometry())
-    state.keep(_DOCKS, window.saveState(LAYOUT_VERSION))
+def save_layout(window: QMainWindow, state: WindowState, live: QDockWidget) -> None:
+    """Store geometry and docks, and whether the live plots are at their default place."""
+    state.set(_FOLLOWS, _placed_by_width(window, live, window.width()))
+    state.set(_GEOMETRY, window.saveGeometry())
+    state.set(_DOCKS, window.saveState(LAYOUT_VERSION))
 
 
-def restore(window: QMainWindow, state: WindowState) -> bool:
-    """Bring back what was kept. Returns whether the docks could be."""
+def restore_layout(window: QMainWindow, state: WindowState) -> bool:
+    """Restore the stored layout. Returns whether the docks could be restored."""
     geometry, docks = state.blob(_GEOMETRY), state.blob(_DOCKS)
     if not geometry.isEmpty():
         window.restoreGeometry(geometry)
@@ -210,12 +210,12 @@ def restore(window: QMainWindow, state: WindowState) -> bool:
 
 
 def follows_width(state: WindowState) -> bool:
-    """Whether the live plots stood where the width wanted them, or nothing is remembered."""
+    """Whether the live plots were at their default place, or nothing is stored."""
     return state.flag(_FOLLOWS, True)
 
 
-def forget(state: WindowState) -> None:
-    """Forget what was kept."""
-    state.forget(_GEOMETRY)
-    state.forget(_DOCKS)
-    state.forget(_FOLLOWS)
+def clear_layout(state: WindowState) -> None:
+    """Remove the stored layout."""
+    state.remove(_GEOMETRY)
+    state.remove(_DOCKS)
+    state.remove(_FOLLOWS)

@@ -1,4 +1,4 @@
-"""The log pane: events and stray output of runs, and the console's own warnings; filtered, bounded, copyable."""
+"""The log pane: events and stray output of runs, and warnings of the console; filtered, bounded."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _RelayHandler(logging.Handler):
 
 
 class LogPane(QWidget):
-    """Shows what happens, the newest at the end; scrolls along unless the operator has scrolled up."""
+    """Shows log lines, the newest last; scrolls along unless the operator has scrolled up."""
 
     def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class LogPane(QWidget):
             self._append(line)
 
     def clear(self) -> None:
-        """Forget all lines; what runs report is in the database anyway."""
+        """Remove all lines; reports of runs are in the database anyway."""
         self._lines.clear()
         self.view.clear()
 

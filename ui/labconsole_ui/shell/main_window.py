@@ -1,4 +1,4 @@
-"""The main window: navigation, pages, run queue, live plots, history, log, menus and status bar put together."""
+"""The main window: navigation, pages, run queue, live plots, history, log, menus and status bar."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from labconsole_ui.runs.run_launcher import RunLauncher
 from labconsole_ui.runs.run_notifications import FailedRuns, LaunchedRuns, LaunchWatcher
 from labconsole_ui.runtime.desktop import DesktopNotifications, open_with_desktop
 from labconsole_ui.runtime.long_jobs import LongJobs
+from labconsole_ui.runtime.page_targets import GUIDE, HELP, START, trial_target
 from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.shell import docks
 from labconsole_ui.shell.close_dialog import CloseChoice, CloseQuestion
 from labconsole_ui.shell.log_pane import LogPane, LogRelay
 from labconsole_ui.shell.maintenance import AutomaticBackup, PluginMaintenance
-from labconsole_ui.shell.menus import bring_forward, build_menus
-from labconsole_ui.shell.navigation import GUIDE, HELP, START, Navigation
+from labconsole_ui.shell.menus import MenuCommands, bring_forward, build_menus
+from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.shell.pages import Pages
 from labconsole_ui.shell.plugin_pages import BrokenPage, PluginPages, show_broken, show_guarded
 from labconsole_ui.shell.run_pages import RunPages
@@ -60,7 +61,7 @@ class MainWindow(QMainWindow):
         self.services = services
         theme, bridge, plugins = services.theme, services.bridge, services.plugins
         self.wanted_database: Path | None = None
-        """What to open when this window is closed."""
+        """The database to open when this window is closed."""
         self._close_when_done = False
         self._live_follows_width = False
         self._laid_out_width = 0
@@ -72,13 +73,13 @@ class MainWindow(QMainWindow):
         self.files = RunFiles(services, self.messages, self)
         jobs = LongJobs(self, self.messages.show_message)
         self.plugin_pages = PluginPages(services, self.pages, self.messages.show_message, jobs)
-        self.failures = FailedRuns(
+        self.failed_runs = FailedRuns(
             bridge, services.reader, self.messages.show_message, self.runs.open_run, self.launcher.run_again, self
         )
-        self.watch = LaunchWatcher(bridge)
-        self.notices = DesktopNotifications(self)
+        self.launch_watcher = LaunchWatcher(bridge)
+        self.notifications = DesktopNotifications(self)
         self.backups = AutomaticBackup(services.database, bridge, self.messages.show_message, self)
-        self.upkeep = PluginMaintenance(plugins, self)
+        self.maintenance = PluginMaintenance(plugins, self)
         self.navigation = Navigation(plugins, theme)
         self.queue_view = QueueView(bridge, theme)
         self.live_view = LiveView(bridge, plugins, theme)
@@ -94,8 +95,9 @@ class MainWindow(QMainWindow):
     # Pages
 
     def show_page(self, target: str) -> None:
-        """Open a page as the navigation names it: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>`,
-        `broken:<plugin>`."""
+        """Open a page by its target.
+
+        Targets: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>`, `broken:<plugin>`."""
         kind, _, name = target.partition(":")
         match kind:
             case "start":
@@ -137,11 +139,11 @@ class MainWindow(QMainWindow):
             open_run=self.runs.open_run,
             show_message=self.messages.show_message,
         )
-        page = show_guarded(self.pages, f"trial:{kind}", trial.title, plugin, lambda: make_panel(context), theme)
+        page = show_guarded(self.pages, trial_target(kind), trial.title, plugin, lambda: make_panel(context), theme)
         return page if isinstance(page, TrialPanel) else None
 
     def run_demo(self) -> None:
-        """Run the demo campaign: its comparison opens with it, and its answers fill in as the runs end."""
+        """Run the demo campaign and open its comparison, which is filled as runs finish."""
         run_ids = self.launcher.run_profile(DEMO_PROFILE, at_once=True, compare=True)
         if run_ids:  # in a turn of its own, since queueing is one already
             QTimer.singleShot(0, self, partial(self.runs.follow_runs, run_ids))
@@ -153,24 +155,24 @@ class MainWindow(QMainWindow):
         ReportWindow(self.services, request, self).show()
 
     def set_theme(self, mode: ThemeMode) -> None:
-        """Change the theme and remember it."""
+        """Change the theme and store it."""
         self.services.theme.set_mode(mode)
-        self.services.state.keep(THEME_KEY, mode.value)
+        self.services.state.set(THEME_KEY, mode.value)
 
     def set_text_size(self, percent: int) -> None:
-        """Show all text in a size in percent of the system's, and remember it."""
+        """Show all text in a size in percent of the system's, and store it."""
         self.services.theme.set_text_size(percent)
-        self.services.state.keep(TEXT_SIZE_KEY, str(percent))
+        self.services.state.set(TEXT_SIZE_KEY, str(percent))
 
     def step_text_size(self, by: int) -> None:
-        """Show all text in the next size up (1) or down (-1), and remember it."""
+        """Show all text in the next size up (1) or down (-1), and store it."""
         self.services.theme.step_text_size(by)
-        self.services.state.keep(TEXT_SIZE_KEY, str(self.services.theme.text_size))
+        self.services.state.set(TEXT_SIZE_KEY, str(self.services.theme.text_size))
 
     def reset_layout(self) -> None:
-        """Bring the docks back to where they stand at a first start."""
-        docks.forget(self.services.state)
-        docks.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
+        """Reset the docks to the default layout."""
+        docks.clear_layout(self.services.state)
+        docks.reset_layout(self, self.navigation_dock, self.live_dock, self._bottom_docks)
         self._live_follows_width = True
         self._laid_out_width = self.width()
 
@@ -178,7 +180,7 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         before, self._laid_out_width = self._laid_out_width, self.width()
         if self._live_follows_width:
-            docks.follow_width(self, self.live_dock, self._bottom_docks, before)
+            docks.move_live_dock(self, self.live_dock, self._bottom_docks, before)
 
     # Files
 
@@ -195,7 +197,7 @@ class MainWindow(QMainWindow):
             self.close()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Bundles of runs can be dropped anywhere, and files that a page of a plugin takes."""
+        """Bundles of runs can be dropped anywhere, and files that a page of a plugin opens."""
         if bundles_in(event.mimeData()) or self.plugin_pages.files_in(event.mimeData()):
             event.acceptProposedAction()
 
@@ -261,13 +263,13 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(0, self.close)
 
     def remember(self) -> None:
-        """Keep layout and columns for the next start."""
-        docks.remember(self, self.services.state, self.live_dock)
-        self.services.state.keep(HISTORY_COLUMNS_KEY, self.history_view.columns_state())
-        self.services.state.keep(HISTORY_GROUPED_KEY, self.history_view.run_actions.group.isChecked())
+        """Store layout and columns for the next start."""
+        docks.save_layout(self, self.services.state, self.live_dock)
+        self.services.state.set(HISTORY_COLUMNS_KEY, self.history_view.columns_state())
+        self.services.state.set(HISTORY_GROUPED_KEY, self.history_view.run_actions.group.isChecked())
         self.services.state.save()
 
-    # Putting together
+    # Building
 
     def _build(self) -> None:
         services, theme = self.services, self.services.theme
@@ -301,13 +303,32 @@ class MainWindow(QMainWindow):
                 ),
             )
         self.resize(docks.first_size(self))
-        docks.arrange(self, self.navigation_dock, self.live_dock, self._bottom_docks)
-        self._menus = build_menus(self)
-        docks.restore(self, services.state)
+        docks.reset_layout(self, self.navigation_dock, self.live_dock, self._bottom_docks)
+        self._menus = build_menus(self, theme, self._menu_commands())
+        docks.restore_layout(self, services.state)
         self._live_follows_width = docks.follows_width(services.state)
         self._laid_out_width = self.width()
         self.history_view.restore_columns(services.state.blob(HISTORY_COLUMNS_KEY))
         self.history_view.run_actions.group.setChecked(services.state.flag(HISTORY_GROUPED_KEY, False))
+
+    def _menu_commands(self) -> MenuCommands:
+        return MenuCommands(
+            run_demo=self.run_demo,
+            import_runs=self.files.ask_import,
+            open_database=self.ask_database,
+            close_page=self.close_page,
+            show_page=self.show_page,
+            step_page=self.pages.step,
+            set_theme=self.set_theme,
+            step_text_size=self.step_text_size,
+            set_text_size=self.set_text_size,
+            toggle_full_screen=self._toggle_full_screen,
+            reset_layout=self.reset_layout,
+            open_data_folder=lambda: open_with_desktop(self.services.database.parent),
+            queue_actions=self.queue_view.menu_groups(),
+            run_actions=self.history_view.run_actions.menu_groups(),
+            docks=[self.navigation_dock, self.queue_dock, self.live_dock, self.history_dock, self.log_dock],
+        )
 
     def _connect(self) -> None:
         bridge = self.services.bridge
@@ -325,8 +346,8 @@ class MainWindow(QMainWindow):
         self.runs.report_wanted.connect(self.report_runs)
         self.history_view.verify_wanted.connect(self.files.verify)
         self.launcher.launched.connect(self._launched)
-        # In a turn of its own: opening a page takes as long as a slot may.
-        self.watch.done.connect(self._campaign_done, Qt.ConnectionType.QueuedConnection)
+        # In a turn of its own: opening a page takes as long as a slot may take.
+        self.launch_watcher.done.connect(self._campaign_done, Qt.ConnectionType.QueuedConnection)
         bridge.failed.connect(self._show_failure)
         self.live_view.command_reported.connect(self._report_command)
         self.queue_view.repeat_wanted.connect(self.launcher.repeat)
@@ -336,8 +357,8 @@ class MainWindow(QMainWindow):
         services = self.services
         has_demo = any(info.name == DEMO_PROFILE for info in list_profiles())
         page = StartPage(services.plugins, services.bridge, services.theme, services.reader, has_demo)
-        page.show_notices(self.upkeep.notices)
-        self.upkeep.noticed.connect(page.show_notices)
+        page.show_notices(self.maintenance.notices)
+        self.maintenance.noticed.connect(page.show_notices)
         page.demo_wanted.connect(self.run_demo)
         page.page_wanted.connect(self.show_page)
         page.run_wanted.connect(self.runs.open_run)
@@ -352,7 +373,7 @@ class MainWindow(QMainWindow):
                 self.pages.show_page(f"broken:{name}", name, "broken", make)
 
     def _launched(self, run_ids: list[int], at_once: bool, compare: bool) -> None:
-        self.watch.watch(run_ids, compare)
+        self.launch_watcher.watch(run_ids, compare)
         bring_forward(self.queue_dock, focus=False)
         if at_once and self.services.bridge.live_plots:
             bring_forward(self.live_dock, focus=False)
@@ -363,7 +384,7 @@ class MainWindow(QMainWindow):
             self.runs.compare_runs(group.run_ids)
         sentence = self._result(group)
         if group.long:
-            self.notices.show(sentence)
+            self.notifications.show(sentence)
         done = group.finished == len(group.run_ids)
         if (compared and done) or (len(group.run_ids) == 1 and not (done and group.long)):
             return
@@ -371,7 +392,7 @@ class MainWindow(QMainWindow):
         self.runs.offer(Tone.GOOD if done else Tone.WARNING, sentence, offered, lasting=group.long)
 
     def _result(self, group: LaunchedRuns) -> str:
-        """How a group of runs ended, in one sentence."""
+        """The result of a group of runs, in one sentence."""
         if len(group.run_ids) == 1:
             [(run_id, status)] = group.ended.items()
             text = self.tr("Run {run}: {status}, after {duration}.")
@@ -382,7 +403,7 @@ class MainWindow(QMainWindow):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
-            self.notices.read()
+            self.notifications.read()
 
     def _show_failure(self, sentence: str) -> None:
         self.messages.show_message(Message(Tone.BAD, sentence))
@@ -392,13 +413,11 @@ class MainWindow(QMainWindow):
         self.messages.show_message(Message(tone, event.message))
 
     def close_page(self) -> None:
+        """Close the page in front, if it can be closed."""
         self.pages.close_page(self.pages.currentIndex())
 
-    def toggle_full_screen(self) -> None:
+    def _toggle_full_screen(self) -> None:
         if self.isFullScreen():
             self.showNormal()
         else:
             self.showFullScreen()
-
-    def open_data_folder(self) -> None:
-        open_with_desktop(self.services.database.parent)

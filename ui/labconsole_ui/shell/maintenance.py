@@ -1,4 +1,4 @@
-"""Keeps a backup beside the database: made anew when runs have ended and nothing goes on any more."""
+"""Maintenance while the console is idle: a backup of the database after runs, and the plugins' checks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 IDLE_MS = 3_000
-"""So long the queue has been empty before a copy is made, which would disturb the next run's figures."""
+"""Time for which the queue must be empty before a backup, which would disturb the next run's figures."""
 
 
 class AutomaticBackup(QObject):
-    """Copies in the background; what goes wrong is told by `show`."""
+    """Copies the database in the background; `show` gets a message if that fails."""
 
     def __init__(self, database: Path, bridge: QueueBridge, show: Callable[[Message], None], parent: QObject) -> None:
         super().__init__(parent)
@@ -27,11 +27,11 @@ class AutomaticBackup(QObject):
         self._bridge = bridge
         self._show = show
         self._background = Background(self)
-        self.quiet = QTimer(self)
-        self.quiet.setSingleShot(True)
-        self.quiet.setInterval(IDLE_MS)
-        self.quiet.timeout.connect(self._copy)
-        bridge.finished.connect(self.quiet.start)
+        self.timer = QTimer(self)
+        self.timer.setSingleShot(True)
+        self.timer.setInterval(IDLE_MS)
+        self.timer.timeout.connect(self._copy)
+        bridge.finished.connect(self.timer.start)
 
     def _copy(self) -> None:
         if not self._bridge.queue.busy:
@@ -43,12 +43,12 @@ class AutomaticBackup(QObject):
 
 
 FIRST_MS = 5_000
-"""After the window was opened, which has enough to do until then."""
+"""Delay after the start of the window."""
 EACH_MS = 3_600_000
 
 
 class PluginMaintenance(QObject):
-    """`noticed` has the sentences of the plugins' doctor checks that found something, after each round."""
+    """Runs the plugins' maintenance each hour; `noticed` carries the sentences of their checks."""
 
     noticed = Signal(list)
 
@@ -57,7 +57,7 @@ class PluginMaintenance(QObject):
         self._plugins = [plugin for plugin in plugins.found if plugin.upkeep or plugin.doctor_checks]
         self._background = Background(self)
         self.notices: list[str] = []
-        """Those of the last round."""
+        """The sentences of the last round."""
         self.timer = QTimer(self)
         self.timer.setSingleShot(True)
         self.timer.setInterval(FIRST_MS)
@@ -65,7 +65,7 @@ class PluginMaintenance(QObject):
         self.timer.start()
 
     def begin(self) -> None:
-        """Do a round now; the next one follows an hour later."""
+        """Start a round now; the next one follows an hour later."""
         self.timer.start(EACH_MS)
         self._background.submit(lambda: _round(self._plugins), self._notice, lambda sentence: self._notice([sentence]))
 
@@ -75,7 +75,7 @@ class PluginMaintenance(QObject):
 
 
 def _round(plugins: list[Plugin]) -> list[str]:
-    """Raises UserError, or what the plugins' code raises."""
+    """The sentences of all checks. Raises UserError, or what the plugins' code raises."""
     checks: list[Check] = []
     for plugin in plugins:
         for dotted in plugin.upkeep:

@@ -1,10 +1,10 @@
-"""The menu bar: everything the window can do, with its shortcut."""
+"""The menu bar, with all commands of the window and their shortcuts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -12,13 +12,10 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu
 
 from labconsole_ui.help.guide_page import guide_path
 from labconsole_ui.help.help_page import show_about
+from labconsole_ui.runtime.page_targets import GUIDE, HELP, START
 from labconsole_ui.shell import docks
 from labconsole_ui.shell.docks import in_front, is_folded, unfold
-from labconsole_ui.shell.navigation import GUIDE, HELP, START
 from labconsole_ui.theme.theme import Theme, ThemeMode
-
-if TYPE_CHECKING:
-    from labconsole_ui.shell.main_window import MainWindow
 
 
 class MenuBuilder:
@@ -31,7 +28,7 @@ class MenuBuilder:
 
     def menu(self, title: str) -> QMenu:
         """A new menu of the bar."""
-        # Not addMenu(title): PySide deletes such a menu after somebody called QAction.menu().
+        # Not addMenu(title): PySide deletes such a menu after a call of QAction.menu().
         made = QMenu(title, self._window.menuBar())
         self._window.menuBar().addMenu(made)
         return made
@@ -54,10 +51,13 @@ class MenuBuilder:
         self.actions.append(made)
         return made
 
-    def adopt(self, menu: QMenu, actions: list[QAction]) -> None:
-        """Show actions that belong to a view in `menu` too."""
-        menu.addActions(actions)
-        self.actions += actions
+    def add_groups(self, menu: QMenu, groups: Sequence[list[QAction]]) -> None:
+        """Show actions that belong to a view in `menu`, too, with a line between groups."""
+        for number, actions in enumerate(groups):
+            if number:
+                menu.addSeparator()
+            menu.addActions(actions)
+            self.actions += actions
 
     def add_docks(self, menu: QMenu, docks: list[QDockWidget]) -> None:
         """Entries that show and focus a dock, and hide it when it is in front already: Ctrl+1, Ctrl+2, ..."""
@@ -68,7 +68,7 @@ class MenuBuilder:
             dock.visibilityChanged.connect(made.setChecked)
             dock.toggleViewAction().setVisible(False)
 
-    def add_themes(self, menu: QMenu, titles: dict[ThemeMode, str], chosen: Callable[[ThemeMode], None]) -> None:
+    def add_themes(self, menu: QMenu, titles: dict[ThemeMode, str], chosen: Callable[[ThemeMode], object]) -> None:
         """One entry for each theme; the one that is shown is marked."""
         group = QActionGroup(menu)
         for mode, title in titles.items():
@@ -100,64 +100,69 @@ def bring_forward(dock: QDockWidget, *, focus: bool = True) -> None:
         target.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
 
-def build_menus(window: MainWindow) -> MenuBuilder:
-    """Fill the menu bar of `window`, whose views are there already."""
+@dataclass(frozen=True)
+class MenuCommands:
+    """What the entries of the menu bar do, and the actions of views that are in it, too, in groups."""
+
+    run_demo: Callable[[], object]
+    import_runs: Callable[[], object]
+    open_database: Callable[[], object]
+    close_page: Callable[[], object]
+    show_page: Callable[[str], object]
+    step_page: Callable[[int], object]
+    set_theme: Callable[[ThemeMode], object]
+    step_text_size: Callable[[int], object]
+    set_text_size: Callable[[int], object]
+    toggle_full_screen: Callable[[], object]
+    reset_layout: Callable[[], object]
+    open_data_folder: Callable[[], object]
+    queue_actions: Sequence[list[QAction]]
+    run_actions: Sequence[list[QAction]]
+    docks: list[QDockWidget]
+
+
+def build_menus(window: QMainWindow, theme: Theme, commands: MenuCommands) -> MenuBuilder:
+    """Fill the menu bar of `window`."""
 
     tr = QCoreApplication.translate
-    menus = MenuBuilder(window, window.services.theme)
+    menus = MenuBuilder(window, theme)
     file = menus.menu(tr("Menus", "&File"))
-    menus.add(file, tr("Menus", "Run the &demo"), window.run_demo, "Ctrl+D", "run")
+    menus.add(file, tr("Menus", "Run the &demo"), commands.run_demo, "Ctrl+D", "run")
     file.addSeparator()
-    menus.add(file, tr("Menus", "&Import runs ..."), window.files.ask_import, "Ctrl+I", "import")
-    menus.add(file, tr("Menus", "&Open another database ..."), window.ask_database, "Ctrl+O", "database")
+    menus.add(file, tr("Menus", "&Import runs ..."), commands.import_runs, "Ctrl+I", "import")
+    menus.add(file, tr("Menus", "&Open another database ..."), commands.open_database, "Ctrl+O", "database")
     file.addSeparator()
-    menus.add(file, tr("Menus", "&Close page"), window.close_page, "Ctrl+W")
+    menus.add(file, tr("Menus", "&Close page"), commands.close_page, "Ctrl+W")
     menus.add(file, tr("Menus", "&Quit"), window.close, "Ctrl+Q")
-    queue = menus.menu(tr("Menus", "&Queue"))
-    view = window.queue_view
-    menus.adopt(queue, [view.pause_action, view.cancel_action])
-    queue.addSeparator()
-    menus.adopt(queue, [view.open_action, view.repeat_action, view.remove_action, view.up_action, view.down_action])
-    queue.addSeparator()
-    menus.adopt(queue, [view.clear_action])
-    runs = menus.menu(tr("Menus", "R&uns"))
-    chosen = window.history_view.run_actions
-    menus.adopt(runs, [chosen.open, chosen.compare, chosen.report])
-    runs.addSeparator()
-    menus.adopt(runs, [chosen.use, chosen.pin])
-    runs.addSeparator()
-    menus.adopt(runs, [chosen.export, chosen.verify])
-    runs.addSeparator()
-    menus.adopt(runs, [chosen.group, chosen.trash, chosen.restore, chosen.purge])
+    menus.add_groups(menus.menu(tr("Menus", "&Queue")), commands.queue_actions)
+    menus.add_groups(menus.menu(tr("Menus", "R&uns")), commands.run_actions)
     show = menus.menu(tr("Menus", "&View"))
-    menus.add(show, tr("Menus", "&Start page"), lambda: window.show_page(START), "Alt+Home", "home")
+    menus.add(show, tr("Menus", "&Start page"), lambda: commands.show_page(START), "Alt+Home", "home")
     show.addSeparator()
-    menus.add_docks(
-        show, [window.navigation_dock, window.queue_dock, window.live_dock, window.history_dock, window.log_dock]
-    )
+    menus.add_docks(show, commands.docks)
     menus.add(show, tr("Menus", "&Fold the panes beneath"), lambda: docks.toggle_bottom(window), "Ctrl+J", "panes")
     show.addSeparator()
-    menus.add(show, tr("Menus", "&Next page"), lambda: window.pages.step(1), "Ctrl+Tab")
-    menus.add(show, tr("Menus", "&Previous page"), lambda: window.pages.step(-1), "Ctrl+Shift+Tab")
+    menus.add(show, tr("Menus", "&Next page"), lambda: commands.step_page(1), "Ctrl+Tab")
+    menus.add(show, tr("Menus", "&Previous page"), lambda: commands.step_page(-1), "Ctrl+Shift+Tab")
     show.addSeparator()
     titles = {
         ThemeMode.SYSTEM: tr("Menus", "Theme &of the system"),
         ThemeMode.LIGHT: tr("Menus", "&Light theme"),
         ThemeMode.DARK: tr("Menus", "&Dark theme"),
     }
-    menus.add_themes(show, titles, window.set_theme)
+    menus.add_themes(show, titles, commands.set_theme)
     show.addSeparator()
-    larger = menus.add(show, tr("Menus", "Lar&ger text"), lambda: window.step_text_size(1), "Ctrl++")
+    larger = menus.add(show, tr("Menus", "Lar&ger text"), lambda: commands.step_text_size(1), "Ctrl++")
     larger.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])  # Plus without Shift, on many keyboards
-    menus.add(show, tr("Menus", "S&maller text"), lambda: window.step_text_size(-1), "Ctrl+-")
-    menus.add(show, tr("Menus", "Text size of the s&ystem"), lambda: window.set_text_size(100), "Ctrl+0")
+    menus.add(show, tr("Menus", "S&maller text"), lambda: commands.step_text_size(-1), "Ctrl+-")
+    menus.add(show, tr("Menus", "Text size of the s&ystem"), lambda: commands.set_text_size(100), "Ctrl+0")
     show.addSeparator()
-    menus.add(show, tr("Menus", "Full s&creen"), window.toggle_full_screen, "F11")
-    menus.add(show, tr("Menus", "&Reset layout"), window.reset_layout)
+    menus.add(show, tr("Menus", "Full s&creen"), commands.toggle_full_screen, "F11")
+    menus.add(show, tr("Menus", "&Reset layout"), commands.reset_layout)
     about = menus.menu(tr("Menus", "&Help"))
-    menus.add(about, tr("Menus", "&Help and shortcuts"), lambda: window.show_page(HELP), "F1", "help")
+    menus.add(about, tr("Menus", "&Help and shortcuts"), lambda: commands.show_page(HELP), "F1", "help")
     if guide_path() is not None:
-        menus.add(about, tr("Menus", "Operator's &guide"), lambda: window.show_page(GUIDE), "Shift+F1", "book")
-    menus.add(about, tr("Menus", "Folder of the &data"), window.open_data_folder, icon="folder")
+        menus.add(about, tr("Menus", "Operator's &guide"), lambda: commands.show_page(GUIDE), "Shift+F1", "book")
+    menus.add(about, tr("Menus", "Folder of the &data"), commands.open_data_folder, icon="folder")
     menus.add(about, tr("Menus", "&About"), lambda: show_about(window), icon="info")
     return menus

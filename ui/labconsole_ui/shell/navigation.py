@@ -1,4 +1,4 @@
-"""The navigation: the first page, every plugin with its trials and pages, and broken plugins with their error."""
+"""The navigation: start page, plugins with their trials and pages, broken plugins, help."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
 
 from labconsole.model.plugin import BrokenPlugin, Plugin, Plugins
+from labconsole_ui.runtime.page_targets import HELP, START, page_target, targets_of, trial_target
 from labconsole_ui.theme.theme import Theme
 
 _TARGET = int(Qt.ItemDataRole.UserRole)
-START = "start"
-HELP = "help"
-GUIDE = "guide"
 
 
 class Navigation(QTreeWidget):
-    """`wanted` carries a page: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>`, `broken:<plugin>`."""
+    """The tree of pages; `wanted` carries a target, or `broken:<plugin>`."""
 
     wanted = Signal(str)
 
@@ -65,9 +63,9 @@ class Navigation(QTreeWidget):
         parent = self._entry(None, plugin.title, icon, "text", "")
         parent.setToolTip(0, plugin.description)
         for kind in plugin.trials:
-            self._entry(parent, self._trial_title(kind), "run", "muted", f"trial:{kind}")
+            self._entry(parent, self._trial_title(kind), "run", "muted", trial_target(kind))
         for name, page in plugin.pages.items():
-            self._entry(parent, page.title, "panes", "muted", f"page:{plugin.name}:{name}")
+            self._entry(parent, page.title, "panes", "muted", page_target(plugin, name))
 
     def _add_broken(self, broken: BrokenPlugin) -> None:
         title = self.tr("{name} (broken)").format(name=broken.name)
@@ -102,8 +100,3 @@ class Navigation(QTreeWidget):
         target = item.data(0, _TARGET)
         if target:
             self.wanted.emit(target)
-
-
-def targets_of(plugin: Plugin) -> list[str]:
-    """What a plugin brings into the window, as `Navigation.wanted` names it: its trials, then its other pages."""
-    return [f"trial:{kind}" for kind in plugin.trials] + [f"page:{plugin.name}:{name}" for name in plugin.pages]

@@ -1,4 +1,4 @@
-"""The centre of the window: pages in tabs, each opened once and found again by its key."""
+"""The centre of the window: pages in tabs, each opened once and found by its key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from labconsole_ui.theme.theme import Theme
 
 MAX_TITLE = 28
 LOADED_PAGES = 4
-"""Pages with data of their own that stay as they are behind the one in front; of others the tab alone stays."""
+"""Number of pages with data that stay loaded behind the one in front; of others only the tab stays."""
 
 
 class FreedPage(QWidget):
-    """In place of a page that was freed."""
+    """The placeholder of a page that was freed."""
 
 
 class Pages(QTabWidget):
@@ -30,7 +30,7 @@ class Pages(QTabWidget):
         self._theme = theme
         self._icons: dict[QWidget, tuple[str, str]] = {}
         self._makers: dict[str, Callable[[], QWidget]] = {}
-        """Of pages that can be freed, by key; the one that was in front last is the last."""
+        """Factories of pages that can be freed, by key; the page in front most recently is the last."""
         self.setDocumentMode(True)
         self.setMovable(True)
         self.setTabsClosable(True)
@@ -49,7 +49,7 @@ class Pages(QTabWidget):
 
     @property
     def current_key(self) -> str:
-        """The key of the page in front, or nothing."""
+        """The key of the page in front, or an empty text."""
         widget = self.currentWidget()
         return widget.objectName() if widget is not None else ""
 
@@ -71,8 +71,9 @@ class Pages(QTabWidget):
         closable: bool = True,
         freed: bool = False,
     ) -> QWidget:
-        """Bring the page to the front, made now if it is not open; with `freed` it is made again when it was not in
-        front for so long that its memory was freed.
+        """Bring the page to the front, created if it is not open.
+
+        With `freed` its memory may be freed while it is not in front; it is then created again.
         """
         found = self.page(key)
         if found is None:
@@ -94,14 +95,14 @@ class Pages(QTabWidget):
         return self.page(key) or found
 
     def set_icon(self, key: str, icon: str, meaning: str) -> None:
-        """Show another icon for a page; nothing if it is not open."""
+        """Set the icon of a page, if it is open."""
         page = self.page(key)
         if page is not None:
             self._icons[page] = (icon, meaning)
             self._paint_icons()
 
     def step(self, by: int) -> None:
-        """Go to the page `by` places further right, round and round."""
+        """Go to the page `by` places to the right, cyclically."""
         self.setCurrentIndex((self.currentIndex() + by) % self.count())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt names it
@@ -143,7 +144,7 @@ class Pages(QTabWidget):
                 self._put(self.indexOf(page), FreedPage())
 
     def _put(self, index: int, page: QWidget) -> None:
-        """Put a page in the place of another one: its tab looks the same."""
+        """Replace a page by another one in the same tab."""
         before = self.all_pages()[index]
         page.setObjectName(before.objectName())
         self._icons[page] = self._icons.pop(before)

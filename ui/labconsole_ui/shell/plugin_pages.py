@@ -1,4 +1,4 @@
-"""Opens pages that plugins bring beside their trials, and gives them the files that are dropped on the window."""
+"""Opens the pages of plugins other than trials, and passes them files that are dropped on the window."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from labconsole.model.plugin import Plugin, load_dotted
 from labconsole_ui.panels.plugin_page import OpensFiles, PageContext
 from labconsole_ui.runtime.incremental import BuiltIncrementally
 from labconsole_ui.runtime.long_jobs import LongJobs
+from labconsole_ui.runtime.page_targets import page_target
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.pages import Pages
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -20,7 +21,7 @@ from labconsole_ui.widgets.message_bar import Message
 
 
 class BrokenPage(QWidget):
-    """Shows the error; it can be selected and copied."""
+    """Shows the error of a plugin; it can be selected and copied."""
 
     def __init__(self, plugin: str, error: str, theme: Theme) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ class BrokenPage(QWidget):
 
 
 class PluginPages:
-    """Pages by what the navigation calls them: `page:<plugin>:<name>`."""
+    """The open pages by target, `page:<plugin>:<name>`."""
 
     def __init__(
         self, services: Services, pages: Pages, show_message: Callable[[Message], None], jobs: LongJobs
@@ -64,7 +65,7 @@ class PluginPages:
     def open(self, target: str) -> QWidget | None:
         """Bring the page to the front. Returns it, or None if the plugin's code fails (a page says so).
 
-        Raises KeyError: no plugin has it.
+        Raises KeyError if no plugin has it.
         """
         plugin, name = self._found(target)
         page = plugin.pages[name]
@@ -81,10 +82,10 @@ class PluginPages:
         )
 
     def files_in(self, data: QMimeData) -> dict[str, list[Path]]:
-        """The files among what is dragged that a page takes, by the page."""
+        """The dragged files that pages can open, by page."""
         found: dict[str, list[Path]] = {}
         by_suffix = {
-            suffix: f"page:{plugin.name}:{name}"
+            suffix: page_target(plugin, name)
             for plugin in self._services.plugins.found
             for name, page in plugin.pages.items()
             for suffix in page.opens
@@ -119,9 +120,9 @@ def icon_of(plugin: Plugin, theme: Theme) -> str:
 def show_guarded(
     pages: Pages, key: str, title: str, plugin: Plugin, make: Callable[[], QWidget], theme: Theme
 ) -> QWidget | None:
-    """Bring a plugin's page to the front. Returns it, or None if the plugin's code fails: a page shows why.
+    """Bring a plugin's page to the front. Returns it, or None if its code fails: a page shows why.
 
-    A page that is `BuiltIncrementally` opens as an empty frame; a piece that fails later closes it for that page, too.
+    A page that is `BuiltIncrementally` opens as an empty frame; if a piece fails, a page with the error replaces it.
     """
 
     def show_why(error: Exception) -> None:

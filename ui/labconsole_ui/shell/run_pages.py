@@ -17,7 +17,7 @@ from labconsole_ui.widgets.status_text import STATUS_ICONS, number_ranges
 
 
 class RunPages(QObject):
-    """Opens them, each once. The signals carry what the pages want done with their runs.
+    """Opens the pages of stored runs, each once. The signals carry requests of the pages for their runs.
 
     `report_wanted` carries run ids, names of published columns, and the baseline: a run's id, such a name, or None.
     """
@@ -62,7 +62,7 @@ class RunPages(QObject):
             self.open_run(run_id)
 
     def follow_runs(self, run_ids: list[int]) -> None:
-        """Open the side-by-side view of runs that were just queued: it fills in as they end."""
+        """Open the side-by-side view of runs that were just queued: it is filled as they finish."""
         self._open_comparison(run_ids, follow=True)
 
     def compare_runs(self, run_ids: list[int]) -> None:
@@ -89,20 +89,20 @@ class RunPages(QObject):
         self._pages.show_page(key, title.format(runs=number_ranges(run_ids)), "compare", make, freed=True)
 
     def offer(self, tone: Tone, sentence: str, run_ids: list[int], *, lasting: bool = False) -> None:
-        """Show a message that leads to these runs: to the one, or the comparison of several; without any nowhere.
+        """Show a message with a link to the run, or to the comparison of several; without runs no link.
 
-        One that is `lasting` stays until it is closed, or the runs are looked at.
+        One that is `lasting` stays until it is closed, or the runs are opened.
         """
         link = (self.tr("Compare"), lambda: self.compare_runs(run_ids)) if run_ids else None
         if len(run_ids) == 1:
             link = (self.tr("Open run"), lambda: self.open_run(run_ids[0]))
-        self._offers[tuple(run_ids)] = told = Message(tone, sentence, link=link, lasting=lasting)
-        self._messages.show_message(told)
+        self._offers[tuple(run_ids)] = offered = Message(tone, sentence, link=link, lasting=lasting)
+        self._messages.show_message(offered)
 
     def _withdraw(self, run_ids: list[int]) -> None:
-        told = self._offers.pop(tuple(run_ids), None)
-        if told is not None:
-            self._messages.withdraw(told)
+        offered = self._offers.pop(tuple(run_ids), None)
+        if offered is not None:
+            self._messages.withdraw(offered)
 
     def use_parameters(self, run_id: int) -> None:
         """Fill the form of a run's trial with that run's parameters."""

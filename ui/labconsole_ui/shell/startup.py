@@ -1,4 +1,4 @@
-"""Puts the window together and runs it; imported once it is known that Qt can load."""
+"""Creates and runs the window; imported once it is known that Qt can be loaded."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class ExceptionHook(QObject):
     caught = Signal(str, str)
 
     def install(self) -> None:
-        """Take the place of the interpreter's hooks."""
-        sys.excepthook = self.take
+        """Replace the interpreter's hooks."""
+        sys.excepthook = self.handle_exception
         threading.excepthook = self.handle_thread_exception
 
     def remove(self) -> None:
-        """Give the hooks back to the interpreter."""
+        """Restore the interpreter's hooks."""
         sys.excepthook = sys.__excepthook__
         threading.excepthook = threading.__excepthook__
 
-    def take(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Log and show `error`; an interrupt from the keyboard ends the program as ever."""
+    def handle_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Log and show `error`; an interrupt from the keyboard ends the program as usual."""
         if issubclass(kind, KeyboardInterrupt):
             sys.__excepthook__(kind, error, trace)
             return
@@ -63,15 +63,15 @@ class ExceptionHook(QObject):
     def handle_thread_exception(self, arguments: threading.ExceptHookArgs) -> None:
         """The same for an exception that ended a thread."""
         if arguments.exc_value is not None:
-            self.take(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
+            self.handle_exception(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
 
 
 LOCK_TIMEOUT_S = 2.0
-"""How long the window may stand still while another console writes; then it says so."""
+"""How long the window waits for another console that writes, before it shows an error."""
 
 
 def open_window(database: Path, theme: str | None) -> int:
-    """Run the window on `database`, then on those that the operator opens instead, until one is closed for good.
+    """Run the window on `database`, then on databases that the operator opens instead, until closed.
 
     Returns 1 if no database can be opened.
     """
@@ -88,7 +88,7 @@ def open_window(database: Path, theme: str | None) -> int:
             services = create_services(app, wanted, theme)
         except UserError as error:
             print(error, file=sys.stderr)
-            # Whoever started the window from an icon sees no terminal.
+            # A window started from an icon has no terminal.
             wanted = None if app.platformName() == "offscreen" else ask_other_database(app, wanted, error)
             code = 1
         else:
@@ -108,21 +108,21 @@ def run_window(app: QApplication, services: Services) -> tuple[int, Path | None]
     window.show()
     QTimer.singleShot(0, services.bridge.recover)
     importing = import_pages_ahead(services.plugins)
-    # What is there now stays: looked through at every full collection, it would hold up the window for 50 ms and more.
+    # Objects of the start stay: with them, each full collection would block the window for 50 ms and more.
     gc.freeze()
     code = app.exec()
     importing.join()
     logging.getLogger().removeHandler(window.log_relay.handler)
     net.remove()
     wanted = window.wanted_database
-    # Now, not whenever the interpreter ends: views stop their threads when they go.
+    # Now, not when the interpreter exits: views stop their threads when they are deleted.
     shiboken6.delete(window)
     write_last_backup(services.database)
     return code, wanted
 
 
 def import_pages_ahead(plugins: Plugins) -> threading.Thread:
-    """Import what the pages of all plugins need, in a thread: their first opening then does not hold up the window."""
+    """Import the modules of all plugin pages in a thread: opening them then does not block the window."""
 
     def work() -> None:
         for plugin in plugins.found:
@@ -140,7 +140,7 @@ def import_pages_ahead(plugins: Plugins) -> threading.Thread:
 
 
 def write_last_backup(database: Path) -> None:
-    """Make the last backup, with the window gone already; a reason why there is none goes to the log."""
+    """Write the last backup after the window was closed; a failure is logged."""
     try:
         back_up(database)
     except StoreError as error:
@@ -148,7 +148,7 @@ def write_last_backup(database: Path) -> None:
 
 
 def ask_other_database(app: QApplication, database: Path, error: UserError) -> Path | None:
-    """Ask what to do about a database that cannot be opened. Returns the one to go on with, or None."""
+    """Ask what to do about a database that cannot be opened. Returns the one to open instead, or None."""
     dialog = DatabaseErrorDialog(database, error, _remembered_theme(app, WindowState(_state_file()), None))
     dialog.exec()
     chosen = dialog.chosen
@@ -157,7 +157,7 @@ def ask_other_database(app: QApplication, database: Path, error: UserError) -> P
 
 
 def create_services(app: QApplication, database: Path, theme: str | None) -> Services:
-    """Everything the window works with. Raises UserError if the database cannot be opened."""
+    """The services of the window. Raises UserError if the database cannot be opened."""
     state = WindowState(_state_file())
     plugins = Plugins.discover()
     bridge = QueueBridge(
@@ -173,7 +173,7 @@ def create_services(app: QApplication, database: Path, theme: str | None) -> Ser
 
 
 def _check_readable(services: Services) -> None:
-    """Damage that shows only when a run is read is better met now than in the window. Raises StoreError."""
+    """Read a run, so that a damaged database is found before the window opens. Raises StoreError."""
     with services.reader() as reader:
         reader.runs(limit=1)
 

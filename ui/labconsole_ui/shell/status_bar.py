@@ -1,4 +1,4 @@
-"""The status bar: what the engine does, how far it is, which database, and whether another console is open."""
+"""The status bar: run in progress, progress, database, and a notice of another console."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from labconsole.engine.queue import Activity, QueueItem, QueueState
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
-from labconsole_ui.widgets.status_text import console_name, duration, fraction, queue_item_title, rate_text
+from labconsole_ui.widgets.status_text import console_name, duration, progress_fraction, queue_item_title, rate_text
 
 PROGRESS_WIDTH = 160
 
 
 class ConsoleStatusBar(QStatusBar):
-    """Follows the queue. `fold_wanted` asks for the panes above to be folded away or brought back."""
+    """Shows the state of the queue. `fold_wanted` asks for the panes above to be folded or unfolded."""
 
     fold_wanted = Signal()
 
@@ -87,7 +87,7 @@ class ConsoleStatusBar(QStatusBar):
                 self.state_label.setText(self.tr("Queue paused") if paused else self.tr("Ready"))
             return
         self._icon.show_icon("running", "link")
-        share = fraction(running)
+        share = progress_fraction(running)
         self.progress.setRange(0, 1000 if share is not None else 0)
         if share is not None:
             self.progress.setValue(round(share * 1000))
@@ -102,7 +102,7 @@ class ConsoleStatusBar(QStatusBar):
         self.figures_label.setText("   ".join(part for part in parts if part))
 
     def _elsewhere(self, item: QueueItem, waiting: int) -> str:
-        """What happens to a run that is not of this window's queue."""
+        """The status of a run that is not of this window's queue."""
         if item.console is None:
             return self.tr("Recovering run {run}: {name}").format(run=item.run_id, name=queue_item_title(item))
         text = self.tr("Run {run} of another console ({console}): {name}")

@@ -1,4 +1,4 @@
-"""The first column of a table, kept in sight while the others are scrolled sideways."""
+"""The first column of a table, visible while the others are scrolled sideways."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QTableView
 
 
 class FrozenColumn(QTableView):
-    """Lies over the first column of `table`, with its model, selection, rows and delegate.
+    """Covers the first column of `table`, with its model, selection, rows and delegate.
 
     `sync` is to be called when the table's columns, rows or header have changed.
     """
@@ -49,7 +49,7 @@ class FrozenColumn(QTableView):
         return super().eventFilter(watched, event)
 
     def sync(self) -> None:
-        """Take over widths, heights and the height of the header."""
+        """Copy the width of the column, and the heights of rows and header."""
         for column in range(self.model().columnCount()):
             self.setColumnHidden(column, column != 0)
         for row in range(self.model().rowCount()):
@@ -64,7 +64,7 @@ class FrozenColumn(QTableView):
         self.setGeometry(frame, frame, self._table.columnWidth(0), view.height() + header.height())
 
     def _show_when_needed(self) -> None:
-        """Only while the table is scrolled sideways: otherwise its own first column is there."""
+        """Only while the table is scrolled sideways: otherwise its own first column is visible."""
         scrolled = self._table.horizontalScrollBar().value() > 0
         self.setVisible(scrolled)
         if scrolled:

@@ -1,8 +1,8 @@
-"""Tables of records: one model for every table of the window, sorted, filtered and copied without a proxy."""
+"""Tables of records: one model for all tables of the window, sorted and filtered without a proxy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
@@ -49,12 +49,12 @@ class Field(Generic[R]):
     header_tooltip: str = ""
 
     def key(self, record: R) -> Any:
-        """What rows are sorted by, None for those that come last."""
+        """The sort key of a record, None for those that come last."""
         return self.sort(record) if self.sort is not None else self.text(record).casefold()
 
 
 class RecordModel(QAbstractTableModel, Generic[R]):
-    """Records as rows. Sorting and filtering work on the records themselves: proxies in Python cost 100 ms at 2,000."""
+    """Records as rows, sorted and filtered here: proxies in Python cost 100 ms at 2,000 records."""
 
     def __init__(self, fields: Sequence[Field[R]], theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -86,6 +86,33 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         self._accepts = accepts
         self._rearrange()
 
+    def update_records(self, records: Sequence[R], key: Callable[[R], Hashable], *, sort: bool = True) -> None:
+        """Show the newest values of the records, which `key` identifies, so that the selection stays.
+
+        With `sort` they take the places that their values now give them, or those that they have in `records`.
+        """
+        newest = {key(record): record for record in records}
+        if newest.keys() != set(map(key, self._all)):
+            self.set_records(records, self._accepts)
+            return
+        self._all = list(records)
+        self._shown = [newest[key(record)] for record in self._shown]
+        if sort:
+            self._move_rows(self._arranged(), key)
+        self.repaint()
+
+    def _move_rows(self, arranged: list[R], key: Callable[[R], Hashable]) -> None:
+        places = {key(record): place for place, record in enumerate(arranged)}
+        if places.keys() != set(map(key, self._shown)):
+            self._rearrange()  # the filter judges the new values differently
+            return
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        after = [self.index(places[key(self._shown[index.row()])], index.column()) for index in before]
+        self._shown = arranged
+        self.changePersistentIndexList(before, after)
+        self.layoutChanged.emit()
+
     def set_filter(self, accepts: Callable[[R], bool] | None) -> None:
         """Show only what `accepts`, or everything with None."""
         self._accepts = accepts
@@ -98,6 +125,11 @@ class RecordModel(QAbstractTableModel, Generic[R]):
     def records(self) -> list[R]:
         """All records in the order in which they are shown."""
         return list(self._shown)
+
+    @property
+    def total(self) -> int:
+        """Number of records, those that the filter hides included."""
+        return len(self._all)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's signature
         """Number of records shown."""
@@ -167,16 +199,16 @@ class RecordModel(QAbstractTableModel, Generic[R]):
         return list(shown)
 
     def _lay_out(self) -> None:
-        """Called within a reset, when `_shown` is new: a model with other lines between the records makes them."""
+        """Called within a reset, when `_shown` is new: subclasses build other lines between records here."""
 
     def repaint(self) -> None:
-        """Let the views ask again for what is shown: a field changed that is not in the records."""
+        """Let the views read all cells again: a value that is not in the records has changed."""
         if self.rowCount() and self._fields:
             self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, len(self._fields) - 1))
 
 
 class DataTable(QTableView):
-    """A table in the window's style: whole rows, Ctrl+C copies them with their titles as tab-separated text.
+    """A table in the window's style; Ctrl+C copies rows with their titles as tab-separated text.
 
     With `fit_width`, columns too wide together for the table are cut, the widest first, before it scrolls sideways.
     """
@@ -222,13 +254,13 @@ class DataTable(QTableView):
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Fit the columns to what came while the table was hidden."""
+        """Fit the columns to records that were set while the table was hidden."""
         super().showEvent(event)
         if self._fit_due is not None:
             self.fit_columns(self._fit_due)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Columns that are to stay in sight share the new width."""
+        """Share the new width among the columns, if they are to fit."""
         super().resizeEvent(event)
         if self._fit_width and event.size().width() != event.oldSize().width():
             self._share_width()
@@ -249,7 +281,7 @@ class DataTable(QTableView):
         return "\n".join("\t".join(_one_line(cell) for cell in line) for line in lines) + "\n"
 
     def fit_columns(self, widest: int = 320) -> None:
-        """Give every column the width of its contents, up to `widest` pixels; a hidden table does it when shown."""
+        """Give columns the width of their contents, up to `widest` px; a hidden table does it when shown."""
         self._fit_due = None if self.isVisible() else widest
         if self._fit_due is not None:
             return
@@ -265,11 +297,11 @@ class DataTable(QTableView):
         for column, width in enumerate(cut_to(self._contents, room)):
             if width:
                 self.setColumnWidth(column, width)
-        self.horizontalHeader().setStretchLastSection(True)  # anew, over the room that is left
+        self.horizontalHeader().setStretchLastSection(True)  # set again: fills the remaining width
 
 
 def cut_to(widths: Sequence[int], room: int) -> list[int]:
-    """Column widths that fit into `room` px: the widest give way, down to MIN_CUT_WIDTH, and all to the same width."""
+    """Column widths that fit into `room` px: the widest are cut to one width, MIN_CUT_WIDTH at least."""
     share = max(widths, default=0)
     left, count = room, len(widths)
     for width in sorted(widths):
@@ -281,7 +313,7 @@ def cut_to(widths: Sequence[int], room: int) -> list[int]:
 
 
 def cell_values_by_role(field: Field[R], theme: Theme) -> dict[int, Callable[[R], Any]]:
-    """What the cells of a column answer, by role: a painted cell is asked for eight roles, most of which it has not."""
+    """The functions that give the data of a column's cells, by role; most roles have none."""
 
     def tooltip(record: R) -> str | None:
         return plain_tooltip((field.tooltip or field.text)(record)) or None
@@ -332,7 +364,7 @@ def selected_rows(table: QTableView) -> list[int]:
 
 
 def select_rows(table: QTableView, rows: Iterable[int]) -> None:
-    """Select these rows, given from top to bottom, besides those that are selected already."""
+    """Select these rows, given from top to bottom, in addition to those that are selected."""
     model, chosen = table.model(), QItemSelection()
     last_column = model.columnCount() - 1
     for first, last in consecutive_ranges(rows):

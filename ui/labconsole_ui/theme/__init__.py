@@ -1,1 +1,1 @@
-"""The look of the window: palette, colours by meaning, fonts, icons, style sheet."""
+"""The theme of the window: palette, colours by meaning, fonts, icons, style sheet."""

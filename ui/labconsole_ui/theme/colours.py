@@ -1,4 +1,4 @@
-"""The colours of both themes, named by what they mean; text pairs keep WCAG AA (4.5:1), plot lines 3:1."""
+"""The colours of both themes, named by meaning; contrast of texts 4.5:1 (WCAG AA), of lines 3:1."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Colours:
-    """One theme's colours as `#rrggbb`. Colours named for a meaning are fit for text on `window` and `base`."""
+    """One theme's colours as `#rrggbb`. Those named for a meaning suit text on `window` and `base`."""
 
     window: str
-    """Ground of the window."""
+    """Background of the window."""
     base: str
-    """Ground of tables, inputs and cards."""
+    """Background of tables, inputs and cards."""
     alternate: str
     """Every second row of a table."""
     sunken: str
-    """Ground of tracks and inactive segments."""
+    """Background of tracks and inactive segments."""
     border: str
     """Lines between areas, frames of cards."""
     control_border: str
@@ -25,19 +25,19 @@ class Colours:
     muted: str
     """Captions, units, help."""
     disabled: str
-    """Text of what cannot be used now."""
+    """Text of disabled controls."""
     accent: str
-    """Ground of the primary button and of selections; `on_accent` is the text on it."""
+    """Background of the primary button and of selections; `on_accent` is the text on it."""
     on_accent: str
     accent_hover: str
-    """The primary button beneath the pointer."""
+    """The primary button under the pointer."""
     link: str
     """Accent as text."""
     good: str
     warning: str
     bad: str
     good_ground: str
-    """Ground of a message; the meaning's own colour is readable on it."""
+    """Background of a message; the meaning's own colour is readable on it."""
     warning_ground: str
     bad_ground: str
     info_ground: str

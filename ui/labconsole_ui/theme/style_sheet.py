@@ -1,4 +1,4 @@
-"""The few style rules that Fusion and a palette cannot express: cards, inputs, primary buttons, quiet headers."""
+"""Style rules that Fusion and a palette cannot express: cards, inputs, primary buttons, headers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ RADIUS = 6
 
 
 def style_sheet(colours: Colours, icon: Callable[[str, str], str], points: float, row: int) -> str:
-    """The application's style sheet. Widgets opt in through dynamic properties (`card`, `primary`, `page`).
+    """The application's style sheet. Widgets use it by dynamic properties (`card`, `primary`, `page`).
 
     `icon` gives the path of the icon `name` as a file in a colour; `points` is the size of the body's text, `row` the
-    height in pixels of an item in a list that drops down.
+    height in pixels of an item in a drop-down list.
     """
     return (
         _surfaces(colours)

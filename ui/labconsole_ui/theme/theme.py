@@ -1,4 +1,4 @@
-"""The theme of the window: palette, fonts, icons and colours by meaning; light, dark, or as the system has it."""
+"""The theme of the window (light, dark, system): palette, fonts, icons and colours by meaning."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from labconsole_ui.theme.style_sheet import style_sheet
 FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
 ICON_SIZES = (16, 24, 32, 64)
 ROW_EDGES = 8
-"""Space above and below the text of an item in a list that drops down, px."""
+"""Space above and below the text of an item in a drop-down list, px."""
 
 
 class ThemeMode(StrEnum):
-    """What the operator chose in the View menu."""
+    """The themes of the View menu."""
 
     SYSTEM = "system"
     LIGHT = "light"
@@ -44,7 +44,7 @@ class ThemeMode(StrEnum):
 
 
 class FontRole(StrEnum):
-    """What a text is for; its size follows from the application's font."""
+    """The roles of texts; sizes follow from the application's font."""
 
     DISPLAY = "display"
     TITLE = "title"
@@ -71,11 +71,11 @@ BODY_POINTS = 10.0
 USUAL_POINTS = {"win32": 9.0, "darwin": 13.0}
 """The system's own size of text where its user has not chosen another one; 10 elsewhere."""
 TEXT_SIZES = (80, 90, 100, 110, 125, 150, 175, 200)
-"""Sizes of text in percent, as the View menu goes through them."""
+"""Sizes of text in percent, as the View menu offers them."""
 
 
 class Theme(QObject):
-    """The window's look. Views read `colours` when they paint and repaint on `changed`.
+    """The window's theme. Views read `colours` when they paint and repaint on `changed`.
 
     `text_size` is a percentage of the size that the system's own texts have.
     """
@@ -124,7 +124,7 @@ class Theme(QObject):
         return self._text_size
 
     def set_text_size(self, percent: int) -> None:
-        """Show all text in this size, one of `TEXT_SIZES`, in what is open, too."""
+        """Show all text in this size, one of `TEXT_SIZES`, also in open pages."""
         before, self._text_size = self._points, percent
         ratio = self._points / before
         own = [
@@ -137,7 +137,7 @@ class Theme(QObject):
         font.setPointSizeF(self._points)
         self._app.setFont(font)
         self._apply()
-        for widget, points in zip(own, sizes, strict=True):  # after the style sheet, which would set them back
+        for widget, points in zip(own, sizes, strict=True):  # after the style sheet, which would reset them
             _set_points(widget, points)
 
     def step_text_size(self, by: int) -> None:
@@ -171,7 +171,7 @@ class Theme(QObject):
     def icon(self, name: str, meaning: str = "text") -> QIcon:
         """The icon `resources/icons/<name>.svg` in the colour of `meaning`. Raises FileNotFoundError.
 
-        It keeps its colours when the theme changes: use `bind_icon` for what stays visible.
+        It keeps its colours when the theme changes: use `bind_icon` for an icon that stays visible.
         """
         key = (name, meaning)
         if key not in self._icons:
@@ -187,13 +187,13 @@ class Theme(QObject):
         return self.icon(name, meaning).pixmap(size, size)
 
     def bind_icon(self, target: Any, name: str, meaning: str = "text") -> None:
-        """Set the icon of `target` (anything with `setIcon`: action, button) now and on every change of the theme."""
+        """Set the icon of `target` (anything with `setIcon`) now and on every change of the theme."""
         target.setIcon(self.icon(name, meaning))
         self._bound = [entry for entry in self._bound if entry[0]() not in (None, target)]
         self._bound.append((weakref.ref(target), name, meaning))
 
     def _write_icon(self, name: str, colour: str) -> str:
-        """Path of the icon as a file in `colour`, for the style sheet, which takes nothing else."""
+        """Path of the icon as a file in `colour`, for the style sheet, which needs a file."""
         path = Path(self._icon_files.filePath(f"{name}-{colour.removeprefix('#')}.svg"))
         if not path.exists():
             path.write_text(_icon_source(name).replace("currentColor", colour), encoding="utf-8")
@@ -243,7 +243,7 @@ def _icon_source(name: str) -> str:
 
 
 def _system_points() -> float:
-    """Points of the body's text by the size that the operator gave the system's texts."""
+    """Points of the body's text, from the size of the system's texts."""
     if QGuiApplication.platformName() in ("offscreen", "minimal"):
         return BODY_POINTS
     points = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).pointSizeF()

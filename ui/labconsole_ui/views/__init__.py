@@ -1,1 +1,1 @@
-"""What the window shows of runs: start page, queue, live values, one run, history, comparison, report."""
+"""Views of runs: start page, queue, live values, one run, history, comparison, report."""

@@ -1,4 +1,4 @@
-"""The first page: what the console is, the demo in one click, the trials, and the latest runs."""
+"""The first page: introduction, the demo in one click, the trials, and the latest runs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
 from labconsole_ui.help.guide_page import guide_path
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.page_targets import GUIDE, HELP, targets_of
 from labconsole_ui.runtime.queue_bridge import QueueBridge
-from labconsole_ui.shell.navigation import GUIDE, HELP, targets_of
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
 from labconsole_ui.widgets.layouts import ScrollPage
@@ -37,7 +37,7 @@ RECENT_RUNS = 5
 
 
 class StartPage(ScrollPage):
-    """Signals say what the operator wants: the demo, a page (as in the navigation), a run."""
+    """The signals carry requests: the demo, a page (by its target), a run."""
 
     demo_wanted = Signal()
     page_wanted = Signal(str)
@@ -85,10 +85,10 @@ class StartPage(ScrollPage):
 
     def refresh(self) -> None:
         """Read the latest runs again, in the background."""
-        self._background.submit(self._read_recent, self._take_recent, lambda _sentence: None)
+        self._background.submit(self._read_recent, self._receive_recent, lambda _sentence: None)
 
     def show_notices(self, sentences: Sequence[str]) -> None:
-        """Show what the operator should do soon, as in "the CRL of ... expires"; nothing where there is none."""
+        """Show what the operator should do soon, such as "the CRL of ... expires"; the box is hidden without."""
         self.notices.setText("\n".join(sentences))
         self._notices_box.setVisible(bool(sentences))
 
@@ -222,7 +222,7 @@ class StartPage(ScrollPage):
         self.demo_caption.setText(self._demo_text() if current is None else self._progress_text(current))
 
     def _current(self) -> QueueItem | None:
-        """The run in progress, or between two runs the one that is next; None while the queue is paused or idle."""
+        """The run in progress, or between runs the next one; None while the queue is paused or idle."""
         queue = self._bridge.queue
         running = next((item for item in queue.items if item.state is QueueState.RUNNING), None)
         if running is not None or queue.paused:
@@ -256,8 +256,8 @@ class StartPage(ScrollPage):
         with self._reader_factory() as reader:
             return reader.runs(limit=RECENT_RUNS, metrics=())
 
-    def _take_recent(self, runs: list[RunRow]) -> None:
-        self._bridge.look(runs)
+    def _receive_recent(self, runs: list[RunRow]) -> None:
+        self._bridge.refresh(runs)
         self._show_recent(runs)
 
     def _show_recent(self, runs: list[RunRow]) -> None:
@@ -270,7 +270,7 @@ class StartPage(ScrollPage):
 
 
 class RecentRun(QToolButton):
-    """One line of the latest runs; a click tells `wanted` the run's id."""
+    """One line of the latest runs; a click emits the run's id on `wanted`."""
 
     def __init__(self, theme: Theme, wanted: SignalInstance) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Small widgets that all views share: labels, layouts, message bar, secret dialog; texts of states and times."""
+"""Widgets that all views share: labels, layouts, message bar, secret dialog; texts of status."""

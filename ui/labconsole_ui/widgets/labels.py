@@ -1,4 +1,4 @@
-"""Texts that come with runs, shown as they are: Qt takes what looks like markup for it, and would load images."""
+"""Labels and tooltips of plain text: Qt interprets markup in texts of runs, and would load images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labconsole_ui.theme.theme import Theme
 
 
 def plain_tooltip(text: str) -> str:
-    """`text` for a tooltip, which cannot be told that it is plain."""
+    """`text` for a tooltip, escaped if Qt would read it as markup."""
     text = shown_lines(text)
     if not GuiQt.mightBeRichText(text):
         return text
@@ -22,7 +22,7 @@ def plain_tooltip(text: str) -> str:
 
 
 def plain_label(text: str, parent: QWidget | None = None) -> QLabel:
-    """A label that shows whatever it is given as plain text, control and direction characters spelt out."""
+    """A label of plain text, with control and direction characters spelt out."""
     label = _PlainLabel(parent)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setText(text)
@@ -54,7 +54,7 @@ class IconLabel(QLabel):
 
 
 def busy_bar(name: str, parent: QWidget | None = None) -> QProgressBar:
-    """A thin bar, in motion until it is told how far it is; `name` tells those who do not see it what goes on."""
+    """A thin bar, in motion until it has a range; `name` is for screen readers."""
     bar = QProgressBar(parent)
     bar.setRange(0, 0)
     bar.setTextVisible(False)
@@ -63,7 +63,7 @@ def busy_bar(name: str, parent: QWidget | None = None) -> QProgressBar:
 
 
 def wrap(text: str, width: int, metrics: QFontMetrics) -> str:
-    """`text` with line feeds between its words, so that no line is wider than `width` px if its words are not."""
+    """`text` with line feeds between words, so that lines fit `width` px if their words do."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""

@@ -1,4 +1,4 @@
-"""A layout that places widgets one after another and wraps them like words."""
+"""Layouts: one that wraps widgets like words, a page that scrolls, a window as high as its contents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QScrollArea, QVBoxLa
 
 
 class FlowLayout(QLayout):
-    """Widgets in lines, as many a line as its width takes."""
+    """Widgets in lines, as many per line as fit the width."""
 
     def __init__(self, parent: QWidget | None = None, spacing: int = 4) -> None:
         super().__init__(parent)
@@ -17,7 +17,7 @@ class FlowLayout(QLayout):
         self.setSpacing(spacing)
 
     def addItem(self, item: QLayoutItem) -> None:  # noqa: N802 - Qt's name
-        """Take `item` as the last one."""
+        """Append `item`."""
         self._items.append(item)
 
     def count(self) -> int:
@@ -33,7 +33,7 @@ class FlowLayout(QLayout):
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:  # noqa: N802 - Qt's name
-        """The layout takes no more room than it needs."""
+        """None: the layout needs no more than its size hint."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:  # noqa: N802 - Qt's name
@@ -50,11 +50,11 @@ class FlowLayout(QLayout):
         self._place(rect, dry=False)
 
     def sizeHint(self) -> QSize:
-        """Room for the largest item; the width decides about the rest."""
+        """The size of the largest item; the height follows from the width."""
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the largest item."""
+        """The size of the largest item."""
         size = QSize()
         for item in self._items:
             size = size.expandedTo(item.minimumSize())
@@ -74,7 +74,7 @@ class FlowLayout(QLayout):
         return top - rect.y() - (self.spacing() if lines else 0)
 
     def _lines(self, width: int) -> list[list[QLayoutItem]]:
-        """The items line by line, as many a line as `width` takes; those that are hidden take no room."""
+        """The items line by line, as many per line as fit `width`; hidden ones are left out."""
         lines: list[list[QLayoutItem]] = []
         end = 0
         for item in (each for each in self._items if not each.isEmpty()):
@@ -89,7 +89,7 @@ class FlowLayout(QLayout):
 
 
 class ScrollPage(QScrollArea):
-    """Put content into `column`. Keyboard focus scrolls the page along."""
+    """A page that scrolls; its content is in `column`, and the keyboard focus stays visible."""
 
     def __init__(self, max_width: int, margin: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)

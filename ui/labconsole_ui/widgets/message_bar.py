@@ -1,4 +1,4 @@
-"""Messages that do not stop the work: a sentence, a link to more, and details that can be copied."""
+"""Messages in a bar: a sentence, a link to more, and details that can be copied."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MESSAGE_SECONDS = 15
 
 
 class Tone(StrEnum):
-    """What a message means; its colour and icon follow."""
+    """The meaning of a message, which gives its colour and icon."""
 
     INFO = "info"
     GOOD = "good"
@@ -44,9 +44,9 @@ Link = tuple[str, Callable[[], None]]
 
 @dataclass(frozen=True)
 class Message:
-    """A sentence for the operator. `link` leads on, `remedy` puts it right; `details` is for the maker.
+    """A sentence for the operator; `link` opens more, `remedy` solves the problem, `details` are copied.
 
-    Good news that is `lasting` stays until it was looked at.
+    A good message that is `lasting` stays until it is opened or closed.
     """
 
     tone: Tone
@@ -58,7 +58,7 @@ class Message:
 
 
 class MessageBar(QWidget):
-    """Shows the latest few messages, the newest on top. Information and good news go by themselves, the rest stays."""
+    """Shows the latest messages, the newest on top; only warnings and errors stay until closed."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class MessageBar(QWidget):
         self.hide()
 
     def show_message(self, message: Message) -> None:
-        """Add a message. The same sentence again replaces the one that stands."""
+        """Add a message. The same sentence again replaces the shown one."""
         for entry in self.entries():
             if entry.message.sentence == message.sentence:
                 self._drop(entry)
@@ -88,7 +88,7 @@ class MessageBar(QWidget):
             fade.start(MESSAGE_SECONDS * 1000)
 
     def withdraw(self, message: Message) -> None:
-        """Take a message away that has been overtaken; nothing if it has gone already."""
+        """Remove a message that is outdated, if it is still shown."""
         for entry in self.entries():
             if entry.message is message:
                 self._drop(entry)

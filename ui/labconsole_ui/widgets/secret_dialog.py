@@ -1,4 +1,4 @@
-"""The window's question for secrets that neither keyring nor file gives: of runs, and of keys that sign."""
+"""The dialog for secrets that neither keyring nor file has: of runs, and of signing keys."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WIDTH = 460
 
 
 class SecretDialog(QDialog):
-    """Asks for all `requests` at once, without stopping the window; only complete answers can be accepted.
+    """Asks for all `requests` at once, without blocking the window; only complete answers can be accepted.
 
-    `note` says how long the answers are kept; without one, that of runs.
+    `note` states how long the answers are kept; by default, that of runs.
     """
 
     def __init__(self, parent: QWidget, requests: Sequence[SecretRequest], note: str = "") -> None:
@@ -50,8 +50,8 @@ class SecretDialog(QDialog):
         column.addWidget(self.buttons)
         self._judge()
 
-    def take(self) -> dict[str, Secret]:
-        """What was entered, by the requests' keys; the fields are empty afterwards."""
+    def pop_secrets(self) -> dict[str, Secret]:
+        """Return the entered secrets by the requests' keys, and clear the fields."""
         secrets = {key: Secret(edit.text()) for key, edit in self.edits.items()}
         for edit in self.edits.values():
             edit.clear()

@@ -1,4 +1,4 @@
-"""Words and figures that several views share: states of runs, durations, times, rates."""
+"""Texts that several views share: status of runs, durations, times, rates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STATUS_ICONS: dict[ShownStatus, tuple[str, str]] = {
 
 
 def run_status_text(run: RunRow, status: ShownStatus) -> str:
-    """The `status` of a run as views show it: a run that finished with data that are not whole says so."""
+    """The `status` of a run as views show it: a finished run with incomplete data is named so."""
     checked = status is RunStatus.FINISHED and run.failed_checks
     return QCoreApplication.translate("Status", "Check failed") if checked else status_text(status)
 
@@ -62,13 +62,13 @@ def queue_item_title(item: QueueItem) -> str:
 
 
 def console_name(console: Console) -> str:
-    """Another console as the operator finds it: `process 4711 on lab-pc`."""
+    """Another console by process and host: `process 4711 on lab-pc`."""
     text = QCoreApplication.translate("Queue", "process {pid} on {host}")
     return text.format(pid=console.pid, host=console.host)
 
 
-def fraction(item: QueueItem) -> float | None:
-    """How much of the item is done, 0-1, or None if unknown."""
+def progress_fraction(item: QueueItem) -> float | None:
+    """The part of the item that is done, 0-1, or None if unknown."""
     if item.state is QueueState.DONE:
         return 1.0 if item.status is RunStatus.FINISHED else None
     if item.state is QueueState.WAITING:
@@ -77,7 +77,7 @@ def fraction(item: QueueItem) -> float | None:
 
 
 def duration(seconds: float | None) -> str:
-    """`8 s`, `2 min 05 s`, `1 h 03 min`, or nothing."""
+    """`8 s`, `2 min 05 s`, `1 h 03 min`, or an empty text."""
     if seconds is None:
         return ""
     whole = round(seconds)
@@ -99,12 +99,12 @@ def utc_time(moment: datetime) -> str:
 
 
 def rate_text(rate: float | None) -> str:
-    """A rate of counts, `121,065/s`, or nothing."""
+    """A rate of counts, `121,065/s`, or an empty text."""
     return f"{format_number(round(rate, 0 if rate >= 100 else 1))}/s" if rate else ""
 
 
 def consecutive_ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last of each stretch of numbers that follow one another."""
+    """First and last of each range of consecutive numbers."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:

@@ -80,8 +80,8 @@ class CertificatesView(Tab):
         super().hideEvent(event)
         if not self.building.complete:
             return
-        self.services.page.state.keep(_SPLIT_KEY, self.split.saveState())
-        self.services.page.state.keep(_COLUMNS_KEY, self.tree.header().saveState())
+        self.services.page.state.set(_SPLIT_KEY, self.split.saveState())
+        self.services.page.state.set(_COLUMNS_KEY, self.tree.header().saveState())
 
     def _choose_side(self) -> None:
         """Without anything the way to begin is shown, unless a file is looked into."""

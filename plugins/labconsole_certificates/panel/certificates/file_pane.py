@@ -137,7 +137,7 @@ class FileInspector(QObject):
         dialog.open()
 
     def _answered(self, dialog: SecretDialog, key: str, name: str, path: Path | None, data: bytes, result: int) -> None:
-        entered = dialog.take()
+        entered = dialog.pop_secrets()
         if result == QDialog.DialogCode.Accepted:
             self._read(name, path, data, entered[key])
 

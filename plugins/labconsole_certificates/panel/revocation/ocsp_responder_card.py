@@ -123,7 +123,7 @@ class ResponderCard(QFrame):
         dialog.open()
 
     def _answered(self, dialog: SecretDialog, values: dict[str, Any], result: int) -> None:
-        entered = dialog.take()
+        entered = dialog.pop_secrets()
         if result == QDialog.DialogCode.Accepted:
             self._begin(values, entered)
         else:

@@ -1,4 +1,4 @@
-"""The cards that a comparison opens with, and how they fill in while a campaign runs."""
+"""The answer cards of a comparison, which are filled while a campaign runs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_answers_that_are_not_judged_are_grey_with_the_reason(stored: StoredRuns
         assert card.number.palette().color(card.number.foregroundRole()) == theme.colour("muted")
 
 
-def test_the_cards_of_a_followed_campaign_fill_in_and_are_judged_after_the_fifth_round(
+def test_the_cards_of_a_followed_campaign_are_filled_and_judged_after_the_fifth_round(
     stored: StoredRuns, opened: Open, bridge: QueueBridge, qtbot: QtBot
 ) -> None:
     run_ids = stored.queued(*((name, values | {"loop": "closed"}) for name, values in STEPS), repeats=5)
@@ -117,7 +117,7 @@ def test_the_cards_of_a_followed_campaign_fill_in_and_are_judged_after_the_fifth
     assert [column.repeats for column in view._page.columns] == [5, 5, 5]  # type: ignore[union-attr]
 
 
-def test_another_campaigns_run_is_not_added_to_what_is_followed(
+def test_a_run_of_another_campaign_is_not_added_to_the_followed_one(
     stored: StoredRuns, opened: Open, bridge: QueueBridge, qtbot: QtBot
 ) -> None:
     foreign = stored.finished(("Other", {"test": 1}), messages=200)

@@ -1,4 +1,4 @@
-"""What stands beside the comparison's table: findings, curves over time, distributions, bars, tables of the source."""
+"""The panes of the comparison: findings, curves over time, distributions, bars, published tables."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_findings_are_sentences_with_their_figures_and_are_copied(view: Comparis
     qtbot.waitUntil(lambda: "TLS" in view.findings.plain_text())
     text = view.findings.text.toPlainText()
     assert "TLS against plain: message throughput is lower by" in text and "5 runs each" in text
-    assert "latency includes queueing" in text, "what a reader must know stands there too"
+    assert "latency includes queueing" in text, "remarks are shown, too"
     view.findings.copy_button.setFocus()
     qtbot.keyClick(view.findings.copy_button, Qt.Key.Key_Space)
     assert QGuiApplication.clipboard().text() == view.findings.plain_text()
@@ -110,7 +110,9 @@ def test_one_legend_serves_all_plots_of_a_pane_and_pictures_keep_it(
     assert ">Plain</text>" in text and ">TLS</text>" not in text
 
 
-def test_distributions_are_drawn_up_to_the_percentile_that_the_samples_bear(view: ComparisonView, qtbot: QtBot) -> None:
+def test_distributions_are_drawn_up_to_the_percentile_that_the_samples_support(
+    view: ComparisonView, qtbot: QtBot
+) -> None:
     shown(view, view.distribution, qtbot)
     ecdf, percentiles = view.distribution.ecdf, view.distribution.percentiles
     assert ecdf is not None and percentiles is not None

@@ -1,4 +1,4 @@
-"""The comparison page: table, baseline, folding, columns that come and go, copying and exporting."""
+"""The comparison page: table, baseline, folding, adding and removing columns, copy and export."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_repeats_are_one_column_with_their_number(view: ComparisonView) -> None:
     assert plain.value.endswith("msg/s") and plain.change == ""
     assert signed.change.startswith(("-49.", "-50.")) and "[" in signed.change, "two runs each give an interval"
     throughput = row(view, "Message throughput")
-    assert throughput.arrow == "↑", "it stands beside the title"
+    assert throughput.arrow == "↑", "it is next to the title"
     assert index(view, "Message throughput", -1).data() == "Message throughput, higher is better, fewer than 5 repeats"
 
 
@@ -217,14 +217,14 @@ def test_requests_before_the_table_is_loaded_are_applied(
     view.resize(700, 800)
     view.add_runs([more])
     view.add_published([f"{PUBLISHED}/test-1"])
-    view.add_published(["nobody has printed this"])
+    view.add_published(["not in any source"])
     view.undo()
     view.set_grouped(False)
     view.set_baseline(1)
     mode = theme.mode
     theme.set_mode(ThemeMode.LIGHT if theme.dark else ThemeMode.DARK)
     assert view.column_actions(0) == []
-    time.sleep(0.3)  # so long that whatever is read in the background by now is there first
+    time.sleep(0.3)  # long enough for all background reads to finish first
     view.show()
     qtbot.waitUntil(lambda: view.table_data is not None)
     assert view.selection.entries == (plain, signed, more, f"{PUBLISHED}/test-1")
@@ -248,7 +248,7 @@ def test_a_page_that_is_closed_at_once_leaves_no_thread(
     view.deleteLater()
     QApplication.sendPostedEvents(view, QEvent.Type.DeferredDelete)
     assert gone
-    qtbot.wait(50)  # nothing comes to a page that is gone: pytest-qt would tell
+    qtbot.wait(50)  # a deleted page receives nothing: pytest-qt would report it
 
 
 def test_how_the_width_is_shared_is_remembered(
@@ -444,7 +444,7 @@ def test_definitions_are_tooltips(view: ComparisonView, plugins: Plugins) -> Non
     assert "95 % interval" in index(view, "Message throughput", 1).data(Qt.ItemDataRole.ToolTipRole)
 
 
-def test_the_comparison_leaves_as_text_and_as_csv(
+def test_the_comparison_is_copied_as_text_and_exported_as_csv(
     view: ComparisonView, tmp_path: Path, qtbot: QtBot, readers: Callable[[], Reader]
 ) -> None:
     head, *lines = view.table.as_tsv().splitlines()
@@ -471,7 +471,7 @@ def test_missing_folder_is_reported_and_nothing_is_written(view: ComparisonView,
     assert "cannot be written" in view.messages.entries()[0].message.sentence
 
 
-def test_panes_are_beneath_a_narrow_table_and_may_fill_the_page(stored: StoredRuns, opened: Open, qtbot: QtBot) -> None:
+def test_panes_are_below_a_narrow_table_and_may_fill_the_page(stored: StoredRuns, opened: Open, qtbot: QtBot) -> None:
     view = opened(stored.finished(("Plain", {"test": 1}), messages=300), width=700)
     assert view.splitter.orientation() is Qt.Orientation.Vertical
     view.resize(1280, 800)

@@ -42,7 +42,7 @@ def make(
         view.resize(1280, 700)
         view.show()
         view.activateWindow()
-        qtbot.waitUntil(lambda: view._catalogue is not None)
+        qtbot.waitUntil(lambda: view._trial_columns is not None)
         return view
 
     yield history

@@ -1,4 +1,4 @@
-"""The history's lines: read, chosen and clicked."""
+"""Helpers to read, select and click lines of the history."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_live_run_is_not_deleted_and_the_reason_is_shown(
     assert shown(view) == [run_id]
 
 
-def test_a_note_that_is_being_typed_outlives_changes_and_sees_them_afterwards(
+def test_a_note_being_typed_survives_changes_which_are_shown_afterwards(
     view: HistoryView, filled: StoredRuns, bridge: QueueBridge, qtbot: QtBot
 ) -> None:
     qtbot.waitUntil(lambda: view.model.rowCount() == 3)

@@ -1,4 +1,4 @@
-"""The history hands runs out, follows the database and remembers how it was shown."""
+"""The history emits runs to open, follows the database and stores its columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
 
 class StutteringReader(Reader):
-    """Refuses the first question for all runs, as a disk that hiccups."""
+    """Fails at the first read of all runs, like a disk with a transient error."""
 
     asked = 0
 
@@ -102,10 +102,10 @@ def test_without_runs_the_view_shows_what_to_do(make: Callable[[StoredRuns], His
     assert not view.empty.clear_button.isVisible()
 
 
-def test_two_thousand_runs_do_not_hold_up_the_window(
+def test_two_thousand_runs_do_not_block_the_window(
     make: Callable[[StoredRuns], HistoryView], stored: StoredRuns, qtbot: QtBot
 ) -> None:
-    """By the processor time of the window's thread: other things that the machine does must not fail the test."""
+    """Measured by the processor time of the window's thread: a busy machine must not fail the test."""
     view = make(stored)
     stored.many(2_000)
     with slots_watched() as watch:

@@ -1,4 +1,4 @@
-"""The live view: which run it shows, its figures, and that it costs little."""
+"""The live view: which run it shows, its figures, and its cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def frame(seconds: float, count: int, first_s: float = 0.0) -> LiveFrame:
 
 @pytest.fixture
 def run_id(stored: StoredRuns, bridge: QueueBridge, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A run that the queue says is running."""
+    """A run that is in progress in the queue."""
     [run_id] = stored.queued(("Test 2, small", {"test": 2}))
     item = QueueItem(run_id, 1, "Demo", "Test 2, small", "amqp.messaging", 1, 1, QueueState.RUNNING, RunStatus.RUNNING)
     monkeypatch.setattr(type(bridge.queue), "items", property(lambda _: (item,)))
@@ -86,7 +86,7 @@ def test_a_finished_run_stays_until_the_next_one_starts(
     qtbot.waitUntil(lambda: value(view, "Status") == "Finished")
     assert value(view, "Done") == "1,000 / 10,000"
     assert (value(view, "Rate now"), value(view, "Mean, first to last")) == ("–", "99.90 msg/s")
-    monkeypatch.setattr(type(bridge.queue), "items", ())  # the first one runs no more, whenever the queue is looked at
+    monkeypatch.setattr(type(bridge.queue), "items", ())  # the first one has finished, whenever the queue is read
     bridge.live.emit(run_id + 1, frame(1, 7))
     qtbot.waitUntil(lambda: value(view, "Done") == "7 / 10,000")
     assert view._title.text() == f"Run {run_id + 1}"
@@ -134,11 +134,11 @@ def test_a_hidden_view_takes_frames_but_draws_nothing(
     qtbot.waitUntil(lambda: value(view, "Done") == "900 / 10,000")
 
 
-def test_an_hour_of_frames_is_drawn_without_holding_up_the_window(
+def test_an_hour_of_frames_is_drawn_without_blocking_the_window(
     view: LiveView, bridge: QueueBridge, run_id: int
 ) -> None:
     for step in range(1, 8 * 3600):
-        view._take(run_id, frame(step / 8, step * 100))
+        view._receive(run_id, frame(step / 8, step * 100))
     draws = (view._draw_figures, view._draw_rates, view._draw_latencies, view._draw_processor, view._draw_memory)
     times = []
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Values by role in the live view with few roles and with 300: curves, rows, and what they cost."""
+"""Values by role in the live view with few roles and with 300: curves, rows, and their cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHANNELS = (
 
 
 class _RoleTrial(AmqpTrial):
-    """A trial with values by role, of which only its channels are looked at."""
+    """A trial with values by role, of which only the channels are used."""
 
     live = CHANNELS
 
@@ -60,7 +60,7 @@ def frame(seconds: float, roles: int) -> LiveFrame:
 def followed(roles: int, seconds: float = 3.0) -> LiveRun:
     live = LiveRun(CHANNELS)
     for step in range(1, int(seconds * 8) + 1):
-        live.take(frame(step / 8, roles))
+        live.add_frame(frame(step / 8, roles))
     return live
 
 
@@ -124,7 +124,7 @@ def test_rows_have_counts_gauges_and_the_plain_fields_of_states() -> None:
 def test_a_state_of_many_fields_has_a_dozen_columns() -> None:
     live = LiveRun(CHANNELS)
     text = json.dumps({f"field {number}": number for number in range(40)})
-    live.take(LiveFrame(T0, T0, 0, 0, {}, {}, "", RoleValues(states={"heard": {"a": text}})))
+    live.add_frame(LiveFrame(T0, T0, 0, 0, {}, {}, "", RoleValues(states={"heard": {"a": text}})))
     assert len(state_fields(role_rows(live))) == 12
 
 
@@ -148,14 +148,14 @@ def test_three_hundred_roles_are_a_table_and_three_curves_a_plot(
 def test_only_the_visible_ones_of_three_hundred_rows_are_painted(
     view: LiveView, bridge: QueueBridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a turn takes is measured by tests/benchmarks/live_frames.py."""
+    """The time of a turn is measured by tests/benchmarks/live_frames.py."""
     bridge.live.emit(1, frame(0.5, MANY))
     view._tabs.setCurrentWidget(view.role_table)
     live = view.live
     assert live is not None
     view.role_table.show_roles(live)
     assert view.role_table.model.rowCount() == MANY
-    live.take(frame(5.0, MANY))
+    live.add_frame(frame(5.0, MANY))
     view.role_table.show_roles(live)
     asked: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""The report window: its pages, what is chosen, the PDF and its signature, and what it refuses."""
+"""The report window: pages, choices, PDF and signature, and refusals."""
 
 from __future__ import annotations
 

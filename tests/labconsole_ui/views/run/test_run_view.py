@@ -100,10 +100,10 @@ def test_plots_come_from_the_stored_samples(stored: StoredRuns, make: Callable[.
     assert [curve.title for curve in view.plots["Resident memory"].curves()] == ["broker", "receiver-0", "sender-0"]
 
 
-def test_three_hundred_thousand_messages_do_not_hold_up_the_window(
+def test_three_hundred_thousand_messages_do_not_block_the_window(
     stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
 ) -> None:
-    """By the processor time of the window's thread: other things that the machine does must not fail the test."""
+    """Measured by the processor time of the window's thread: a busy machine must not fail the test."""
     [run_id] = stored.finished(("Big", {"test": 1}), messages=300_000, rate=50_000.0)
     view = make(99)
     view.run_id = run_id
@@ -120,7 +120,7 @@ def test_a_run_that_is_read_again_before_all_is_shown_is_shown_whole(
     [run_id] = stored.finished(("Test 1", {"test": 1}), messages=200)
     view = make(run_id)
     view._show(load_run(readers, run_id, plugins))
-    view._show_curves(())  # those of the reading before come late
+    view._show_curves(())  # those of the previous read come late
     assert view.plots == {}
     qtbot.waitUntil(lambda: list(view.plots) == PLOTS and view.grid.updatesEnabled())
 
@@ -152,8 +152,8 @@ def test_a_failed_run_shows_its_reason_and_its_samples(
     stored.sample(run_id, messages=300)
     stored.end(run_id, status, reason)
     view = make(run_id)
-    shown_sentences = f"Run {run_id} is {status.value}: its figures cover what was sampled until then."
-    assert view.header.messages()[0] == reason and shown_sentences in view.header.messages()
+    caveat = f"Run {run_id} is {status.value}: its figures cover what was sampled until then."
+    assert view.header.messages()[0] == reason and caveat in view.header.messages()
     assert [row[1].split()[0] for row in rows(view, "metrics") if row[0] == "Messages received"] == ["300"]
     assert list(view.plots) == PLOTS
 
@@ -250,7 +250,7 @@ def test_artefacts_are_listed_read_and_saved(
     assert not pane.read_button.isEnabled()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "saved.bin"), ""))
     qtbot.mouseClick(pane.save_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: pane.said.text().startswith("Saved"))
+    qtbot.waitUntil(lambda: pane.status.text().startswith("Saved"))
     assert (tmp_path / "saved.bin").read_bytes() == bytes(282)
     pane.table.selectRow(0)
     qtbot.mouseClick(pane.read_button, Qt.MouseButton.LeftButton)
@@ -295,7 +295,7 @@ def test_attachments_are_listed_read_and_saved(
     assert not pane.read_button.isEnabled()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "saved.pcapng"), ""))
     qtbot.mouseClick(pane.save_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: pane.said.text().startswith("Saved"))
+    qtbot.waitUntil(lambda: pane.status.text().startswith("Saved"))
     assert (tmp_path / "saved.pcapng").read_bytes() == content
     pane.table.selectRow(2)
     qtbot.mouseClick(pane.read_button, Qt.MouseButton.LeftButton)
@@ -317,7 +317,7 @@ def test_saving_an_attachment_can_be_cancelled(
     pane.save_to(pane.model.record(0), target)
     [dialog] = pane.jobs.dialogs
     dialog.canceled.emit()
-    qtbot.waitUntil(lambda: pane.said.text().startswith("Cancelled"))
+    qtbot.waitUntil(lambda: pane.status.text().startswith("Cancelled"))
     assert not target.parent.exists()
 
 
@@ -372,16 +372,16 @@ def test_buttons_emit_the_run_and_its_baseline(stored: StoredRuns, make: Callabl
     edits.pin_baseline(stored.store, first)
     assert not make(first).header.buttons.compare_button.isEnabled()
     view = make(second)
-    shown_sentences: list[object] = []
+    emitted: list[object] = []
     for signal in (view.use_wanted, view.compare_wanted, view.report_wanted):
-        signal.connect(shown_sentences.append)
-    view.export_wanted.connect(lambda chosen, run_ids: shown_sentences.append((chosen, run_ids)))
+        signal.connect(emitted.append)
+    view.export_wanted.connect(lambda chosen, run_ids: emitted.append((chosen, run_ids)))
     view.tabs.setCurrentIndex(1)
     qtbot.mouseClick(view.use_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.header.buttons.compare_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.header.buttons.report_button, Qt.MouseButton.LeftButton)
     view.header.buttons.export_menu.by_format[ExportFormat.JSON].trigger()
-    assert shown_sentences == [second, [first, second], [second], (ExportFormat.JSON, [second])]
+    assert emitted == [second, [first, second], [second], (ExportFormat.JSON, [second])]
 
 
 def test_every_table_is_copied_as_text(stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot) -> None:

@@ -1,4 +1,4 @@
-"""The answers that a comparison opens with, as cards: question, large number, sentence, small chart, small print."""
+"""The answers at the top of a comparison, as cards: question, number, sentence, chart, small print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 
 CARD_WIDTH = 290
-"""A row takes as many cards as are at least this wide (px)."""
+"""Least width (px) of a card in a row of several."""
 GAP = 10
 BAR_HEIGHT, BAR_GAP, MIN_BAR = 9, 4, 2
 TITLE_SHARE = 0.36
@@ -22,7 +22,7 @@ _TONES = {Judgement.BETTER: "good", Judgement.WORSE: "bad"}
 
 
 class AnswerCards(QWidget):
-    """All answers of a comparison, as many a row as fit; hidden while there are none."""
+    """All answers of a comparison, as many per row as fit; hidden while there are none."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -36,11 +36,11 @@ class AnswerCards(QWidget):
         self.hide()
 
     def cards(self) -> tuple[AnswerCard, ...]:
-        """The cards that are shown, in their order."""
+        """The shown cards, in their order."""
         return tuple(self._cards[: self._shown])
 
     def show_answers(self, answers: Sequence[Answer]) -> None:
-        """Show these instead of the ones before."""
+        """Replace the answers."""
         while len(self._cards) < len(answers):
             self._cards.append(AnswerCard(self._theme, self))
         self._shown = len(answers)
@@ -52,7 +52,7 @@ class AnswerCards(QWidget):
         self._place()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """As many cards a row as fit."""
+        """Arrange the cards for the new width."""
         super().resizeEvent(event)
         self._place()
 
@@ -70,7 +70,7 @@ class AnswerCards(QWidget):
 
 
 class AnswerCard(QFrame):
-    """One answer; what is not judged is grey."""
+    """One answer; one that is not judged is grey."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -130,7 +130,7 @@ class AnswerCard(QFrame):
 
 
 class AnswerChart(QWidget):
-    """A bar from zero for each scenario of an answer, with its title, its value, and a whisker for its interval."""
+    """A bar from zero for each scenario of an answer, with title, value, and whisker of its interval."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -182,20 +182,20 @@ class AnswerChart(QWidget):
         painter.end()
 
     def titles(self) -> list[str]:
-        """The titles as they are shown: `Test 4` for `Test 4: TLS, signed, encrypted` where room is short."""
+        """The titles, shortened where room is short: `Test 4` for `Test 4: TLS, signed, encrypted`."""
         metrics, room = QFontMetrics(self._theme.font(FontRole.CAPTION)), int(self.width() * TITLE_SHARE)
         bars = self._answer.bars if self._answer is not None else ()
 
         def fits(title: str) -> bool:
             return metrics.horizontalAdvance(title) <= room
 
-        # Qt would cut a text whose advance is rounded down to just the room that there is: only others are elided.
+        # Qt would cut a text whose advance is rounded down to the available width: only longer ones are elided.
         elided = Qt.TextElideMode.ElideRight
         shown = fitting_titles([bar.title for bar in bars], fits)
         return [title if fits(title) else metrics.elidedText(title, elided, room) for title in shown]
 
     def _colour(self, place: int) -> QColor:
-        """The last scenario is what the answer is about; the one before is what it is compared with."""
+        """The last scenario is the subject of the answer; it is compared with the one before."""
         assert self._answer is not None
         return self._theme.colour("accent" if place == len(self._answer.bars) - 1 else "control_border")
 

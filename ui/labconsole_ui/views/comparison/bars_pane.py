@@ -15,7 +15,7 @@ from labconsole_ui.views.comparison.comparison_rows import interval_text
 
 
 class BarsPane(QWidget):
-    """A box chooses the metric, as does the current row of the table."""
+    """Bars of one metric, chosen in a box or by the current row of the table."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -59,7 +59,7 @@ class BarsPane(QWidget):
             self.box.setCurrentIndex(index)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Make the plot once somebody looks at it."""
+        """Create the plot when the pane is first shown."""
         super().showEvent(event)
         if self.plot is None:
             self.plot = BarPlot("", "", self._theme, empty_text=self.tr("No figures"))
@@ -76,7 +76,7 @@ class BarsPane(QWidget):
         self.plot.set_bars(line.kind.title, line.scale.unit, self._bars(self._comparison, line))
 
     def _bars(self, comparison: Comparison, line: MetricLine) -> list[Bar]:
-        """A bar for each column; a published one has the colour of the scenario that it belongs to, and is hollow."""
+        """A bar for each column; a published one has the colour of its scenario, and is hollow."""
         bars, scale, columns = [], line.scale, comparison.columns
         for place, (column, cell) in enumerate(zip(columns, line.cells, strict=True)):
             if cell.value is None:

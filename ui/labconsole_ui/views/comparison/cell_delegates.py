@@ -1,4 +1,4 @@
-"""Painting of the comparison's cells: titles with what to know of them, values with their changes beneath."""
+"""Painting of the comparison's cells: titles with remarks, values with their changes below."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from labconsole_ui.widgets.labels import wrap
 Index = QModelIndex | QPersistentModelIndex
 PADDING = 7
 TITLE_PADDING = 7
-"""As Qt indents the texts that it paints itself."""
+"""The indent of texts that Qt paints."""
 GAP = 8
 ABOVE = 3
-"""Free height (px) above and beneath the lines of a cell."""
+"""Free height (px) above and below the lines of a cell."""
 _LEFT = int((Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value)
 _RIGHT = int((Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value)
 _GROUNDS = {"good": "good_ground", "bad": "bad_ground"}
 
 
 class RowDelegate(QStyledItemDelegate):
-    """What titles and values have in common: fonts with figures of equal width, ground and selection of a cell."""
+    """Common parts of titles and values: fonts with figures of equal width, background and selection."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -35,7 +35,7 @@ class RowDelegate(QStyledItemDelegate):
         self._heights = (self.metrics(FontRole.STRONG).height(), self.metrics(FontRole.CAPTION).height())
 
     def font(self, role: FontRole) -> QFont:
-        """Figures of equal width, as in all tables; made once, since every cell is painted with two of them."""
+        """Figures of equal width, as in all tables; created once, since each cell is painted with two of them."""
         return self._fonts[role]
 
     def metrics(self, role: FontRole) -> QFontMetrics:
@@ -43,7 +43,7 @@ class RowDelegate(QStyledItemDelegate):
         return QFontMetrics(self._fonts[role])
 
     def line_heights(self) -> tuple[int, int]:
-        """Heights of the first line of a cell and of those beneath it."""
+        """Heights of the first line of a cell and of the lines below."""
         return self._heights
 
     def row(self, index: Index) -> Row:
@@ -61,7 +61,7 @@ class RowDelegate(QStyledItemDelegate):
 
 
 class TitleDelegate(RowDelegate):
-    """The title of a row with an arrow to what is better, and beneath it, smaller, what to know; wrapped, never cut."""
+    """The title of a row with an arrow to better values and smaller remarks below; wrapped, never cut."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = self.row(index)
@@ -85,7 +85,7 @@ class TitleDelegate(RowDelegate):
         painter.restore()
 
     def height(self, row: Row, width: int) -> int:
-        """How high the row must be in a column `width` px wide; 0 for a plain line."""
+        """The height of the row in a column `width` px wide; 0 for a plain line."""
         if not row.detailed:
             return 0
         first, further = self.line_heights()
@@ -100,12 +100,12 @@ class TitleDelegate(RowDelegate):
 
 
 def titled(row: Row) -> str:
-    """The row's title with the arrow to what is better, which stays with the last word."""
+    """The row's title with the arrow to what is better, which stays on the line of the last word."""
     return f"{row.title}\N{NO-BREAK SPACE}{row.arrow}" if row.arrow else row.title
 
 
 class ValueDelegate(RowDelegate):
-    """A value, and beneath it its change; what is judged has a tinted ground, a colour and a word beside the value.
+    """A value with its change below; a judged one has a tinted background, a colour and a word next to it.
 
     Where columns must be narrow (`compact`) the interval of a change and the word have lines of their own.
     """
@@ -144,7 +144,7 @@ class ValueDelegate(RowDelegate):
         return cells[place] if 0 <= place < len(cells) else None
 
     def least_width(self, rows: Sequence[Row], column: int, *, compact: bool) -> int:
-        """How wide the column must be for its values and changes; long parameters are elided instead."""
+        """The least width of the column for its values and changes; long parameters are elided."""
         strong, caption = self.metrics(FontRole.STRONG), self.metrics(FontRole.CAPTION)
         widths = [0]
         for row in rows:
@@ -156,10 +156,10 @@ class ValueDelegate(RowDelegate):
         return max(widths) + 2 * PADDING + 2
 
     def height(self, row: Row) -> int:
-        """How high a detailed row must be."""
+        """The height of a detailed row."""
         first, further = self.line_heights()
-        beneath = max((len(_lines(cell, compact=self.compact)) for cell in row.cells), default=1)
-        return first + further * beneath + 2 * ABOVE
+        below = max((len(_lines(cell, compact=self.compact)) for cell in row.cells), default=1)
+        return first + further * below + 2 * ABOVE
 
     def _paint_detailed(self, painter: QPainter, area: QRect, cell: CellText, colour: QColor) -> None:
         first, further = self.line_heights()
@@ -171,12 +171,12 @@ class ValueDelegate(RowDelegate):
         painter.setPen(colour)
         painter.drawText(top, _LEFT, "" if self.compact else cell.mark)
         for place, line in enumerate(_lines(cell, compact=self.compact)):
-            beneath = QRect(area.left(), top.top() + first + place * further, area.width(), further)
-            painter.drawText(beneath, _RIGHT, line)
+            below = QRect(area.left(), top.top() + first + place * further, area.width(), further)
+            painter.drawText(below, _RIGHT, line)
 
 
 def _lines(cell: CellText, *, compact: bool) -> list[str]:
-    """The lines beneath a value; of a narrow one also the word of its judgement."""
+    """The lines below a value; in a narrow column with the word of its judgement."""
     if not compact:
         return cell.change.split("\n")
     return [*cell.change.replace(" [", "\n[").split("\n"), *([cell.mark] if cell.mark else [])]

@@ -1,4 +1,4 @@
-"""The headings of the columns: colour of their curves, title, number of repeats, and badges for what they are."""
+"""The headings of the columns: colour of their curves, title, number of repeats, and badges."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Heading:
     colour: int | None = None
     """Index of the colour that the column has in plots."""
     short: str = ""
-    """The title in a narrow column, where the column to the left of it shows the rest; nothing: as it is."""
+    """The title in a narrow column, where the column to the left shows the rest; empty: unchanged."""
 
     @property
     def text(self) -> str:
-        """All of it on one line: `Test 1: plain, 5 repeats, baseline`."""
+        """Title, count and badges on one line: `Test 1: plain, 5 repeats, baseline`."""
         return ", ".join(part for part in (self.title, self.count, *(badge for badge, _ in self.badges)) if part)
 
 
@@ -52,7 +52,7 @@ def heading_of(comparison: Comparison, index: int) -> Heading:
 
 
 def _short(comparison: Comparison, index: int) -> str:
-    """The title of its table for the only published column right of the one that was measured for its scenario."""
+    """The title of its table, for the only published column at the right of its scenario's."""
     columns = comparison.columns
     column = columns[index]
     published = [one for one in columns if isinstance(one, PublishedColumn)]
@@ -74,7 +74,7 @@ MIN_WIDTH, MAX_WIDTH = 90, 260
 
 
 class Density(IntEnum):
-    """How narrow the columns of a table must be."""
+    """The density of columns."""
 
     WIDE = 0
     COMPACT = 1
@@ -82,10 +82,10 @@ class Density(IntEnum):
 
 
 class ColumnHeader(QHeaderView):
-    """Paints `headings` over the columns from the second one on; the first column has no heading.
+    """Paints `headings` over the columns from the second one on.
 
     Where columns must be narrow (`density`) titles have more lines, and where they must be narrower still, they are
-    short, and badges are beneath the number of runs.
+    short, and badges are below the number of runs.
     """
 
     density = Density.WIDE
@@ -98,12 +98,12 @@ class ColumnHeader(QHeaderView):
         theme.changed.connect(self._repaint)
 
     def set_headings(self, headings: Sequence[Heading]) -> None:
-        """Show these."""
+        """Replace the headings."""
         self._headings = tuple(headings)
         self._repaint()
 
     def fit(self) -> None:
-        """As high as the columns' widths make it."""
+        """Set the height that the columns' widths need."""
         caption = self._caption()
         shown = [
             (heading, self.sectionSize(index + 1) - 2 * PADDING)
@@ -111,12 +111,12 @@ class ColumnHeader(QHeaderView):
             if index + 1 < self.count()
         ]
         titles = [len(self._lines(heading, width, self.density)) for heading, width in shown]
-        beneath = [len(_beneath(heading, width, caption)) for heading, width in shown]
+        below = [len(_below_title(heading, width, caption)) for heading, width in shown]
         line = QFontMetrics(self._font(published=False)).height()
-        self.setFixedHeight(max(titles, default=1) * line + max(beneath, default=1) * _pitch(caption) + 16)
+        self.setFixedHeight(max(titles, default=1) * line + max(below, default=1) * _pitch(caption) + 16)
 
     def least_width(self, index: int, density: Density) -> int:
-        """So wide must the column be for its title on `MAX_LINES` lines (more where it is narrow), and its badges."""
+        """The least width of the column for its badges, and its title on `MAX_LINES` lines (narrow: more)."""
         heading = self._headings[index]
         parts = [_width(part, self._caption()) for part in _parts(heading)]
         width = max(max(parts, default=0) if density is Density.DENSE else sum(parts), MIN_WIDTH - 2 * PADDING)
@@ -125,7 +125,7 @@ class ColumnHeader(QHeaderView):
         return width + 2 * PADDING
 
     def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N802, N803 - Qt's
-        """Title, and beneath it count and badges."""
+        """Paint the title, with count and badges below."""
         theme = self._theme
         index = logicalIndex - 1
         heading = self._headings[index] if 0 <= index < len(self._headings) else None
@@ -139,7 +139,7 @@ class ColumnHeader(QHeaderView):
         painter.restore()
 
     def sizeHint(self) -> QSize:
-        """As high as was fitted."""
+        """The height that was set."""
         return QSize(super().sizeHint().width(), self.height())
 
     def _paint(self, painter: QPainter, area: QRect, heading: Heading) -> None:
@@ -158,7 +158,7 @@ class ColumnHeader(QHeaderView):
         painter.drawText(area.adjusted(inset, 0, 0, 0), int(Qt.AlignmentFlag.AlignLeft.value), text)
         painter.setFont(theme.font(FontRole.CAPTION))
         top = area.bottom() - caption.height() + 1
-        for line in reversed(_beneath(heading, area.width(), caption)):
+        for line in reversed(_below_title(heading, area.width(), caption)):
             self._paint_line(painter, QRect(area.left(), top, area.width(), caption.height()), line)
             top -= _pitch(caption)
 
@@ -190,7 +190,7 @@ class ColumnHeader(QHeaderView):
         return QFontMetrics(self._theme.font(FontRole.CAPTION))
 
     def _lines(self, heading: Heading, width: int, density: Density) -> list[str]:
-        """The title's lines on `width` px; a word that is wider is a line."""
+        """The title's lines for `width` px; a word that is wider has its own line."""
         metrics = QFontMetrics(self._font(published=heading.published))
         return wrap(_title(heading, density), width - _inset(heading), metrics).split("\n")
 
@@ -215,7 +215,7 @@ def _inset(heading: Heading) -> int:
 
 
 def _parts(heading: Heading) -> list[tuple[str, str]]:
-    """What is beneath the title, as (text, name of the badge's colour): the number of runs first, without one."""
+    """The parts below the title, as (text, name of the badge's colour); the number of runs has none."""
     return [*([(heading.count, "")] if heading.count else []), *heading.badges]
 
 
@@ -224,12 +224,12 @@ def _width(part: tuple[str, str], caption: QFontMetrics) -> int:
     return caption.horizontalAdvance(text) + (2 * BADGE_PADDING + BADGE_GAP if colour else 8)
 
 
-def _beneath(heading: Heading, width: int, caption: QFontMetrics) -> list[list[tuple[str, str]]]:
-    """What is beneath the title in a column with `width` px for it: on one line, or a line for each."""
+def _below_title(heading: Heading, width: int, caption: QFontMetrics) -> list[list[tuple[str, str]]]:
+    """The lines below the title in a column of `width` px: one line, or a line for each part."""
     parts = _parts(heading)
     return [parts] if sum(_width(part, caption) for part in parts) <= width else [[part] for part in parts]
 
 
 def _pitch(caption: QFontMetrics) -> int:
-    """From one line of badges to the next."""
+    """The distance of lines of badges."""
     return caption.height() + 4

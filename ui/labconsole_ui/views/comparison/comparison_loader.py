@@ -1,4 +1,4 @@
-"""What the comparison page shows, put together from the store and the plugins in the background. No widgets."""
+"""Loads the contents of the comparison page from store and plugins, in the background. No widgets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Entry = int | str
 
 @dataclass(frozen=True)
 class Selection:
-    """`baseline` is an entry of the baseline's column; None, or one that is gone, means the first column."""
+    """`baseline` is an entry of the baseline's column; None or an absent one means the first column."""
 
     entries: tuple[Entry, ...] = ()
     baseline: Entry | None = None
@@ -38,12 +38,12 @@ class Selection:
         return tuple(entry for entry in self.entries if isinstance(entry, str))
 
     def adding(self, entries: Sequence[Entry], *, first: bool = False) -> Selection:
-        """With these too, after the others or before them; those that are there stay where they are."""
+        """The selection with these, too, after the others or before them; present ones keep their places."""
         new = tuple(dict.fromkeys(entry for entry in entries if entry not in self.entries))
         return replace(self, entries=new + self.entries if first else self.entries + new)
 
     def without(self, entries: Sequence[Entry]) -> Selection:
-        """Without these."""
+        """The selection without these."""
         return replace(self, entries=tuple(entry for entry in self.entries if entry not in entries))
 
     def in_order(self, columns: Sequence[Sequence[Entry]]) -> Selection:
@@ -55,7 +55,7 @@ class Selection:
 def columns_of(
     selection: Selection, runs: Mapping[int, RunRow], published: Mapping[str, PublishedColumn]
 ) -> tuple[Column, ...]:
-    """The columns, each where its first entry stands."""
+    """The columns, each at the place of its first entry."""
     rows = [runs[run_id] for run_id in selection.run_ids]
     grouping: Callable[[Sequence[RunRow]], tuple[RunGroup, ...]] = group_repeats if selection.grouped else single_runs
     columns: list[Column] = [*grouping(rows), *(published[name] for name in selection.published)]
@@ -64,7 +64,7 @@ def columns_of(
 
 
 def entries_of(column: Column) -> tuple[Entry, ...]:
-    """What a column stands for."""
+    """The entries of a column."""
     return tuple(run.id for run in column.runs) if isinstance(column, RunGroup) else (column.name,)
 
 
@@ -78,14 +78,14 @@ def baseline_of(selection: Selection, columns: Sequence[Column]) -> int:
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """A selection with its comparison and what that answers. `notices` are for the operator: what was changed in it."""
+    """A selection with its comparison and answers; `notices` are sentences on runs that were left out."""
 
     selection: Selection
     comparison: Comparison | None
     notices: tuple[str, ...] = ()
     answers: tuple[Answer, ...] = ()
     progress: str = ""
-    """How far a campaign is whose runs are followed; nothing once it is done."""
+    """Progress of the campaign whose runs are followed; empty once it is done."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -93,13 +93,13 @@ class ComparisonPage:
         return self.comparison.columns if self.comparison is not None else ()
 
     def entries(self) -> list[tuple[Entry, ...]]:
-        """What each column stands for."""
+        """The entries of each column."""
         return [entries_of(column) for column in self.columns]
 
 
 @dataclass(frozen=True)
 class FindingsAndTables:
-    """What stands beside a comparison: findings in words, and the sources' own tables that its runs fill."""
+    """Additions to a comparison: findings in words, and the sources' own tables that its runs fill."""
 
     findings: tuple[Finding, ...]
     tables: tuple[FilledTable, ...]
@@ -116,7 +116,7 @@ class ComparisonLoader:
         self._tables: tuple[PublishedTable, ...] | None = None
 
     def open(self, selection: Selection) -> ComparisonPage:
-        """The first page: the pinned baseline of its runs' kind stands in it. Raises UserError."""
+        """The first page, with the pinned baseline of its runs' kind. Raises UserError."""
         selection, notices = self._known(selection)
         kinds = {self._runs[run_id].kind for run_id in selection.run_ids}
         if len(kinds) == 1:
@@ -128,9 +128,8 @@ class ComparisonLoader:
         """The page of a selection. Raises UserError."""
         return self._page(*self._known(selection))
 
-    def followed(self, run_ids: Sequence[int], selection: Selection) -> ComparisonPage:
-        """The page of those of a campaign's runs that are selected, with all questions that the campaign will answer.
-        Raises UserError."""
+    def campaign_page(self, run_ids: Sequence[int], selection: Selection) -> ComparisonPage:
+        """The page of a campaign's selected runs, with all questions that it will answer. Raises UserError."""
         rows = self._reader.opened().comparable(run_ids)
         self._runs |= {run.id: run for run in rows if run.status.final}
         page = self.page(selection)
@@ -149,8 +148,8 @@ class ComparisonLoader:
             self._published = {column.name: column for table in self._tables for column in table.columns}
         return self._tables
 
-    def beside(self, page: ComparisonPage) -> FindingsAndTables:
-        """What stands beside the page; it comes last, so the reader is let go. Raises UserError."""
+    def findings_and_tables(self, page: ComparisonPage) -> FindingsAndTables:
+        """Findings and tables of the page. Called last: the reader is released. Raises UserError."""
         self._reader.release()
         if page.comparison is None:
             return FindingsAndTables((), ())
@@ -164,7 +163,7 @@ class ComparisonLoader:
         )
 
     def _known(self, selection: Selection) -> tuple[Selection, tuple[str, ...]]:
-        """The selection with its runs read; without those that have not ended, which a notice says."""
+        """The selection with its runs; those that have not ended are left out, with a notice."""
         missing = [run_id for run_id in selection.run_ids if run_id not in self._runs]
         if missing:
             self._runs |= {run.id: run for run in self._reader.opened().comparable(missing)}
@@ -178,7 +177,7 @@ class ComparisonLoader:
         return selection.without(live), notices
 
     def _with_pinned(self, selection: Selection, kind: str) -> tuple[Selection, tuple[str, ...]]:
-        """The pinned baseline of `kind` as the baseline: where it stands, or as a first column with its repeats."""
+        """The selection with the pinned baseline of `kind`, at its place or first, with its repeats."""
         reader = self._reader.opened()
         pinned = reader.baselines().get(kind)
         if pinned is None or pinned in selection.entries:

@@ -40,13 +40,14 @@ class Section(StrEnum):
 
 
 FOLDED = (Section.PASSED, Section.EQUAL)
-"""Sections of which only the heading is shown until it is clicked."""
+"""Sections that are folded until their heading is clicked."""
 
 
 @dataclass(frozen=True)
 class CellText:
-    """A cell: the value, the change beneath it, a word next to it, the tone of what is judged, and all of it in full;
-    one that is `grey` must not be judged."""
+    """A cell: value, change below it, a word next to it, tone of its judgement, and the full text.
+
+    One that is `grey` must not be judged."""
 
     value: str
     change: str = ""
@@ -60,7 +61,7 @@ class CellText:
 class Row:
     """One row; a row without `cells` is the heading of its section.
 
-    `better` says which way is better, as an arrow with words; `about` stands beneath the title: the remark, shortened.
+    `better` is the better direction, as an arrow with words; `about` is the shortened remark below the title.
     """
 
     section: Section
@@ -79,17 +80,17 @@ class Row:
 
     @property
     def detailed(self) -> bool:
-        """Whether its cells have lines beneath their values."""
+        """Whether its cells have lines below their values."""
         return self.section in (Section.METRICS, Section.VERDICTS, Section.PASSED) and not self.heading
 
     @property
     def arrow(self) -> str:
-        """Which way is better, beside the title: nothing where neither is."""
+        """The arrow to better values, next to the title; empty where neither direction is better."""
         return self.better[:1]
 
     @property
-    def words(self) -> str:
-        """The title with all that stands beside and beneath it, for those who hear it."""
+    def accessible_text(self) -> str:
+        """The title with direction and remark, for screen readers."""
         return ", ".join(part for part in (self.title, self.better[2:], self.remark) if part)
 
 
@@ -226,9 +227,9 @@ def _judged(change: Change) -> tuple[str, str]:
 
 
 def _remark(line: MetricLine, columns: Sequence[Column], *, short: bool = False) -> str:
-    """What a reader of the line must know: its remarks, and why cells have no interval or judgement.
+    """Remarks of the row, and reasons why cells have no interval or judgement.
 
-    In `short`, columns are named by the first part of their titles, and what follows from another remark is left out.
+    In `short`, columns are named by the first part of their titles, and remarks that follow from others are left out.
     """
     names = short_titles([column.title for column in columns]) if short else [column.title for column in columns]
     noted: dict[str, list[str]] = {}

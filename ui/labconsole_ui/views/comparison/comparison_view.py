@@ -1,4 +1,4 @@
-"""The comparison page: metrics as rows, scenarios and published figures as columns, findings and plots beside."""
+"""The comparison page: metrics as rows, scenarios and published figures as columns, and plots."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 
 MIN_HEIGHT = 360
-"""Height (px) of table and tabs: on a page that is too low for this and the answers, one scrolls down to them."""
+"""Height (px) of table and tabs; a page that is too low for them and the answers scrolls."""
 
 
 class ComparisonView(DropArea):
-    """Compares stored runs; repeats of a scenario make one column, unless they are to stand alone.
+    """Compares stored runs; repeats of a scenario make one column, unless each is to be a column.
 
-    `report_wanted(run ids, names of published columns, baseline)` asks for a report of what is compared; the baseline
+    `report_wanted(run ids, names of published columns, baseline)` asks for a report; the baseline
     is the id of one of its runs, or the name of a published column.
     """
 
@@ -79,8 +79,8 @@ class ComparisonView(DropArea):
         *,
         follow: QueueBridge | None = None,
     ) -> None:
-        """`state` remembers how the width is shared between table and tabs. With `follow` the runs are queued there:
-        each is compared as soon as it has ended, and the answers fill in."""
+        """`state` remembers how the width is shared between table and tabs. With `follow` the runs are queued:
+        each is compared as soon as it has finished."""
         super().__init__(theme, parent)
         reader = ReusedReader(reader_factory)
         self._composer = ComparisonLoader(reader, plugins)
@@ -105,15 +105,15 @@ class ComparisonView(DropArea):
 
     def _begin(self) -> None:
         self._begun = True
-        work = partial(self._composer.followed, self._followed) if self._followed else self._composer.open
+        work = partial(self._composer.campaign_page, self._followed) if self._followed else self._composer.open
         self._background.submit(
-            partial(work, self._wanted), partial(self._take, self._wanted), self._show_without_columns
+            partial(work, self._wanted), partial(self._receive, self._wanted), self._show_without_columns
         )
-        self._background.submit(self._composer.tables, self._take_tables, self._show_sentence)
+        self._background.submit(self._composer.tables, self._receive_tables, self._show_sentence)
 
     @property
     def table_data(self) -> Comparison | None:
-        """What is compared; None while nothing is chosen."""
+        """The comparison; None while nothing is chosen."""
         return self._page.comparison
 
     @property
@@ -128,7 +128,7 @@ class ComparisonView(DropArea):
         self._change(self.selection.adding(run_ids))
 
     def add_published(self, names: Sequence[str]) -> None:
-        """Stand published columns beside the runs."""
+        """Show published columns next to the runs."""
         self._change(self.selection.adding(names))
 
     def set_baseline(self, column: int) -> None:
@@ -141,7 +141,7 @@ class ComparisonView(DropArea):
         self._change(replace(self.selection, grouped=grouped))
 
     def remove_column(self, column: int) -> None:
-        """Compare without the column; the message that says so undoes it."""
+        """Remove the column from the comparison; a message offers to undo it."""
         title = self._page.columns[column].title
         self._change(self.selection.without(self._page.entries()[column]))
         text = self.tr("{0} is no longer compared.").format(title)
@@ -157,13 +157,13 @@ class ComparisonView(DropArea):
         self._change(self.selection.in_order(entries))
 
     def _attached(self, column: int) -> bool:
-        """Whether a column is a published one that stays right of the scenario that it belongs to."""
+        """Whether a column is a published one that stays at the right of its scenario."""
         columns = self._page.columns
         theirs = columns[column]
         return isinstance(theirs, PublishedColumn) and counterpart(columns, theirs) is not None
 
     def undo(self) -> None:
-        """Take back the last change of what is compared."""
+        """Undo the last change of the selection."""
         if self._before:
             self._compose(self._before.pop())
 
@@ -175,19 +175,19 @@ class ComparisonView(DropArea):
     def _compose(self, selection: Selection) -> None:
         self._wanted = selection
         if not self._begun:
-            return  # there is nothing to show it in: `_begin` reads what is wanted by then
-        work = partial(self._composer.followed, self._followed) if self._followed else self._composer.page
+            return  # not built yet: `_begin` reads the selection of that time
+        work = partial(self._composer.campaign_page, self._followed) if self._followed else self._composer.page
         self._background.submit(
-            partial(work, selection), partial(self._take, selection), partial(self._withdraw_change, selection)
+            partial(work, selection), partial(self._receive, selection), partial(self._withdraw_change, selection)
         )
 
     def _add_followed(self, run_id: int) -> None:
-        """Compare a run, which has just ended, if it is one of those that are followed."""
+        """Add a run that has just finished to the comparison, if it is followed."""
         if run_id in self._followed:
             self._compose(self._wanted.adding([run_id]))
 
-    def _take(self, asked: Selection, page: ComparisonPage) -> None:
-        """Show the page, unless something else has been chosen meanwhile."""
+    def _receive(self, asked: Selection, page: ComparisonPage) -> None:
+        """Show the page, unless the selection has changed meanwhile."""
         if asked == self._wanted:
             self._show(page)
 
@@ -205,7 +205,9 @@ class ComparisonView(DropArea):
         self.stack.setCurrentWidget(self.splitter if comparison is not None else self.empty)
         self._turns.add(self._fill, self._fill_plots, self._offer_published)
         self._background.submit(
-            partial(self._composer.beside, page), partial(self._take_findings, page), self._show_sentence
+            partial(self._composer.findings_and_tables, page),
+            partial(self._receive_findings, page),
+            self._show_sentence,
         )
 
     def _fill(self) -> None:
@@ -219,7 +221,7 @@ class ComparisonView(DropArea):
             headings = [heading_of(comparison, index) for index in range(len(comparison.columns))]
             rows = rows_of(comparison, unfolded=self._unfolded)
             self.table.show_comparison(comparison, headings, rows, unfolded=self._unfolded)
-            self.splitter.need(self.table.least_width())
+            self.splitter.set_needed_width(self.table.least_width())
             self._give_height()
 
     def _fill_plots(self) -> None:
@@ -233,21 +235,21 @@ class ComparisonView(DropArea):
         self._fill()
         self.table.verticalScrollBar().setValue(place)
 
-    def _take_tables(self, tables: tuple[PublishedTable, ...]) -> None:
+    def _receive_tables(self, tables: tuple[PublishedTable, ...]) -> None:
         self._tables = tables
         self._turns.add(self._offer_published)
 
-    def _take_findings(self, page: ComparisonPage, beside: FindingsAndTables) -> None:
-        self._turns.add(partial(self._show_findings, page, beside), partial(self._show_published_tables, page, beside))
+    def _receive_findings(self, page: ComparisonPage, found: FindingsAndTables) -> None:
+        self._turns.add(partial(self._show_findings, page, found), partial(self._show_published_tables, page, found))
 
-    def _show_findings(self, page: ComparisonPage, beside: FindingsAndTables) -> None:
+    def _show_findings(self, page: ComparisonPage, found: FindingsAndTables) -> None:
         if page is self._page:
-            self.findings.show_findings(beside.findings, page.comparison.notes if page.comparison is not None else ())
+            self.findings.show_findings(found.findings, page.comparison.notes if page.comparison is not None else ())
 
-    def _show_published_tables(self, page: ComparisonPage, beside: FindingsAndTables) -> None:
+    def _show_published_tables(self, page: ComparisonPage, found: FindingsAndTables) -> None:
         if page is self._page:
-            self.shapes.set_tables(beside.tables)
-            self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(beside.tables))
+            self.shapes.set_tables(found.tables)
+            self.tabs.setTabVisible(self.tabs.indexOf(self.shapes), bool(found.tables))
 
     def _offer_published(self) -> None:
         self.controls.published_menu.offer(self._tables, self._page.columns, self.selection.published)
@@ -256,7 +258,7 @@ class ComparisonView(DropArea):
         self.messages.show_message(Message(Tone.BAD, sentence))
 
     def _withdraw_change(self, asked: Selection, sentence: str) -> None:
-        """A change that cannot be shown is taken back."""
+        """Undo a change that cannot be shown."""
         self._show_sentence(sentence)
         if asked == self._wanted:
             if self._before:
@@ -330,21 +332,21 @@ class ComparisonView(DropArea):
     # Building
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Table and tabs beside each other where there is room."""
+        """Arrange table and tabs side by side where there is room."""
         super().resizeEvent(event)
-        self.splitter.fit(event.size())
+        self.splitter.resize_to(event.size())
         self._give_height()
 
     def _give_height(self) -> None:
-        """Enough for table and tabs, also where these are beneath it: the page scrolls."""
-        beside = self.splitter.orientation() is Qt.Orientation.Horizontal
-        self.stack.setMinimumHeight(MIN_HEIGHT if beside else 2 * MIN_HEIGHT)
+        """Set a height for table and tabs, also where the tabs are below: the page scrolls."""
+        side_by_side = self.splitter.orientation() is Qt.Orientation.Horizontal
+        self.stack.setMinimumHeight(MIN_HEIGHT if side_by_side else 2 * MIN_HEIGHT)
 
     def _show_table(self, hidden: bool) -> None:
         self.table.setVisible(not hidden)
 
     def _build(self, state: WindowState | None) -> None:
-        """Containers first: a widget that changes its parent has all within it styled anew."""
+        """Build containers first: a widget that changes its parent is styled again with all its children."""
         self.controls = ComparisonControls(self._theme, self)
         self.baseline_box, self.group_box = self.controls.baseline_box, self.controls.group_box
         self.controls.baseline_chosen.connect(self.set_baseline)
@@ -393,7 +395,7 @@ class ComparisonView(DropArea):
 
     def _build_tabs(self) -> None:
         self.tabs = QTabWidget(self.splitter)
-        self.splitter.hold(self.table, self.tabs)
+        self.splitter.add_widgets(self.table, self.tabs)
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setProperty("dense", True)
         self.tabs.setAccessibleName(self.tr("Findings and plots"))
@@ -420,7 +422,7 @@ class ComparisonView(DropArea):
         self.tabs.setCornerWidget(self.whole_button)
 
     def _note(self) -> QLabel:
-        """A line of small print, hidden until there is something to say."""
+        """A line of small print, hidden until it has a text."""
         label = plain_label("", self)
         label.setProperty("muted", True)
         label.setWordWrap(True)
@@ -428,7 +430,7 @@ class ComparisonView(DropArea):
         return label
 
     def _centred(self, text: str) -> QLabel:
-        """A page of the stack that says one thing."""
+        """A page of the stack with one centred text."""
         label = QLabel(text, self.stack)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setProperty("muted", True)

@@ -1,4 +1,4 @@
-"""Over time: the curves of all columns over each other, a plot for each group of curves, all repeats in one colour."""
+"""Over time: the curves of all columns, a plot for each group of curves, all repeats in one colour."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OverlayPlot(TimePlot):
         self.box.setAccessibleName(self.tr("Curve of {0}").format(group))
         self.box.currentTextChanged.connect(self._show_chosen)
         self.add_to_header(self.box)
-        self.share_legend()
+        self.use_shared_legend()
         self.setMinimumHeight(OVERLAY_HEIGHT)
 
     def set_choices(self, curves: dict[str, list[PlotCurve]]) -> None:
@@ -48,7 +48,7 @@ class OverlayPlot(TimePlot):
 
 
 class CurvesPane(SamplesPane):
-    """Plots of throughput, latency, CPU, memory: what the runs' trial draws over time."""
+    """Plots of throughput, latency, CPU, memory: the curves over time of the runs' trial."""
 
     def __init__(self, samples: RunSamples, background: Background, theme: Theme, parent: QWidget) -> None:
         super().__init__(samples, background, theme, parent)

@@ -1,4 +1,4 @@
-"""Distribution: ECDF and percentiles of what the runs observed, all columns over each other."""
+"""Distribution: ECDF and percentiles of the runs' observations, all columns in one plot."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DistributionPane(SamplesPane):
         return self._samples.distributions(run_id)
 
     def turns(self, columns: Sequence[SampledColumn], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
-        """The distribution that is chosen, of all columns."""
+        """The chosen distribution of all columns."""
         self._distributions = {}
         for column in columns:
             for run_id in column.run_ids:
@@ -83,7 +83,7 @@ class DistributionPane(SamplesPane):
         self._show_percentiles()
 
     def _chosen(self) -> tuple[str, str, list[tuple[SampledColumn, PlottedDistribution]]]:
-        """Title, unit and distributions that the box names."""
+        """Title, unit and distributions of the chosen entry."""
         (title, unit), distributions = list(self._distributions.items())[max(0, self.box.currentIndex())]
         return title, unit, distributions
 
@@ -104,7 +104,7 @@ class DistributionPane(SamplesPane):
         title, unit, distributions = self._chosen()
         if self.percentiles is None:
             self.percentiles = self._new_plot("percentiles", unit, PercentileScale())
-        # As in the report: the small latencies of one column would lie flat beneath the large ones of another.
+        # As in the report: the small latencies of one column would be flat below the large ones of another.
         positive = all(one.values[0] > 0 for _, one in distributions)
         self.percentiles.set_unit(unit, logarithmic=positive)
         self.percentiles.set_title(self.tr("{0}: percentiles").format(title))
@@ -114,7 +114,7 @@ class DistributionPane(SamplesPane):
 
     def _new_plot(self, name: str, unit: str, scale: Scale) -> CurvePlot:
         plot = CurvePlot("", unit, scale, self._theme, empty_text=self.tr("No samples"))
-        plot.share_legend()
+        plot.use_shared_legend()
         plot.setMinimumHeight(OVERLAY_HEIGHT)
         for hidden in self._hidden:
             plot.show_entry(hidden, False)

@@ -1,4 +1,4 @@
-"""Findings in words, and what a reader of the comparison must know, as text that can be selected and copied."""
+"""Findings in words and notes of the comparison, as text that can be selected and copied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 
 
 class FindingsPane(QWidget):
-    """The sentences that rest on intervals first, then the others, then the notes."""
+    """Findings that rest on intervals first, then the others, then the notes."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -40,12 +40,12 @@ class FindingsPane(QWidget):
         self._write()
 
     def show_findings(self, findings: Sequence[Finding], notes: Sequence[str]) -> None:
-        """Show these."""
+        """Replace findings and notes."""
         self._findings, self._notes = tuple(findings), tuple(notes)
         self._write()
 
     def plain_text(self) -> str:
-        """A sentence a line."""
+        """The sentences, one per line."""
         lines = [f"{finding.sentence}." for finding in self._findings] + list(self._notes)
         return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""The tables of the source: its own rows and columns filled with what was measured, beside what it printed."""
+"""The source's own tables, filled with measured values next to the printed ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTES_HEIGHT = 84
 
 
 class PublishedTablesPane(QWidget):
-    """A box chooses the table, where the runs fill several."""
+    """Shows one table, chosen in a box where the runs fill several."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,13 +41,13 @@ class PublishedTablesPane(QWidget):
 
     @cached_property
     def table(self) -> ScenarioTable:
-        """The rows and columns of the source: made when runs fill a table, since it takes the window 6 ms."""
+        """The rows and columns of the source: created when runs fill a table, since that takes 6 ms."""
         table = ScenarioTable(self.tr("Table of the source"), self._theme, self)
         self._column.insertWidget(1, table, 1)
         return table
 
     def set_tables(self, tables: Sequence[FilledTable]) -> None:
-        """Show the table that was chosen before, filled anew."""
+        """Show these tables; the chosen one stays chosen."""
         self._tables = tuple(tables)
         chosen = self.box.currentData()
         self.box.blockSignals(True)
@@ -85,15 +85,15 @@ class PublishedTablesPane(QWidget):
         return (self._text(cell, scale) for cell in cells)
 
     def _text(self, cell: ShapeCell, scale: Scale) -> CellText:
-        beneath = [] if cell.interval is None else [interval_text(cell.interval, scale)]
+        details = [] if cell.interval is None else [interval_text(cell.interval, scale)]
         mark = ""
         if cell.published is not None:
-            beneath.append(self.tr("published: {0}").format(cell.published.printed))
+            details.append(self.tr("published: {0}").format(cell.published.printed))
             if cell.holds is not None:
                 mark = self.tr("✓ within") if cell.holds else self.tr("✗ outside")
         return CellText(
             scale.figure(cell.value),
-            "\n".join(beneath),
+            "\n".join(details),
             mark,
-            help="\n".join([*beneath, cell.published.reference] if cell.published is not None else beneath),
+            help="\n".join([*details, cell.published.reference] if cell.published is not None else details),
         )

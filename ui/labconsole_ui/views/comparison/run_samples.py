@@ -1,4 +1,4 @@
-"""What plots draw of runs, read from their samples once: curves over time, ECDFs and percentiles. No widgets."""
+"""Data of plots, read from samples once: curves over time, ECDFs and percentiles. No widgets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labconsole.store.reader import Reader
 
 
 class ReusedReader:
-    """Opens the database when it is first wanted: opening it for every run again would take 10 ms a run.
+    """Opens the database at the first use and keeps it open, which saves 10 ms a run.
 
     To be used by one thread at a time.
     """
@@ -44,8 +44,10 @@ PERCENTILE_POINTS = 400
 
 @dataclass(frozen=True)
 class PlottedDistribution:
-    """How the observations of one kind lie in a run: `values` in `unit`, rising, with the part (%) of observations up
-    to each; and the values at percentiles (fractions), as far as `ENOUGH_BEYOND` samples lie beyond them."""
+    """Observations of one kind in a run: rising `values` in `unit`, and the part (%) up to each.
+
+    `quantiles` are the values at percentiles (`fractions`) with at least `ENOUGH_BEYOND` samples beyond them.
+    """
 
     title: str
     unit: str
@@ -56,7 +58,7 @@ class PlottedDistribution:
 
 
 class RunSamples:
-    """Reads what plots need, each run once. To be used by one thread at a time."""
+    """Reads the data of plots, each run once. To be used by one thread at a time."""
 
     def __init__(self, reader: ReusedReader, plugins: Plugins) -> None:
         self._reader = reader

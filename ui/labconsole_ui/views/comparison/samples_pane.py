@@ -1,4 +1,4 @@
-"""The columns of a comparison as plots see them, and a pane that reads samples only once somebody looks at it."""
+"""The columns of a comparison in plots, and a pane that reads samples when it is first shown."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from labconsole_ui.widgets.labels import plain_label
 OVERLAY_HEIGHT = 172
 """Least height (px) of a plot in a pane."""
 PREVIEW_FROM_S = 0.3
-"""If reading the other runs takes longer, the first ones are shown before: drawing twice takes time, too."""
+"""Time (s) of reading the other runs from which the first ones are drawn before: drawing twice takes time, too."""
 STEP = 5
-"""Runs between two steps of the progress bar: every step paints the page anew, at once."""
+"""Runs between two steps of the progress bar: every step repaints the page at once."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,9 @@ def sampled_columns(columns: Sequence[Column]) -> tuple[SampledColumn, ...]:
 
 
 class SamplesPane(QWidget):
-    """Reads what it shows in the background when it is visible: a first run of each column, shown if the others
-    take long. Subclasses read in `read_run` (on the background's thread) and show in `turns`."""
+    """Reads samples in the background while visible, a first run of each column before the others.
+
+    Subclasses read in `read_run` (on the background's thread) and show in `turns`."""
 
     def __init__(self, samples: RunSamples, background: Background, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -84,29 +85,29 @@ class SamplesPane(QWidget):
 
     @property
     def complete(self) -> bool:
-        """Whether all that is wanted is shown."""
+        """Whether all runs are shown."""
         return self._shown == self._wanted
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Show these columns, at once or when the pane is looked at."""
+        """Show these columns, at once or when the pane becomes visible."""
         self._wanted = sampled_columns(columns)
         if self.isVisible():
             self._read()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Read what has come while nobody looked."""
+        """Read runs that were set while the pane was hidden."""
         super().showEvent(event)
         if not self.complete:
             self._read()
 
     def read_run(self, run_id: int) -> Any:
-        """What is shown of a run. Raises UserError."""
+        """The data shown of a run. Raises UserError."""
         raise NotImplementedError
 
     def turns(self, columns: Sequence[SampledColumn], parts: Mapping[int, Any]) -> Iterator[Callable[[], None]]:
-        """What shows the columns, in steps that take 10 ms each: the window paints and answers in between.
+        """Functions that show the columns, 10 ms each: the window paints and reacts in between.
 
-        `parts` holds what was read of their runs.
+        `parts` are the data of their runs.
         """
         raise NotImplementedError
 
@@ -134,29 +135,29 @@ class SamplesPane(QWidget):
         begin, others = perf_counter(), len(missing) - len(ahead)
         self._background.submit(
             lambda: (perf_counter() - begin) / max(1, len(ahead)) * others,
-            partial(self._take_firsts, self._round),
+            partial(self._receive_firsts, self._round),
             self._show_sentence,
         )
 
     def _submit(self, run_ids: Sequence[int]) -> None:
         for run_id in run_ids:
             self._background.submit(
-                partial(self._read_if_wanted, self._round, run_id), partial(self._take, run_id), self._show_sentence
+                partial(self._read_if_wanted, self._round, run_id), partial(self._receive, run_id), self._show_sentence
             )
 
     def _read_if_wanted(self, turn: int, run_id: int) -> Any:
-        """Nothing of a run asked for before the columns changed: if it is still wanted, it is asked for again."""
+        """The run's data; None for a request from before the columns changed, which is repeated."""
         return self.read_run(run_id) if turn == self._round else None
 
-    def _take(self, run_id: int, part: Any) -> None:
+    def _receive(self, run_id: int, part: Any) -> None:
         if part is not None:
             self._parts[run_id] = part
             self._runs_read += 1
             if self._runs_read % STEP == 0:
                 self.progress.setValue(self._runs_read)
 
-    def _take_firsts(self, turn: int, others_s: float) -> None:
-        """`others_s` is how long the other runs will take, as far as the first ones tell."""
+    def _receive_firsts(self, turn: int, others_s: float) -> None:
+        """`others_s` is the expected time for the other runs, from that of the first ones."""
         if turn == self._round:
             self._show(self._read_others) if others_s > PREVIEW_FROM_S else self._read_others()
 
@@ -173,10 +174,10 @@ class SamplesPane(QWidget):
         self._shown = self._wanted
 
     def _show(self, then: Callable[[], None]) -> None:
-        """Show what has been read, step by step, and do `then`."""
+        """Show the data step by step, and do `then`."""
         colours = {column.title: column.colour for column in self._wanted}
         self.legend.set_titles(list(colours), self._hidden, colours)
-        # Every plot that comes moves those before it, which would paint them again each time.
+        # Each added plot moves those before it, which would repaint them each time.
         self.setUpdatesEnabled(False)
         self._turns.replace([*self.turns(self._wanted, self._parts), self._paint, then])
 

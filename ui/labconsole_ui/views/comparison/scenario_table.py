@@ -1,4 +1,4 @@
-"""A table with scenarios as columns: values with what belongs to them beneath, titles that stay in sight."""
+"""A table with scenarios as columns: values with details below them, titles that stay visible."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ScenarioTable(DataTable):
         self.frozen.setItemDelegateForColumn(0, self._titles)
 
     def show_rows(self, headings: Sequence[Heading], rows: Sequence[Row], unfolded: Collection[Section] = ()) -> None:
-        """Show these rows; before the heading of a section that can be folded is an icon that says if it is."""
+        """Show these rows; headings of sections that can be folded have an icon for their state."""
         self._count = len(headings)
         self.clearSpans()
         self._set_fields(headings, unfolded)
@@ -60,15 +60,15 @@ class ScenarioTable(DataTable):
         self._fit()
 
     def value_column(self, section: int) -> int | None:
-        """Which scenario the table's column `section` shows, None if it shows another thing."""
+        """The index of the scenario in the table's column `section`, None for other columns."""
         return section - FIRST_VALUE if FIRST_VALUE <= section < FIRST_VALUE + self._count else None
 
     def least_width(self) -> int:
-        """The width (px) that titles and scenarios need at least, with intervals beneath the changes."""
+        """The least width (px) for titles and scenarios, with intervals below the changes."""
         return MIN_TITLE + sum(self._least[Density.DENSE])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the width."""
+        """Share the new width among the columns."""
         super().resizeEvent(event)
         self._fit()
 
@@ -76,7 +76,7 @@ class ScenarioTable(DataTable):
         fields: list[Field[Row]] = [
             Field(
                 "",
-                lambda row: row.words,
+                lambda row: row.accessible_text,
                 tooltip=lambda row: "\n".join(part for part in (row.help, row.better, row.remark) if part),
                 icon=lambda row: _fold_icon(row, unfolded),
                 strong=lambda row: row.heading,
@@ -102,7 +102,7 @@ class ScenarioTable(DataTable):
         )
 
     def _measure(self) -> None:
-        """How wide titles and scenarios want to be: every resizing of the table asks for it."""
+        """The wanted widths of titles and scenarios, measured once: each resizing uses them."""
         rows = [row for row in self.rows.records() if not row.heading]
         plain = QFontMetrics(self._theme.font(FontRole.BODY))
         self._needed = max((plain.horizontalAdvance(titled(row)) for row in rows), default=0) + 2 * PADDING + 4
@@ -118,7 +118,7 @@ class ScenarioTable(DataTable):
         }
 
     def _fit(self) -> None:
-        """The titles as wide as they need or may be, what is left to the scenarios; rows as high as their titles."""
+        """Set the widths of titles and scenarios, and the heights of rows by their titles."""
         rows = [row for row in self.rows.records() if not row.heading]
         if not rows or not self._count:
             return
@@ -127,7 +127,7 @@ class ScenarioTable(DataTable):
         self.header.density = next(fitting, Density.DENSE)
         self._values.compact = self.header.density is not Density.WIDE
         needed, least = self._needed, self._least[self.header.density]
-        # Titles may be wrapped, values not; where even that leaves too little room, the table is scrolled sideways.
+        # Titles may be wrapped, values not; where the width is still too small, the table is scrolled sideways.
         room = width - sum(least)
         first = min(needed, WIDEST_TITLE, room if room >= MIN_TITLE else SCROLLED_TITLE)
         spare = max(0, width - first - sum(least)) // len(least)
@@ -152,7 +152,7 @@ class ComparisonTable(ScenarioTable):
     """Shows a comparison.
 
     `fold_toggled(section)` asks for the rows of a section to be shown or folded; `column_menu_wanted(column, global
-    position)` for what can be done with a scenario's column; `metric_chosen` names the metric of the current row.
+    position)` for the menu of a scenario's column; `metric_chosen` names the metric of the current row.
     """
 
     fold_toggled = Signal(Section)
@@ -197,7 +197,7 @@ class ComparisonTable(ScenarioTable):
             self._toggle_at(self.indexAt(event.position().toPoint()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter and space do what a click does."""
+        """Enter and space act as a click."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self._toggle_at(self.currentIndex())
             return

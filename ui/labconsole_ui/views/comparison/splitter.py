@@ -1,4 +1,4 @@
-"""How table and tabs share the room of the comparison: beside each other where it is wide enough, as was chosen."""
+"""The splitter between table and tabs of the comparison: side by side where it is wide enough."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ NARROW = 1400
 SHARE_KEY = "compare/table-share"
 SHARE = re.compile(r"0\.\d{3}")
 MIN_TABLE = 360
-AROUND = 60
+MARGINS = 60
 """Margins, handle and scroll bars (px) of the page and the table."""
 SIDE_BY_SIDE_FROM = 760
-"""Below this width (px) the tabs stand beneath the table."""
+"""Below this width (px) the tabs are below the table."""
 
 
 class TableAndTabsSplitter(QSplitter):
-    """The splitter between table and tabs."""
+    """Keeps the ratio that the operator has chosen."""
 
     def __init__(self, state: WindowState | None, parent: QWidget) -> None:
-        """`state` remembers how the room was shared last."""
+        """`state` stores the last ratio."""
         super().__init__(Qt.Orientation.Horizontal, parent)
         self._state = state
         self._page = QSize()
@@ -35,33 +35,33 @@ class TableAndTabsSplitter(QSplitter):
         self.setHandleWidth(12)
         self.splitterMoved.connect(self._keep)
 
-    def hold(self, table: QWidget, tabs: QTabWidget) -> None:
-        """Share the room between these two, which stand in it; the tabs are all seen."""
+    def add_widgets(self, table: QWidget, tabs: QTabWidget) -> None:
+        """Add table and tabs; all tab titles stay visible."""
         table.setMinimumWidth(MIN_TABLE)
         tabs.setUsesScrollButtons(False)
         self.setStretchFactor(self.indexOf(table), 3)
         self.setStretchFactor(self.indexOf(tabs), 2)
         self._share_out()
 
-    def need(self, width: int) -> None:
-        """The table needs this width (px) so that it is not scrolled sideways: if need be, the tabs go beneath it."""
+    def set_needed_width(self, width: int) -> None:
+        """Set the width (px) of the table without scrolling; in a narrower page the tabs are below."""
         self._needed = width
-        self.fit(self._page)
+        self.resize_to(self._page)
 
-    def fit(self, page: QSize) -> None:
-        """Share the room anew on a page of this size."""
+    def resize_to(self, page: QSize) -> None:
+        """Arrange table and tabs for a page of this size."""
         self._page = page
-        beside = page.width() >= SIDE_BY_SIDE_FROM and self._needed <= page.width() * self._share() - AROUND
-        self.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
+        side_by_side = page.width() >= SIDE_BY_SIDE_FROM and self._needed <= page.width() * self._share() - MARGINS
+        self.setOrientation(Qt.Orientation.Horizontal if side_by_side else Qt.Orientation.Vertical)
         self._share_out()
 
     def _share_out(self) -> None:
-        beside = self.orientation() is Qt.Orientation.Horizontal
-        whole, share = (self._page.width() if beside else self._page.height()), self._share()
+        side_by_side = self.orientation() is Qt.Orientation.Horizontal
+        whole, share = (self._page.width() if side_by_side else self._page.height()), self._share()
         self.setSizes([int(whole * share), int(whole * (1 - share))])
 
     def _share(self) -> float:
-        """The table's part of the room, as it was last chosen."""
+        """The table's part of the size, as last chosen."""
         kept = self._state.text(SHARE_KEY) if self._state is not None else ""
         if SHARE.fullmatch(kept):
             return float(kept)
@@ -72,4 +72,4 @@ class TableAndTabsSplitter(QSplitter):
         table, tabs = self.sizes()
         self._chosen = table / max(1, table + tabs)
         if self._state is not None:
-            self._state.keep(SHARE_KEY, f"{self._chosen:.3f}")
+            self._state.set(SHARE_KEY, f"{self._chosen:.3f}")

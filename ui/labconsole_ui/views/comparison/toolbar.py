@@ -26,7 +26,7 @@ class PublishedMenu(QMenu):
         self._below: list[QMenu] = []
 
     def offer(self, tables: Sequence[PublishedTable], columns: Sequence[Column], present: Collection[str]) -> None:
-        """Offer the tables of the trials that are compared; `present` are the names of columns that stand already."""
+        """Offer the tables of the compared trials; `present` are the names of columns that are shown already."""
         self.clear()
         for menu in self._below:
             menu.deleteLater()
@@ -128,7 +128,7 @@ class ComparisonControls(QWidget):
         self.setSizePolicy(policy)
 
     def set_columns(self, titles: Sequence[str], baseline: int, *, grouped: bool) -> None:
-        """Offer these columns as baselines; without any, nothing can be done but adding."""
+        """Offer these columns as baselines; without any, only adding is enabled."""
         self.group_box.blockSignals(True)
         self.group_box.setChecked(grouped)
         self.group_box.blockSignals(False)

@@ -1,4 +1,4 @@
-"""What can be done with the chosen runs: the actions of the history, as buttons above it and in its menu."""
+"""The actions of the history on chosen runs, as buttons above it and in its menu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labconsole_ui.theme.theme import Theme
 
 
 def open_column_menu(table: DataTable, titles: Sequence[str], name: str, position: QPoint) -> None:
-    """Open it at `position` of the header, with an entry for each column that shows or hides it."""
+    """Open the menu of columns at `position` of the header: each entry shows or hides a column."""
     header = table.horizontalHeader()
     menu = QMenu(table)
     menu.setAccessibleName(name)
@@ -34,7 +34,7 @@ def _show_column(table: DataTable, column: int, shown: bool) -> None:
 
 
 class HistoryActions(QObject):
-    """Actions by name, enabled by `follow` for what is chosen. The view connects those that it does itself."""
+    """The actions, enabled by `update_state` for the chosen runs; the view connects them."""
 
     group_switched = Signal(bool)
 
@@ -61,10 +61,10 @@ class HistoryActions(QObject):
         files = (self.export, self.verify)
         table.addActions([*after, _separator(self), *files, _separator(self), self.trash, self.restore, self.purge])
 
-    def follow(
+    def update_state(
         self, runs: Sequence[RunRow], *, trash: bool, trashed: bool, baseline: Callable[[RunRow], RunRow | None]
     ) -> None:
-        """Enable what makes sense for `runs`. `trash` is whether they lie there, `trashed` whether anything does."""
+        """Enable the actions that apply to `runs`; `trash`: they are in the trash, `trashed`: it is not empty."""
         one = runs[0] if len(runs) == 1 else None
         over = bool(runs) and all(run.status.final for run in runs)
         pinned = bool(runs) and all(run.pinned for run in runs)
@@ -87,8 +87,17 @@ class HistoryActions(QObject):
         for shown, button in ((not trash, self.trash_button), (trash, self.restore_button), (trash, self.purge_button)):
             button.setVisible(shown)
 
+    def menu_groups(self) -> list[list[QAction]]:
+        """All actions in the groups of the menu bar."""
+        return [
+            [self.open, self.compare, self.report],
+            [self.use, self.pin],
+            [self.export, self.verify],
+            [self.group, self.trash, self.restore, self.purge],
+        ]
+
     def bar(self, parent: QWidget) -> QHBoxLayout:
-        """Buttons for the actions; those that are used less stand in a menu."""
+        """Buttons for the actions; those that are used less are in a menu."""
         self.open_button = self._button(self.open, parent, named=True)
         self.compare_button = self._button(self.compare, parent, named=True)
         self.report_button = self._button(self.report, parent, named=True)

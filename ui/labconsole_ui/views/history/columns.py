@@ -25,15 +25,15 @@ CELL_PADDING = 12
 
 
 @dataclass(frozen=True)
-class Catalogue:
-    """What the history must know of the trials: their titles by kind, and the figures worth a column."""
+class TrialColumns:
+    """Titles of the trials by kind, and their key figures, which get columns."""
 
     titles: dict[str, str]
     metrics: tuple[MetricKind, ...]
 
 
-def catalogue(plugins: Plugins) -> Catalogue:
-    """Read it from the trials (imported here: not for the window's thread); a broken one goes by its kind."""
+def trial_columns(plugins: Plugins) -> TrialColumns:
+    """The titles and figures of trials, which are imported: not for the window's thread."""
     titles: dict[str, str] = {}
     chosen: dict[str, MetricKind] = {}
     for kind in plugins.kinds():
@@ -42,11 +42,11 @@ def catalogue(plugins: Plugins) -> Catalogue:
         for metric in () if trial is None else trial.key_kinds():
             # Trials share a figure by its name; the shortest title says least of one of them.
             chosen[metric.name] = min(chosen.get(metric.name, metric), metric, key=lambda one: len(one.title))
-    return Catalogue(titles, tuple(chosen.values()))
+    return TrialColumns(titles, tuple(chosen.values()))
 
 
-def run_fields(known: Catalogue, changes: RunChanges, shown: Callable[[RunRow], ShownStatus]) -> list[Field[RunRow]]:
-    """The columns. Notes and tags can be edited, which is done by `changes`; `shown` is the status of a run now."""
+def run_fields(known: TrialColumns, changes: RunChanges, shown: Callable[[RunRow], ShownStatus]) -> list[Field[RunRow]]:
+    """The columns; `changes` writes edited notes and tags, `shown` gives the current status of a run."""
     translate = QCoreApplication.translate
     return [
         Field(
@@ -87,7 +87,7 @@ def run_fields(known: Catalogue, changes: RunChanges, shown: Callable[[RunRow], 
 
 
 def head_fields(fields: Sequence[Field[RunRow]]) -> list[Field[CampaignHead]]:
-    """What stands in the same columns in the line of a campaign: how many runs, title, since when, how long in all."""
+    """The same columns for a campaign: number of runs, title, start, duration in all."""
     translate = QCoreApplication.translate
 
     def fold_hint(head: CampaignHead) -> str:
@@ -140,8 +140,8 @@ def column_of(fields: Sequence[Field[RunRow]], title: str) -> int:
     return [field.title for field in fields].index(title)
 
 
-def column_widths(fields: Sequence[Field[RunRow]], known: Catalogue, metrics: QFontMetrics) -> list[int]:
-    """Width of each column (px) for what usually stands in it: a run that waits has no time and no figures yet."""
+def column_widths(fields: Sequence[Field[RunRow]], known: TrialColumns, metrics: QFontMetrics) -> list[int]:
+    """Width of each column (px) for usual contents: a waiting run has no time and no figures yet."""
     translate = QCoreApplication.translate
     usual = {
         translate("History", "Status"): "Interrupted" + ICON_ROOM,

@@ -1,4 +1,4 @@
-"""The filter box of the history: words over everything, `status:`, `tag:`, `kind:`, `run:` ... for one field, and days.
+"""The query language of the history: words, fields (`status:`, `tag:`, `kind:`, `run:` ...), days.
 
 Days are local, written as in the table: `after:2026-11-01` (then or later), `before:2026-11` (earlier), `on:2026-11`.
 """
@@ -24,7 +24,7 @@ class Term:
 
 
 def parse(query: str) -> tuple[Term, ...]:
-    """The terms of a query; quotes keep words together, an unknown field is a plain word, `status:` alone nothing."""
+    """The terms of a query; quotes join words, an unknown field is a word, `status:` alone is ignored."""
     terms = []
     for field, quoted, plain in _TERM.findall(query.casefold()):
         text = quoted or plain
@@ -36,7 +36,7 @@ def parse(query: str) -> tuple[Term, ...]:
 
 
 def searchable(run: RunRow) -> str:
-    """Everything of a run that a word is looked for in, in lower case."""
+    """All texts of a run in which words are searched, in lower case."""
     parameters = " ".join(f"{name} {value_text(value)}" for name, value in run.parameters.items())
     parts = (
         str(run.id),

@@ -29,7 +29,7 @@ BOX_WIDTH = 210
 
 
 class HistoryFilters(QWidget):
-    """Says by `changed` that other runs are wanted, and which ones by `condition`."""
+    """The filters; `changed` is emitted when other runs are wanted, those that meet `condition`."""
 
     changed = Signal()
 
@@ -136,7 +136,7 @@ class FilterPanel(QFrame):
 
     @property
     def active(self) -> int:
-        """How many of the choices leave runs out."""
+        """Number of choices that exclude runs."""
         return sum(box.currentIndex() > 0 for box in self._boxes)
 
     @property
@@ -152,7 +152,7 @@ class FilterPanel(QFrame):
         _offer(self.profile_box, self.tr("All profiles"), {name: name for name in sorted(set(names))})
 
     def clear(self) -> None:
-        """Leave no run out."""
+        """Clear all choices."""
         for box in self._boxes:
             box.setCurrentIndex(0)
 
@@ -180,7 +180,7 @@ class FilterPanel(QFrame):
 
 
 def _offer(box: QComboBox, everything: str, titles: Mapping[str, str]) -> None:
-    """Fill `box` with `titles` by their data below the choice of all; what was chosen stays if it is still there."""
+    """Fill `box` with `titles` by their data, below "all"; the choice stays if it is still offered."""
     if ["", *titles] == [box.itemData(index) for index in range(box.count())]:
         return
     chosen = box.currentData()
@@ -208,8 +208,8 @@ class EmptyHistory(QWidget):
         middle.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignCenter)
         middle.addStretch(1)
 
-    def follow(self, *, read: bool, total: int, trash: bool) -> None:
-        """Say why nothing is shown: `total` runs would be there without the filter, once they are read."""
+    def update_state(self, *, read: bool, total: int, trash: bool) -> None:
+        """Show why the list is empty: `total` runs exist without the filter, once they are `read`."""
         if trash and not total:
             text = self.tr("The trash is empty.")
         elif total:

@@ -1,4 +1,4 @@
-"""The history view: all runs in one table, found by words, states and trials; opened, compared, edited, deleted."""
+"""The history view: all runs in one table, with filters and actions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from labconsole_ui.tables.record_table import DataTable, select_rows, selected_r
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.history.actions import HistoryActions, open_column_menu
 from labconsole_ui.views.history.columns import (
-    Catalogue,
+    TrialColumns,
     column_of,
     column_widths,
     head_fields,
@@ -52,7 +52,7 @@ POLL_MS = 500
 
 
 class HistoryView(QWidget):
-    """All runs of the database; follows it while it is visible."""
+    """All runs of the database; updated while it is visible."""
 
     open_runs = Signal(list)
     compare_runs = Signal(list)
@@ -79,7 +79,7 @@ class HistoryView(QWidget):
         self._busy = self._stale = False
         self._all: dict[int, RunRow] = {}
         self._haystacks: Mapping[int, str] = {}
-        self._catalogue: Catalogue | None = None
+        self._trial_columns: TrialColumns | None = None
         self._columns_state = QByteArray()
         self.changes = RunChanges(store_path, self._background, self)
         self.changes.changed.connect(self.refresh)
@@ -101,27 +101,27 @@ class HistoryView(QWidget):
         self._poll.start()
         self.refresh()
 
-    # What the shell remembers between starts
+    # Columns, which the shell stores between starts
 
     def columns_state(self) -> QByteArray:
         """Widths, order and visibility of the columns."""
-        return self.table.horizontalHeader().saveState() if self._catalogue is not None else self._columns_state
+        return self.table.horizontalHeader().saveState() if self._trial_columns is not None else self._columns_state
 
     def restore_columns(self, state: QByteArray) -> None:
-        """Take widths, order and visibility of the columns from an earlier `columns_state`."""
+        """Restore widths, order and visibility of the columns from an earlier `columns_state`."""
         self._columns_state = state
-        if self._catalogue is not None and not state.isEmpty():
+        if self._trial_columns is not None and not state.isEmpty():
             self.table.horizontalHeader().restoreState(state)
 
     # Loading
 
     def refresh(self) -> None:
-        """Read the runs again, in the background. Nothing changes while a note is being typed; then it is read."""
+        """Read the runs again, in the background; while a note is typed, afterwards."""
         if self._busy:
             self._stale = True
             return
         self._busy = True
-        self._background.submit(lambda: self._runs.read(force=True), self._take, self._show_unreadable)
+        self._background.submit(lambda: self._runs.read(force=True), self._receive, self._show_unreadable)
 
     def _follow_queue(self) -> None:
         """Show at once what the queue knows of the runs shown, then read them again."""
@@ -133,30 +133,30 @@ class HistoryView(QWidget):
         if self._busy or self._editing or not self.isVisible():
             return
         self._busy = True
-        self._background.submit(lambda: self._runs.read(force=False), self._take, self._show_unreadable)
+        self._background.submit(lambda: self._runs.read(force=False), self._receive, self._show_unreadable)
 
     @property
     def _editing(self) -> bool:
         return self.table.state() is DataTable.State.EditingState
 
-    def _take(self, read: History | None) -> None:
+    def _receive(self, read: History | None) -> None:
         self._busy = False
         if read is not None and not self._editing:
-            if self._catalogue != read.known:
-                self._catalogue = read.known
+            if self._trial_columns != read.known:
+                self._trial_columns = read.known
                 self._show_columns(read.known)
             self._show_runs(read)
-            self._background.submit(lambda: self._runs.texts(read), self._take_texts, self._show_unreadable)
+            self._background.submit(lambda: self._runs.texts(read), self._receive_texts, self._show_unreadable)
         if self._stale:
             self._stale = False
             self.refresh()
 
-    def _take_texts(self, texts: dict[int, str]) -> None:
+    def _receive_texts(self, texts: dict[int, str]) -> None:
         self._haystacks = texts
         if self.filters.search.text() and not self._editing:
             self._filter()
 
-    def _show_columns(self, known: Catalogue) -> None:
+    def _show_columns(self, known: TrialColumns) -> None:
         fields = run_fields(known, self.changes, self._bridge.queue.shown)
         self.model.set_columns(fields, head_fields(fields))
         self.table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
@@ -168,13 +168,13 @@ class HistoryView(QWidget):
         self.filters.panel.set_kinds(known.titles)
 
     def _show_runs(self, read: History) -> None:
-        self._bridge.look(read.runs)
+        self._bridge.refresh(read.runs)
         self._all = {run.id: run for run in read.runs}
         self.filters.panel.set_profiles(run.profile for run in read.runs)
         self._keeping_selection(lambda: self.model.set_records(read.runs, self.filters.condition(self._haystacks)))
 
     def _keeping_selection(self, change: Callable[[], None]) -> None:
-        """Change what the model shows; what was chosen and in view stays so, as far as it is still there."""
+        """Change the model; selection and scroll position stay, as far as the lines still exist."""
         selection = self.table.selectionModel()
         chosen = {_key(self.model.line(row)) for row in selected_rows(self.table)}
         current = self.table.currentIndex()
@@ -213,7 +213,7 @@ class HistoryView(QWidget):
             else self.tr("{0} of {1} runs").format(f"{shown:,}", f"{total:,}")
         )
         self.stack.setCurrentWidget(self.table if shown else self.empty)
-        self.empty.follow(read=self._catalogue is not None, total=total, trash=trash)
+        self.empty.update_state(read=self._trial_columns is not None, total=total, trash=trash)
         self._update_actions()
 
     # Actions
@@ -229,7 +229,9 @@ class HistoryView(QWidget):
 
     def _update_actions(self) -> None:
         trashed = any(run.trashed for run in self._all.values())
-        self.run_actions.follow(self.selected(), trash=self.filters.trash, trashed=trashed, baseline=self._baseline_of)
+        self.run_actions.update_state(
+            self.selected(), trash=self.filters.trash, trashed=trashed, baseline=self._baseline_of
+        )
 
     def _open(self) -> None:
         rows = selected_rows(self.table)
@@ -266,7 +268,7 @@ class HistoryView(QWidget):
         self.messages.show_message(self._undo_offered)
 
     def _withdraw_undo(self) -> None:
-        """Another change has been made since: the message's link would undo that one."""
+        """Withdraw the link of an older message: it would undo a newer change."""
         if self._undo_offered is not None:
             self.messages.withdraw(self._undo_offered)
             self._undo_offered = None
@@ -284,7 +286,7 @@ class HistoryView(QWidget):
             self.changes.purge()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Enter opens, Left and Right fold and unfold a campaign; from the filter box, Down goes into the table."""
+        """Enter opens, Left and Right fold and unfold a campaign, Down in the filter box enters the table."""
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if watched is self.table and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self._open()
@@ -326,7 +328,7 @@ class HistoryView(QWidget):
 
     def _build_table(self) -> None:
         self.table = DataTable(self.tr("Runs"), self._theme, self)
-        fields = run_fields(Catalogue({}, ()), self.changes, self._bridge.queue.shown)
+        fields = run_fields(TrialColumns({}, ()), self.changes, self._bridge.queue.shown)
         self.model = RunModel(fields, head_fields(fields), self._theme, self.table)
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)
@@ -342,7 +344,7 @@ class HistoryView(QWidget):
         header.setSectionsMovable(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._header_menu)
-        # Once the editor is gone, not while it goes.
+        # After the editor was deleted, not while it is being deleted.
         self.table.itemDelegate().closeEditor.connect(self.refresh, Qt.ConnectionType.QueuedConnection)
 
     def _build_actions(self) -> None:
@@ -399,5 +401,5 @@ class HistoryView(QWidget):
 
 
 def _key(line: Line) -> tuple[bool, int]:
-    """What a line is found again by."""
+    """The key that identifies a line."""
     return (True, line.campaign_id) if isinstance(line, CampaignHead) else (False, line.id)

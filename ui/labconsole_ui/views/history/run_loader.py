@@ -9,50 +9,50 @@ from dataclasses import dataclass
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
-from labconsole_ui.views.history.columns import Catalogue, catalogue
+from labconsole_ui.views.history.columns import TrialColumns, trial_columns
 from labconsole_ui.views.history.filter_query import searchable
 
 YIELD_EVERY = 10
-"""After so many runs the thread lets go of the interpreter, which the window needs for painting meanwhile."""
+"""Number of runs after which the thread releases the interpreter, so that the window can paint."""
 TEXTS_DELAY_S = 0.1
-"""Nobody waits for the texts: the window first paints the runs undisturbed."""
+"""Delay (s) of the texts, which are not urgent: the window first paints the runs undisturbed."""
 
 
 @dataclass(frozen=True)
 class History:
-    """The trials, and all runs with the newest first; the runs carry only the catalogue's metrics."""
+    """The trials, and all runs with the newest first; the runs have only the metrics of `known`."""
 
-    known: Catalogue
+    known: TrialColumns
     runs: tuple[RunRow, ...]
 
 
 class RunLoader:
-    """Keeps one connection, whose data version tells when to read again."""
+    """Keeps one connection; reads again when its data version has changed."""
 
     def __init__(self, reader_factory: Callable[[], Reader], plugins: Plugins) -> None:
         self._factory = reader_factory
         self._plugins = plugins
         self._reader: Reader | None = None
         self._version = -1
-        self._catalogue: Catalogue | None = None
+        self._trial_columns: TrialColumns | None = None
         self._texts: dict[int, tuple[RunRow, str]] = {}
 
     def read(self, *, force: bool) -> History | None:
         """Trials and runs, trashed ones as well; None if nothing was written since. Raises StoreError."""
         if self._reader is None:
             self._reader = self._factory()
-        if self._catalogue is None:
-            self._catalogue = catalogue(self._plugins)
+        if self._trial_columns is None:
+            self._trial_columns = trial_columns(self._plugins)
         version = self._reader.data_version()
         if version == self._version and not force:
             return None
-        names = [kind.name for kind in self._catalogue.metrics]
-        history = History(self._catalogue, tuple(self._reader.runs(include_trashed=True, metrics=names)))
+        names = [kind.name for kind in self._trial_columns.metrics]
+        history = History(self._trial_columns, tuple(self._reader.runs(include_trashed=True, metrics=names)))
         self._version = version
         return history
 
     def texts(self, history: History) -> dict[int, str]:
-        """Each run's `query.searchable` text by id; those of runs that have not changed are kept.
+        """Each run's `filter_query.searchable` text by id; those of runs that have not changed are kept.
 
         The metrics are read here as well: the store's rows decode them when they are first asked for.
         """

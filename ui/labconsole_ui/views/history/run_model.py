@@ -1,4 +1,4 @@
-"""The lines of the history: runs, or runs beneath the heads of their campaigns, which can be folded."""
+"""The lines of the history: runs, or runs below the heads of their campaigns, which can be folded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Line = RunRow | CampaignHead
 
 
 class RunModel(RecordModel[RunRow]):
-    """Runs as rows. Grouped, a campaign stands where the first of its runs would; within it the order is the same."""
+    """Runs as rows. Grouped, a campaign is at the place of its first run; within it the order is the same."""
 
     def __init__(
         self, fields: Sequence[Field[RunRow]], heads: Sequence[Field[CampaignHead]], theme: Theme, parent: QWidget
@@ -43,7 +43,7 @@ class RunModel(RecordModel[RunRow]):
 
     @property
     def grouped(self) -> bool:
-        """Whether runs stand beneath their campaigns."""
+        """Whether runs are grouped by campaign."""
         return self._grouped
 
     def set_columns(self, fields: Sequence[Field[RunRow]], heads: Sequence[Field[CampaignHead]]) -> None:
@@ -57,12 +57,12 @@ class RunModel(RecordModel[RunRow]):
         self._rearrange()
 
     def fold(self, campaign_id: int, folded: bool) -> None:
-        """Fold the runs of a campaign away, or bring them back."""
+        """Fold or unfold the runs of a campaign."""
         (self._folded.add if folded else self._folded.discard)(campaign_id)
         self._rearrange()
 
     def line(self, row: int) -> Line:
-        """What stands in `row`."""
+        """The run or campaign in `row`."""
         return self._lines[row]
 
     def lines(self) -> list[Line]:
@@ -83,7 +83,7 @@ class RunModel(RecordModel[RunRow]):
         return 0 if parent.isValid() else len(self._lines)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """As for any record; heads of campaigns have a ground of their own."""
+        """As for any record; heads of campaigns have another background."""
         if not index.isValid():
             return None
         line = self._lines[index.row()]

@@ -1,4 +1,4 @@
-"""Changes to runs that can be undone: trash, notes, tags, baseline. The database is written in the background."""
+"""Undoable changes of runs, written in the background: trash, notes, tags, baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labconsole_ui.runtime.background import Background
 
 
 class RunChanges(QObject):
-    """Does and undoes changes; `changed` tells that the database was written, `failed` says why it was not."""
+    """Does and undoes changes; `changed` is emitted after a write, `failed` carries an error sentence."""
 
     changed = Signal()
     failed = Signal(str)
@@ -27,27 +27,27 @@ class RunChanges(QObject):
         self.stack = QUndoStack(self)
 
     def trash(self, runs: Sequence[RunRow]) -> str:
-        """Move runs to the trash and return the sentence that says so."""
+        """Move runs to the trash; returns the sentence for the operator."""
         ids = [run.id for run in runs]
         text = moved_to_trash(ids)
         self._push(text, lambda store: edits.trash(store, ids), lambda store: edits.restore(store, ids))
         return text
 
     def restore(self, runs: Sequence[RunRow]) -> str:
-        """Take runs out of the trash and return the sentence that says so."""
+        """Restore runs from the trash; returns the sentence for the operator."""
         ids = [run.id for run in runs]
         text = restored(ids)
         self._push(text, lambda store: edits.restore(store, ids), lambda store: edits.trash(store, ids))
         return text
 
     def pin(self, run: RunRow, before: RunRow | None) -> str:
-        """Make a run the baseline of its trial, in place of `before`, and return the sentence that says so."""
+        """Make a run the baseline of its trial, in place of `before`; returns the sentence for the operator."""
         text = QCoreApplication.translate("History", "Run {0} is the baseline of its trial").format(run.id)
         self._push(text, lambda store: edits.pin_baseline(store, run.id), lambda store: _pin_again(store, run, before))
         return text
 
     def unpin(self, run: RunRow) -> str:
-        """Let the trial of `run` have no baseline any more, and return the sentence that says so."""
+        """Unpin the baseline `run`; returns the sentence for the operator."""
         text = QCoreApplication.translate("History", "Run {0} is no longer the baseline").format(run.id)
         self._push(
             text, lambda store: edits.unpin_baseline(store, run.kind), lambda store: edits.pin_baseline(store, run.id)
@@ -72,7 +72,7 @@ class RunChanges(QObject):
         )
 
     def purge(self) -> None:
-        """Remove what is in the trash for good: what was done before cannot be undone any more."""
+        """Delete the runs in the trash for ever; earlier changes can no longer be undone."""
         self.stack.clear()
         self.write(lambda store: edits.purge_trash(store))
 

@@ -1,1 +1,1 @@
-"""Live figures and plots of the run that is going on."""
+"""Live figures and plots of the run in progress."""

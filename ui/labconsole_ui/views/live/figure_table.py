@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QWidget
 from labconsole_ui.theme.theme import FontRole, Theme
 
 PAIR_WIDTH = 196
-"""So wide must the table be for each caption with its value (px)."""
+"""Width (px) of a caption with its value."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the table: `help` says what exactly it means."""
+    """One figure of the table: `help` is its definition."""
 
     caption: str
     value: str
@@ -25,7 +25,7 @@ class Figure:
 
 
 class FigureTable(QFrame):
-    """Captions with their values, as many beside each other as the width takes."""
+    """Captions with their values, as many per row as fit the width."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,7 +62,7 @@ class FigureTable(QFrame):
         return self._entries[caption][1].text() if caption in self._entries else ""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Use the width."""
+        """Arrange the pairs for the new width."""
         super().resizeEvent(event)
         columns = max(1, event.size().width() // PAIR_WIDTH)
         if columns != self._columns:

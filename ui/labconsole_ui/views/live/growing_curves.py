@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 HIGHEST, MEDIAN, LOWEST = "highest", "median", "lowest"
-"""The curves that stand for many roles."""
+"""The curves that represent many roles."""
 
 
 class GrowingCurve:
@@ -35,8 +35,9 @@ class GrowingCurve:
 
 
 class RoleCurves:
-    """Curves of one value of each role: a line a role up to `most` roles, and the highest, the median and the lowest
-    from the first frame on that has more: 300 lines are neither read nor drawn in time."""
+    """Curves of a value by role: one each up to `most` roles, else highest, median and lowest.
+
+    300 lines are neither readable nor drawn in time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -52,7 +53,7 @@ class RoleCurves:
 
     @property
     def many(self) -> bool:
-        """Whether the curves stand for all roles, and not for one each."""
+        """Whether the curves represent all roles, not one each."""
         return self._many
 
     def append(self, t_ns: int, values: Mapping[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""What live frames say: cumulative figures since T0, and curves over the last second before each frame. No Qt."""
+"""Values of live frames: cumulative figures since T0, curves of rates and percentiles. No Qt."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ WINDOW_NS = 1_000_000_000
 """Rates and percentiles of a curve cover this span: roles report ten times a second, so shorter ones would flicker."""
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 MAX_PROCESSES = 40
-"""So many processes have a line each in the plots of resources."""
+"""Number of processes with a line each in the plots of resources."""
 MAX_ROLES = 16
-"""So many roles have a line each in the plots of their values."""
+"""Number of roles with a line each in the plots of their values."""
 
 
 @dataclass(frozen=True)
 class ChannelFigures:
-    """A channel since T0. `rate` covers the last second; `mean_rate` is the count less one over the time from the first
-    to the last that was counted, as a throughput is defined (both counts per second).
+    """A channel since T0. `rate` and `mean_rate` are counts per second.
+
+    `rate` covers the last second; `mean_rate` is the count less one over the time from the first to the last that
+    was counted, as a throughput is defined.
 
     `minimum`, `maximum`, `mean` and the `quantiles` by name are in ns, for channels with observations; mean and
     quantiles come from the log histogram and are within 1.1 %.
@@ -40,7 +42,7 @@ class ChannelFigures:
 
 
 class LiveRun:
-    """The frames of one run, taken one by one; any may be missing."""
+    """The frames of one run, added one by one; any may be missing."""
 
     def __init__(self, channels: Sequence[LiveChannel]) -> None:
         self._declared = {channel.name: channel for channel in channels}
@@ -76,7 +78,7 @@ class LiveRun:
         return [channel for channel in self._declared.values() if channel.has_roles and channel.shown]
 
     def channel(self, name: str) -> LiveChannel:
-        """The description of a channel; one that the trial does not declare goes by its name."""
+        """The description of a channel; one that the trial does not declare has its name as title."""
         return self._declared.get(name) or LiveChannel(name, name.replace("_", " "), "")
 
     def observed(self, name: str) -> bool:
@@ -96,8 +98,8 @@ class LiveRun:
         """Those of `names` that the general live view shows."""
         return [name for name in self.names(observed=observed) if self.channel(name).shown]
 
-    def take(self, frame: LiveFrame) -> None:
-        """Take the next frame; one that is not newer than the last is dropped."""
+    def add_frame(self, frame: LiveFrame) -> None:
+        """Add the next frame; one that is not newer than the last is dropped."""
         if self.latest is not None and frame.t_ns <= self.latest.t_ns:
             return
         self._first_ns = self._first_ns if self._first_ns is not None else frame.t_ns
@@ -122,7 +124,7 @@ class LiveRun:
         return self.latest.progress
 
     def figures(self, name: str) -> ChannelFigures:
-        """The figures of a channel at the latest frame. Raises KeyError for a channel that nobody reported."""
+        """The figures of a channel at the latest frame. Raises KeyError for a channel without reports."""
         if self.latest is None:
             raise KeyError(name)
         frame = self.latest.channels[name]
@@ -144,7 +146,7 @@ class LiveRun:
         return _role_rates(self.latest, self._recent[0], name)
 
     def _window_begin(self, frame: LiveFrame) -> LiveFrame | None:
-        """The newest frame that is at least a second older than `frame`, or the oldest there is; drops older ones."""
+        """The newest frame a second older than `frame`, or the oldest; older ones are dropped."""
         while len(self._recent) > 1 and self._recent[1].t_ns <= frame.t_ns - WINDOW_NS:
             self._recent.popleft()
         return self._recent[0] if self._recent else None
@@ -176,7 +178,7 @@ def rate_unit(unit: str) -> str:
 
 
 def rounded_rate(rate: float | None) -> float | None:
-    """A rate without digits that change all the time."""
+    """A rate without digits that change with every frame."""
     return None if rate is None else round(rate, 0 if rate >= 100 else 1)
 
 

@@ -1,4 +1,4 @@
-"""The live view: figures and plots of the run that is going on, from cumulative frames; the last run's stay visible."""
+"""The live view: figures and plots of the run in progress; those of the last run stay visible."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QWIDGETSIZE_MAX = 16_777_215
 
 
 class LiveView(QWidget):
-    """Takes every frame, keeps the newest, and draws at most eight times a second while it is visible.
+    """Receives every frame, keeps the newest, and draws at most eight times a second while it is visible.
 
     `command_reported` carries the event of a command that the operator has sent: delivered, or refused.
     """
@@ -70,17 +70,17 @@ class LiveView(QWidget):
         self._due.setSingleShot(True)
         self._due.setInterval(DRAW_MS)
         self._due.timeout.connect(self._draw)
-        bridge.live.connect(self._take)
+        bridge.live.connect(self._receive)
         bridge.items_changed.connect(self._items_changed)
         bridge.finished.connect(self._finished)
-        bridge.event_recorded.connect(self._take_event)
+        bridge.event_recorded.connect(self._receive_event)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
         self._draw_figures()
 
     @property
     def live(self) -> LiveRun | None:
-        """What the frames of the run shown have said so far."""
+        """The values of the shown run so far."""
         return self._live
 
     # Reports of the queue
@@ -91,11 +91,11 @@ class LiveView(QWidget):
             self._begin(running[0].run_id)
         self._schedule()
 
-    def _take(self, run_id: int, frame: LiveFrame) -> None:
+    def _receive(self, run_id: int, frame: LiveFrame) -> None:
         if run_id != self._run_id:
             self._begin(run_id)
         if self._live is not None:
-            self._live.take(frame)
+            self._live.add_frame(frame)
         self._schedule()
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
@@ -103,22 +103,24 @@ class LiveView(QWidget):
             self._status = status
             self._schedule()
             path = self._bridge.queue.store.path
-            self._background.submit(lambda: _stored_metrics(path, run_id), self._take_final, self._take_unreadable)
+            self._background.submit(
+                lambda: _stored_metrics(path, run_id), self._receive_final, self._receive_unreadable
+            )
 
-    def _take_event(self, run_id: int, event: Event) -> None:
+    def _receive_event(self, run_id: int, event: Event) -> None:
         if event.name in (DELIVERED, REFUSED) and "sent_by" in event.data:
             self.command_reported.emit(event)
 
-    def _take_final(self, stored: tuple[int, Mapping[str, Metric]]) -> None:
+    def _receive_final(self, stored: tuple[int, Mapping[str, Metric]]) -> None:
         if stored[0] == self._run_id:
             self._final = stored[1]
             self._schedule()
 
-    def _take_unreadable(self, sentence: str) -> None:
+    def _receive_unreadable(self, sentence: str) -> None:
         self._note.setText(sentence)
 
     def _begin(self, run_id: int) -> None:
-        """Another run starts: its curves take the place of those before."""
+        """Start to show another run: its curves replace those before."""
         self._run_id, self._status, self._final = run_id, None, {}
         self._item = next((item for item in self._bridge.queue.items if item.run_id == run_id), None)
         self._trial = self._find_trial()
@@ -131,7 +133,7 @@ class LiveView(QWidget):
             self._tabs.setCurrentWidget(self._plots)
 
     def _find_trial(self) -> Trial[Any] | None:
-        """The trial of the run, None if it is not installed: channels then go by their names."""
+        """The trial of the run, None if it is not installed: channels then have their names as titles."""
         try:
             return self._plugins.trial(self._item.kind) if self._item is not None else None
         except KeyError:
@@ -148,18 +150,18 @@ class LiveView(QWidget):
             self._due.start()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Draw what came while the view was hidden."""
+        """Draw what changed while the view was hidden."""
         super().showEvent(event)
         self._schedule()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nothing is drawn while the view is hidden."""
+        """Stop drawing while the view is hidden."""
         super().hideEvent(event)
         self._due.stop()
         self._turns.replace(())
 
     def _draw(self) -> None:
-        """Each plot in a turn of its own: all of them at once hold the window up when a run begins."""
+        """Draw each plot in a turn of its own: all at once would block the window when a run begins."""
         self._turns.add(
             self._draw_figures, self._draw_rates, self._draw_latencies, self._draw_processor, self._draw_memory
         )
@@ -343,7 +345,7 @@ class LiveView(QWidget):
         self._halves.addWidget(self._tabs, 1)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Figures beside the plots where the view is low, above them where it is high."""
+        """Place the figures next to the plots where the view is low, above them where it is high."""
         super().resizeEvent(event)
         low = event.size().height() < LOW_HEIGHT and event.size().width() > 2 * event.size().height()
         if low == self._low:

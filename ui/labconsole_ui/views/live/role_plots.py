@@ -1,4 +1,4 @@
-"""The plots of values by role in the live view: a plot for each gauge and each rate by role, beneath the others."""
+"""The plots of values by role in the live view, one for each gauge and each rate by role."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class RolePlots:
         self._empty_text = empty_text
         self._live: LiveRun | None = None
         self.turns: tuple[Callable[[], None], ...] = ()
-        """What draws the newest curves, one plot at a time; what is not there yet is created."""
+        """Functions that draw the newest curves, one plot each; missing plots are created."""
         self.plots: dict[str, TimePlot] = {}
         """By channel."""
 
     def begin(self, live: LiveRun) -> None:
-        """Another run: the plots of the one before go."""
+        """Start with another run: the plots of the one before are removed."""
         for name in self.plots:
             self._grid.remove(_key(name))
         self.plots = {}
@@ -55,7 +55,7 @@ class RolePlots:
 
 
 def role_curves(curves: RoleCurves, zero_ns: int) -> list[PlotCurve]:
-    """The curves of a plot: one of each role, or those that stand for all of them."""
+    """The curves of a plot: one of each role, or those that represent all of them."""
     tr = QCoreApplication.translate
     words = {HIGHEST: tr("Roles", "Highest"), MEDIAN: tr("Roles", "Median"), LOWEST: tr("Roles", "Lowest")}
     words = words if curves.many else {}

@@ -1,4 +1,4 @@
-"""The roles of a run as rows: counts, rates, gauges, the plain fields of states, CPU and memory. No Qt."""
+"""The roles of a run as rows: counts, rates, gauges, fields of states, CPU and memory. No Qt."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from labconsole_ui.views.live.growing_curves import natural
 from labconsole_ui.views.live.live_run import LiveRun
 
 WORKER = "worker"
-"""The process that conducts the run, which is not a role."""
+"""The process that controls the run, which is not a role."""
 MAX_FIELDS = 12
-"""So many fields of one state have a column each."""
+"""Number of fields of one state that have a column each."""
 LONGEST_LIST = 8
-"""So many entries of a list are written in a cell; its tooltip has all."""
+"""Number of entries of a list in a cell; its tooltip has all."""
 _PLAIN = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class RoleRow:
-    """What is known of one role at the newest frame; values by channel, `fields` by channel and key of the state."""
+    """The newest values of one role by channel; `fields` by channel and key of the state."""
 
     name: str
     usage: Usage | None = None
@@ -63,7 +63,7 @@ def role_rows(live: LiveRun) -> list[RoleRow]:
 
 
 def state_fields(rows: Sequence[RoleRow], known: Sequence[tuple[str, str]] = ()) -> list[tuple[str, str]]:
-    """The fields of all states, as (channel, key): those `known` already, then the others as they come."""
+    """The fields of all states as (channel, key): those `known`, then others in order of appearance."""
     found = dict.fromkeys([*known, *(entry for row in rows for entry in row.fields)])
     kept: list[tuple[str, str]] = []
     for channel, key in found:
@@ -83,7 +83,7 @@ def field_text(value: Any, longest: int | None = LONGEST_LIST) -> str:
 
 
 def field_key(value: Any) -> tuple[int, float, str]:
-    """What rows are sorted by: numbers by value, lists by length, and then texts."""
+    """The sort key of a field: numbers by value, lists by length, and then texts."""
     if isinstance(value, list):
         return (0, float(len(value)), "")
     if isinstance(value, int | float):

@@ -1,9 +1,10 @@
-"""The table of a run's roles in the live view: their newest values, sorted and filtered, however many there are."""
+"""The table of a run's roles in the live view: their newest values, sorted and filtered."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
@@ -19,36 +20,6 @@ from labconsole_ui.widgets.labels import plain_label
 
 SORT_AFTER_NS = 1_000_000_000
 """Rows are sorted again by values that change after this time, so that a row can be read and clicked."""
-
-
-class RoleModel(RecordModel[RoleRow]):
-    """Rows whose values change several times a second, while selection and place stay."""
-
-    @property
-    def total(self) -> int:
-        """Number of rows, those that a filter hides included."""
-        return len(self._all)
-
-    def update_rows(self, rows: Sequence[RoleRow], *, sort: bool) -> None:
-        """Show the newest values; with `sort` the rows take their places again."""
-        newest = {row.name: row for row in rows}
-        if newest.keys() != {row.name for row in self._all}:
-            self.set_records(rows, self._accepts)
-            return
-        self._all = list(rows)
-        self._shown = [newest[row.name] for row in self._shown]
-        if sort and self._order is not None:
-            self._move_rows(self._arranged())
-        self.repaint()
-
-    def _move_rows(self, arranged: list[RoleRow]) -> None:
-        places = {row.name: place for place, row in enumerate(arranged)}
-        self.layoutAboutToBeChanged.emit()
-        before = self.persistentIndexList()
-        after = [self.index(places[self._shown[index.row()].name], index.column()) for index in before]
-        self._shown = arranged
-        self.changePersistentIndexList(before, after)
-        self.layoutChanged.emit()
 
 
 class RoleTable(QWidget):
@@ -67,7 +38,7 @@ class RoleTable(QWidget):
         self.filter_edit.textChanged.connect(self._filter)
         self.count_label = plain_label("", self)
         self.count_label.setProperty("muted", True)
-        self.model = RoleModel(role_fields((), ()), theme, self)
+        self.model: RecordModel[RoleRow] = RecordModel(role_fields((), ()), theme, self)
         self.table = DataTable(self.tr("Roles"), theme, self)
         self.table.setModel(self.model)
         self.table.setSortingEnabled(True)
@@ -83,14 +54,14 @@ class RoleTable(QWidget):
         column.addWidget(self.table, 1)
 
     def begin(self, channels: Sequence[LiveChannel]) -> None:
-        """Another run, whose frames carry a value of each role on these `channels`."""
+        """Start with another run, whose frames have values by role on these `channels`."""
         self._channels, self._states = channels, []
         self.model.set_records([])
         self.model.set_fields(role_fields(channels, ()))
         self.count_label.setText("")
 
     def show_roles(self, live: LiveRun) -> None:
-        """Show the newest values of the run that has begun."""
+        """Show the newest values of the run."""
         rows = role_rows(live)
         states = state_fields(rows, self._states)
         refit = states != self._states or len(rows) != self.model.total
@@ -100,7 +71,7 @@ class RoleTable(QWidget):
         now = live.latest.t_ns if live.latest is not None else 0
         sort = now - self._sorted_ns >= SORT_AFTER_NS
         self._sorted_ns = now if sort else self._sorted_ns
-        self.model.update_rows(rows, sort=sort)
+        self.model.update_records(rows, attrgetter("name"), sort=sort)
         self._count()
         if refit:
             self.table.fit_columns(260)
@@ -123,7 +94,7 @@ class RoleTable(QWidget):
 
 
 def role_fields(channels: Sequence[LiveChannel], states: Sequence[tuple[str, str]]) -> list[Field[RoleRow]]:
-    """The columns: name, counts, rates and gauges, the process' resources, and the fields of states, which may grow."""
+    """The columns: name, counts, rates, gauges, resources of the process, and fields of states."""
     tr = QCoreApplication.translate
     fields = [Field[RoleRow](tr("Roles", "Role"), lambda row: row.name, sort=lambda row: natural(row.name))]
     for channel in channels:

@@ -1,4 +1,4 @@
-"""Sending a command into the run in progress: a button with the trial's commands, and the dialog of one of them."""
+"""Commands into the run in progress: a button with the trial's commands, and their dialog."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from labconsole_ui.widgets.layouts import fit_height
 
 _WIDTH = 580
 _ROLES_MS = 500
-"""So often the dialog looks for roles that the run has started meanwhile."""
+"""Interval at which the dialog reads the roles that the run has started."""
 _MAX_VISIBLE = 20
 
 
@@ -35,7 +35,7 @@ class CommandButton(QPushButton):
     """Offers the commands of the run in progress; hidden where there are none."""
 
     def __init__(self, bridge: QueueBridge, theme: Theme, selected_role: Callable[[], str], parent: QWidget) -> None:
-        """`selected_role` says which role a dialog proposes."""
+        """`selected_role` gives the role that a dialog proposes."""
         super().__init__(parent)
         self.setText(self.tr("Send command"))
         self.setToolTip(self.tr("Send a command into the run in progress; it is recorded as an event of the run"))
@@ -47,7 +47,7 @@ class CommandButton(QPushButton):
         self.hide()
 
     def offer(self, run_id: int | None, commands: Sequence[TrialCommand]) -> None:
-        """Offer these commands of a run; none hides the button."""
+        """Offer these commands of a run; without any the button is hidden."""
         if (run_id, commands) != self._offered:
             self._offered = (run_id, commands)
             menu = self.menu()
@@ -103,7 +103,7 @@ class CommandDialog(QDialog):
         self.role_combo.setCurrentIndex(max(0, self.role_combo.findText(role)))
         if command.roles:
             self._roles_due.start()
-        self.form.judged.connect(self._allow)
+        self.form.validated.connect(self._allow)
         self._allow()
         fit_height(self)
 
@@ -131,7 +131,7 @@ class CommandDialog(QDialog):
         column.addLayout(buttons)
 
     def _find_roles(self) -> None:
-        """Offer the roles that the run has started and that take the command."""
+        """Offer the started roles that accept the command."""
         roles = [role for role in self._bridge.queue.roles(self._run_id) if self._command.takes(role)]
         known = {self.role_combo.itemText(place) for place in range(self.role_combo.count())}
         self.role_combo.addItems([role for role in roles if role not in known])
@@ -142,7 +142,7 @@ class CommandDialog(QDialog):
         self.send_button.setEnabled(receiver and self.form.parameters is not None)
 
     def _send(self) -> None:
-        self.form.judge()  # what was typed last may not have been judged
+        self.form.validate()  # what was typed last may not have been validated
         parameters = self.form.parameters
         if parameters is None:
             return

@@ -1,1 +1,1 @@
-"""The run queue: its table, and what can be done to each run."""
+"""The run queue: its table and the actions on its runs."""

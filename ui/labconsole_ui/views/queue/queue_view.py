@@ -1,11 +1,11 @@
-"""The run queue: a table with what can be done to each run, by button, key, menu or drag."""
+"""The run queue: a table, with actions on each run by button, key, menu or drag."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QPainter
+from PySide6.QtGui import QAction, QColor, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -25,20 +24,22 @@ from PySide6.QtWidgets import (
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.store.records import RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
-from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.views.queue.queue_model import FRACTION_ROLE, ITEM_ROLE, QueueColumn, QueueModel
+from labconsole_ui.tables.record_table import DataTable, selected_rows
+from labconsole_ui.theme.theme import Theme
+from labconsole_ui.views.queue.queue_model import QueueColumn, QueueModel
 from labconsole_ui.widgets.labels import plain_label
-from labconsole_ui.widgets.status_text import console_name, duration
+from labconsole_ui.widgets.status_text import console_name, duration, progress_fraction
 
 BAR_HEIGHT = 6
 TEXT_WIDTH = 44
 
 
 class ProgressDelegate(QStyledItemDelegate):
-    """Reads the item and its fraction from the model; a running item of unknown size gets a half-tone bar."""
+    """A bar with a percentage; a running item of unknown size gets a half-tone bar."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
+    def __init__(self, model: QueueModel, theme: Theme) -> None:
+        super().__init__(model)
+        self._model = model
         self._theme = theme
 
     def paint(
@@ -49,8 +50,8 @@ class ProgressDelegate(QStyledItemDelegate):
         option.text = ""
         widget = option.widget
         widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, widget)
-        item: QueueItem = index.data(ITEM_ROLE)
-        share: float | None = index.data(FRACTION_ROLE)
+        item = self._model.record(index.row())
+        share = progress_fraction(item)
         if item.state is QueueState.WAITING or (share is None and item.state is QueueState.DONE):
             return
         rect = QRectF(option.rect).adjusted(6, 0, -6, 0)
@@ -84,7 +85,7 @@ _COLUMN_WIDTHS = {
 
 
 class QueueView(QWidget):
-    """`opened` carries the id of a run that the operator wants to see, `repeat_wanted` of one to be repeated."""
+    """The queue; `opened` carries the id of a run to show, `repeat_wanted` of one to be repeated."""
 
     opened = Signal(int)
     repeat_wanted = Signal(int)
@@ -93,7 +94,7 @@ class QueueView(QWidget):
         super().__init__()
         self._bridge = bridge
         self._theme = theme
-        self.model = QueueModel(bridge, theme)
+        self.model = QueueModel(bridge, theme, self)
         self.table = self._make_table()
         self._followed: int | None = None
         self._summary = plain_label("")
@@ -114,14 +115,18 @@ class QueueView(QWidget):
 
     def selected(self) -> list[QueueItem]:
         """The selected items, from top to bottom."""
-        rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())
-        return [self.model.item(row) for row in rows]
+        return [self.model.record(row) for row in selected_rows(self.table)]
 
     def select(self, run_id: int) -> None:
         """Select the row of a run."""
         row = self.model.row_of(run_id)
         if row is not None:
             self.table.selectRow(row)
+
+    def menu_groups(self) -> list[list[QAction]]:
+        """The actions in the groups of the menu bar."""
+        runs = [self.open_action, self.repeat_action, self.remove_action, self.up_action, self.down_action]
+        return [[self.pause_action, self.cancel_action], runs, [self.clear_action]]
 
     def move_selected(self, offset: int) -> None:
         """Move the selected waiting runs up (negative) or down, keeping them selected."""
@@ -131,18 +136,11 @@ class QueueView(QWidget):
         for item in items:
             self.select(item.run_id)
 
-    def _make_table(self) -> QTableView:
-        table = QTableView()
+    def _make_table(self) -> DataTable:
+        table = DataTable(self.tr("Run queue"), self._theme, self)
         table.setModel(self.model)
-        table.setAccessibleName(self.tr("Run queue"))
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setTabKeyNavigation(False)
-        table.setWordWrap(False)
-        table.setFont(self._theme.font(FontRole.TABLE))
         table.setIconSize(QSize(16, 16))
-        table.setItemDelegateForColumn(QueueColumn.PROGRESS, ProgressDelegate(self._theme))
+        table.setItemDelegateForColumn(QueueColumn.PROGRESS, ProgressDelegate(self.model, self._theme))
         table.setDragEnabled(True)
         table.setAcceptDrops(True)
         table.setDropIndicatorShown(True)
@@ -150,12 +148,10 @@ class QueueView(QWidget):
         table.setDragDropOverwriteMode(False)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.customContextMenuRequested.connect(self._show_menu)
-        table.doubleClicked.connect(lambda index: self.opened.emit(self.model.item(index.row()).run_id))
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(30)
+        table.doubleClicked.connect(lambda index: self.opened.emit(self.model.record(index.row()).run_id))
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setMinimumSectionSize(40)
+        header.setStretchLastSection(False)
         for column, width in _COLUMN_WIDTHS.items():
             header.resizeSection(column, width)
         header.setSectionResizeMode(QueueColumn.NAME, QHeaderView.ResizeMode.Stretch)
@@ -182,13 +178,14 @@ class QueueView(QWidget):
             "clear", self.tr("Clear done"), "Ctrl+Shift+Del", self._bridge.queue.clear_done
         )
         self.open_action = self._action("open", self.tr("Open run"), "Return", self._open)
-        self.copy_action = self._action("copy", self.tr("Copy rows"), QKeySequence.StandardKey.Copy, self._copy)
+        self.copy_action = self.table.copy_action
+        self._theme.bind_icon(self.copy_action, "copy")
 
     def _action(
         self,
         icon: str,
         text: str,
-        keys: str | QKeySequence.StandardKey,
+        keys: str,
         action: Callable[[], None],
         *,
         everywhere: bool = False,
@@ -300,14 +297,6 @@ class QueueView(QWidget):
     def _open(self) -> None:
         for item in self.selected():
             self.opened.emit(item.run_id)
-
-    def _copy(self) -> None:
-        """Put the selected rows on the clipboard, tab-separated with a header, as spreadsheets like it."""
-        columns = range(self.model.columnCount())
-        lines = ["\t".join(str(self.model.headerData(column, Qt.Orientation.Horizontal)) for column in columns)]
-        for index in self.table.selectionModel().selectedRows():
-            lines.append("\t".join(str(index.siblingAtColumn(column).data() or "") for column in columns))
-        QGuiApplication.clipboard().setText("\n".join(lines))
 
     def _show_menu(self, position: QPoint) -> None:
         menu = QMenu(self)

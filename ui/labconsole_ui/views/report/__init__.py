@@ -1,1 +1,1 @@
-"""The report window: what a report shall say, its pages as they will be, and the PDF."""
+"""The report window: settings, preview of the pages, and the PDF."""

@@ -1,4 +1,4 @@
-"""A preview of pages: one beneath the other, as wide as the view or larger, with the number of the one in sight."""
+"""A preview of pages, one below the other, with the number of the visible one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from labconsole_ui.widgets.labels import busy_bar, plain_label
 
 GAP = 16
 MIN_SHARE = 0.6
-"""Pages shown smaller than this are scaled with all their pixels, which takes longer, so that lines stay lines."""
+"""Scale below which pages are resampled smoothly, which takes longer, so that thin lines stay visible."""
 ZOOM_STEP = 1.25
 ZOOM_RANGE = (0.5, 3.0)
 
 
-class Page(QWidget):
+class PagePicture(QWidget):
     """One page, painted as large as the widget is."""
 
     def __init__(self, image: QImage, number: int, parent: QWidget | None) -> None:
@@ -37,12 +37,12 @@ class Page(QWidget):
         self.setAccessibleName(self.tr("Page {0}").format(number))
 
     def set_width(self, width: int) -> None:
-        """Be so wide, and as high as the page's shape wants it."""
+        """Set the width, and the height by the page's shape."""
         size = self._image.size()
         self.setFixedSize(width, round(width * size.height() / max(1, size.width())))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The page with a hairline around it."""
+        """Paint the page with a hairline around it."""
         size = self.size() * self.devicePixelRatioF()
         painter = QPainter(self)
         if size.width() > MIN_SHARE * self._image.width():
@@ -63,7 +63,7 @@ class PagesView(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._zoom = 1.0
-        self.pages: list[Page] = []
+        self.pages: list[PagePicture] = []
         self.area = QScrollArea(self)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -107,46 +107,46 @@ class PagesView(QWidget):
         layout.addWidget(self.note)
         layout.addWidget(self.area, 1)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.say(self.tr("Setting the pages ..."))
+        self.show_status(self.tr("Setting the pages ..."))
 
     def sizeHint(self) -> QSize:
-        """Room for a page that can be read."""
+        """The size of a readable page."""
         return QSize(720, 720)
 
-    def say(self, sentence: str) -> None:
-        """Show a sentence; with pages it stands above them, and nothing if it is empty."""
+    def show_status(self, sentence: str) -> None:
+        """Show a sentence, above the pages if there are any; an empty one hides it."""
         self.note.setText(sentence)
         self.note.setVisible(bool(sentence))
         self.area.setVisible(bool(self.pages))
 
     def set_busy(self, busy: bool) -> None:
-        """Say that new pages are being made."""
+        """Show that new pages are being set."""
         self.progress.setVisible(busy)
 
     def show_pages(self, images: Sequence[QImage]) -> None:
-        """Show these pages; the place in them stays."""
+        """Show these pages; the scroll position stays."""
         scrolled = self.area.verticalScrollBar().value()
         for page in self.pages:
             self._column.removeWidget(page)
             page.hide()
             page.deleteLater()
         holder = self.area.widget()
-        self.pages = [Page(image, number, holder) for number, image in enumerate(images, start=1)]
+        self.pages = [PagePicture(image, number, holder) for number, image in enumerate(images, start=1)]
         for page in self.pages:
             self._column.addWidget(page)
-        self.say("")
+        self.show_status("")
         self._fit()
         self.area.verticalScrollBar().setValue(scrolled)
         self._scrolled()
 
     @property
     def current(self) -> int:
-        """The page in sight, counted from 0."""
+        """The visible page, counted from 0."""
         middle = self.area.verticalScrollBar().value() + self.area.viewport().height() // 3
         return max((index for index in range(len(self.pages)) if self._top(index) <= middle), default=0)
 
     def turn(self, by: int) -> None:
-        """Go so many pages further."""
+        """Go `by` pages forward."""
         if self.pages:
             index = min(max(self.current + by, 0), len(self.pages) - 1)
             self.area.verticalScrollBar().setValue(self._top(index) - GAP)
@@ -175,7 +175,7 @@ class PagesView(QWidget):
         self._scrolled()
 
     def _top(self, index: int) -> int:
-        """Where a page begins, whether it is laid out already or not."""
+        """The top of a page, whether it is laid out already or not."""
         return GAP + sum(page.minimumHeight() + GAP for page in self.pages[:index])
 
     def _scrolled(self) -> None:

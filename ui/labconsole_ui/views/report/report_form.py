@@ -1,4 +1,4 @@
-"""What a report shall say: its kind, title, author and place, paper, columns beside the runs, and its signature."""
+"""The settings of a report: kind, title, author and place, paper, published columns, and signature."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class SigningFiles:
     certificates: Path | None
 
     def secret_request(self) -> SecretRequest | None:
-        """What must be asked for before the key opens. Raises UserError: the file is missing, or open to others."""
+        """The secret that the key needs, or None. Raises UserError: the file is missing, or open to others."""
         if self.certificates is not None and not is_encrypted(self.key):
             return None
         return SecretRequest("signing", f"the signing key {self.key.name}", SecretSource())
 
     def sign(self, secret: Secret | None, place: str) -> Sign:
-        """What signs a PDF with them. Raises UserError for files that do not fit, or a wrong passphrase."""
+        """The signer of a PDF. Raises UserError for files that do not match, or a wrong passphrase."""
         # pyHanko takes a second to import.
         from labconsole.output.report.signing import SignatureDetails, sign_pdf, signer_from_pem, signer_from_pkcs12
 
@@ -58,7 +58,7 @@ class SigningFiles:
 
 
 class FileLine(QWidget):
-    """`changed` says that another file is named."""
+    """A line for a file; `changed` is emitted when another one is named."""
 
     changed = Signal()
 
@@ -99,10 +99,10 @@ PUBLISHED_ROW = 28
 
 @dataclass(frozen=True)
 class ReportChoices:
-    """What can be chosen for a report: columns that may be the baseline, and tables that may stand beside them.
+    """The choices for a report: columns that may be the baseline, and published tables.
 
-    `kind` and `baseline` are what was asked for, or else what the runs suggest; `against` are published columns that
-    may be the baseline too.
+    `kind` and `baseline` are requested, or else derived from the runs; `against` are published columns that may be
+    the baseline, too.
     """
 
     kind: ReportKind
@@ -113,7 +113,7 @@ class ReportChoices:
 
 
 class ReportForm(QWidget):
-    """`changed` says that the report would look different, `signing_changed` that it would be signed differently."""
+    """`changed` is emitted when the report would look different, `signing_changed` for its signature."""
 
     changed = Signal()
     signing_changed = Signal()
@@ -156,7 +156,7 @@ class ReportForm(QWidget):
         self._judge_signing()
 
     def offer(self, choices: ReportChoices) -> None:
-        """Offer what the runs allow; what was asked for is chosen."""
+        """Offer the choices; the requested ones are chosen."""
         self.blockSignals(True)
         several = len(choices.groups) + len(choices.against) > 1
         self.kind_box.setCurrentIndex(self.kind_box.findData(choices.kind))
@@ -210,23 +210,23 @@ class ReportForm(QWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether all is there that a signature needs."""
+        """Whether a signature, if one is wanted, has all that it needs."""
         key = self.key.path
         if not self.sign_box.isChecked():
             return True
         return key is not None and (_holds_certificates(key) or self.certificates.path is not None)
 
     def remember(self) -> None:
-        """Keep author, place and paper for the next report. Files and passphrases are not kept."""
+        """Store author, place and paper for the next report. Files and passphrases are not stored."""
         for name, text in (
             ("author", self.author.text()),
             ("place", self.place.text()),
             ("paper", self.paper_box.currentText()),
         ):
-            self._state.keep(_KEY.format(name), text.strip())
+            self._state.set(_KEY.format(name), text.strip())
 
     def _chosen_published(self) -> tuple[str, ...]:
-        """Tables that are checked; of one that was asked for in part, those of its columns that were asked for."""
+        """The columns of checked tables; of a table that was requested in part, the requested columns."""
         names: list[str] = []
         for item in map(self.published.item, range(self.published.count())):
             if item.checkState() is Qt.CheckState.Checked:

@@ -1,4 +1,4 @@
-"""The report window: settings at the left, the pages as they will be at the right, and the PDF at the end."""
+"""The report window: settings at the left, a preview of the pages at the right, and saving as PDF."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from labconsole_ui.widgets.status_text import number_ranges
 
 PREVIEW_PPI = 130.0
 SHARPEST = 1.5
-"""Pages are made for so many pixels a point at most: more costs memory, and seconds."""
+"""Most pixels per point of the preview: more costs memory, and seconds."""
 IDLE_MS = 500
-"""So long nothing is changed before the pages are made anew."""
+"""Time without changes before the pages are set again."""
 FORM_WIDTH = 320
 
 
 class ReportWindow(QDialog):
-    """A report of one run, of several, or of a campaign. The passphrase of a signing key is asked for and not kept."""
+    """A report of runs or a campaign. The passphrase of a signing key is asked for and not stored."""
 
     def __init__(self, services: Services, request: ReportRequest, parent: QWidget) -> None:
         super().__init__(parent)
@@ -83,7 +83,7 @@ class ReportWindow(QDialog):
     # Preview
 
     def refresh(self) -> None:
-        """Make the pages anew, in the background; what is asked for meanwhile overtakes it."""
+        """Set the pages again, in the background; a later request replaces it."""
         self._wanted += 1
         number, request, paper = self._wanted, self.form.request(), self.form.paper
         ppi = PREVIEW_PPI * min(self.devicePixelRatioF(), SHARPEST)
@@ -95,7 +95,7 @@ class ReportWindow(QDialog):
         )
 
     def _choices(self) -> ReportChoices:
-        """What the runs allow. Raises UserError."""
+        """The choices that the runs allow. Raises UserError."""
         services, run_ids = self._services, self._asked.run_ids
         with services.reader() as reader:
             runs = reader.comparable(run_ids)
@@ -105,8 +105,8 @@ class ReportWindow(QDialog):
         tables = tuple(table for table in published_tables(services.plugins) if not kinds.isdisjoint(table.kinds))
         baseline = self._asked.baseline or pinned
         names = (*self._asked.published, *((baseline,) if isinstance(baseline, str) else ()))
-        beside = {column.name: column for name in names for column in published_columns(services.plugins, name)}
-        return ReportChoices(kind, baseline, group_repeats(runs), tuple(beside.values()), tables)
+        columns = {column.name: column for name in names for column in published_columns(services.plugins, name)}
+        return ReportChoices(kind, baseline, group_repeats(runs), tuple(columns.values()), tables)
 
     def _offer(self, choices: ReportChoices) -> None:
         self.form.offer(choices)
@@ -124,7 +124,7 @@ class ReportWindow(QDialog):
     def _images(self, request: ReportRequest, paper: Paper, ppi: float) -> list[QImage]:
         document = self._document(request)
         # Without the format Qt would ask its SVG reader as well. That one connects a signal, and so waits for a lock of
-        # Qt with the interpreter in hand, while the window's thread may hold that lock and wait for the interpreter.
+        # Qt while it holds the interpreter, while the window's thread may hold that lock and wait for the interpreter.
         pages = preview_pages(document, paper, ppi)
         return [QImage.fromData(page, "PNG") for page in pages]  # type: ignore[arg-type]  # the stub says bytes
 
@@ -136,7 +136,7 @@ class ReportWindow(QDialog):
     def _refuse(self, sentence: str) -> None:
         self.pages.set_busy(False)
         self.pages.show_pages([])
-        self.pages.say(sentence)
+        self.pages.show_status(sentence)
         self._judge()
 
     def _judge(self) -> None:
@@ -168,7 +168,7 @@ class ReportWindow(QDialog):
             self._write(path, signing, None)
             return
         dialog = SecretDialog(self, [request], self.tr("It is used for this signature and not kept."))
-        dialog.accepted.connect(lambda: self._write(path, signing, dialog.take()[request.key]))
+        dialog.accepted.connect(lambda: self._write(path, signing, dialog.pop_secrets()[request.key]))
         dialog.open()
 
     def _write(self, path: Path, signing: SigningFiles | None, secret: Secret | None) -> None:
@@ -194,13 +194,13 @@ class ReportWindow(QDialog):
         self.messages.show_message(Message(Tone.WARNING if result.remarks else Tone.GOOD, sentence, link=link))
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Not while the PDF is being made: that is cancelled in its own dialog."""
+        """Ignore it while the PDF is written: that is cancelled in its own dialog."""
         if self._jobs.dialogs:
             event.ignore()
             self.messages.show_message(Message(Tone.INFO, self.tr("The PDF is still being made: wait, or cancel it.")))
 
     def reject(self) -> None:
-        """Escape closes as the button does."""
+        """Close on Escape as the button does."""
         self.close()
 
     # Building

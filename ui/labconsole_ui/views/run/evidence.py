@@ -1,4 +1,4 @@
-"""The evidence of a run: its digest, when it was sealed, and a check whether anything has changed since."""
+"""The evidence of a run: its digest, when it was sealed, and a check for changes since."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGEST_GROUP = 8
 
 
 class EvidencePane(QWidget):
-    """Shows what was sealed; `verified` carries whether the check found nothing."""
+    """Shows the sealed evidence; `verified` carries whether the check found no change."""
 
     verified = Signal(bool)
 
@@ -50,7 +50,7 @@ class EvidencePane(QWidget):
         self._arrange()
 
     def show_evidence(self, evidence: Evidence | None) -> None:
-        """Show what was sealed; None for a run that has not ended."""
+        """Show the sealed evidence; None for a run that has not ended."""
         if evidence != self._evidence:
             self._outcome.hide()
         self._evidence = evidence
@@ -64,7 +64,7 @@ class EvidencePane(QWidget):
             button.setEnabled(evidence is not None)
 
     def verify(self) -> None:
-        """Compute the digest again from all that is stored, in the background, and say whether it is the same."""
+        """Compute the digest again in the background, and show whether it is the same."""
         self.verify_button.setEnabled(False)
         self.progress.show()
         self._outcome.hide()

@@ -1,4 +1,4 @@
-"""What a run view shows, read from the store: the run's record, and the curves from its samples. No widgets."""
+"""The contents of a run view, read from the store: record, and curves from samples. No widgets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from labconsole.store.records import Evidence, RunDetail, StoredArtefact, Stored
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run, its trial (None if that is not installed here), and T0 on the run's clock; what is kept and sealed of it,
-    and the pinned baseline of its trial, if that is another run."""
+    """A run, its trial (None if not installed), T0 on the run's clock, files, seal, and baseline.
+
+    The baseline is the pinned one of its trial, if that is another run.
+    """
 
     detail: RunDetail
     trial: Trial[Any] | None

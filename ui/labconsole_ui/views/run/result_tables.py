@@ -1,4 +1,4 @@
-"""The tables of a run view: metrics, parameters, verdicts, events, provenance, as rows with their columns."""
+"""Rows and columns of the tables of a run view: metrics, parameters, verdicts, events, provenance."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class MetricRow:
 
     @property
     def better(self) -> str:
-        """Which way is better, as the trial says now: of a run stored before that, too."""
+        """The better direction, as the trial declares it now, also for older runs."""
         return direction_text(self.kind.direction)
 
 
 def metric_rows(metrics: tuple[Metric, ...], trial: Trial[Any] | None) -> list[MetricRow]:
-    """Metrics with the trial's descriptions; one that it does not describe goes by its name."""
+    """Metrics with the trial's descriptions; one that it does not describe has its name as title."""
     known = {kind.name: kind for kind in trial.metrics} if trial is not None else {}
     return [
         MetricRow(
@@ -60,7 +60,7 @@ def metric_rows(metrics: tuple[Metric, ...], trial: Trial[Any] | None) -> list[M
 
 
 def direction_text(direction: Direction) -> str:
-    """Which way is better, as an arrow with a word."""
+    """The better direction, as an arrow with a word."""
     return {
         Direction.HIGHER: translate("RunView", "↑ higher is better"),
         Direction.LOWER: translate("RunView", "↓ lower is better"),

@@ -1,4 +1,4 @@
-"""The head of a run view: status, what ran and when, why it ended, caveats, and the run's note and tags."""
+"""The header of a run view: status, scenario, times, reason, caveats, note and tags."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class RunButtons(QWidget):
             button.setIconSize(QSize(18, 18))
             row.addWidget(button)
 
-    def follow(self, *, over: bool, baseline: int | None) -> None:
-        """Enable what can be done: only a run that is over can leave; `baseline` is what it is compared with."""
+    def update_state(self, *, over: bool, baseline: int | None) -> None:
+        """Enable the buttons: export and report need a finished run; `baseline` is the run to compare with."""
         self.report_button.setEnabled(over)
         self.export_button.setEnabled(over)
         self.compare_button.setEnabled(over and baseline is not None)
@@ -85,7 +85,7 @@ class RunHeader(QFrame):
         self.note.editingFinished.connect(self._note_done)
         self.tags.editingFinished.connect(self._tags_done)
         self.buttons = RunButtons(theme, self)
-        self.buttons.follow(over=False, baseline=None)
+        self.buttons.update_state(over=False, baseline=None)
         self._messages = QVBoxLayout()
         self._messages.setSpacing(4)
         head = QHBoxLayout()
@@ -114,7 +114,7 @@ class RunHeader(QFrame):
         self._apply_theme()
 
     def show_run(self, loaded: LoadedRun) -> None:
-        """Show the record of a run; what is being typed into note and tags stays."""
+        """Show the record of a run; texts being typed into note and tags stay."""
         row = loaded.detail.row
         before, self._row = self._row, row
         self.title.setText(self.tr("Run {0}: {1}").format(row.id, row.scenario))
@@ -135,9 +135,9 @@ class RunHeader(QFrame):
             self._show_sentence(self.tr("The figures of this run prove nothing: {0}").format(failed), "bad")
         if not row.status.final:
             self._show_sentence(self.tr("This run is not over. Figures appear here when it has finished."), "info")
-        if told := caveats(row):
-            self._show_sentence("\n".join(told), "info")
-        self.buttons.follow(over=row.status.final, baseline=loaded.baseline)
+        if sentences := caveats(row):
+            self._show_sentence("\n".join(sentences), "info")
+        self.buttons.update_state(over=row.status.final, baseline=loaded.baseline)
 
     def messages(self) -> list[str]:
         """The sentences shown below the title."""
@@ -161,7 +161,7 @@ class RunHeader(QFrame):
         return facts
 
     def _show_sentence(self, sentences: str, tone: str) -> None:
-        """A box with a sentence a line."""
+        """A box with one sentence per line."""
         frame = QFrame(self)
         frame.setProperty("message", tone)
         frame.setProperty("sentences", sentences)

@@ -1,4 +1,4 @@
-"""The run view: one run's figures, parameters, verdicts, events and provenance beside its plots."""
+"""The run view: one run's figures, parameters, verdicts, events and provenance, next to its plots."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from labconsole_ui.views.run.run_header import RunHeader
 from labconsole_ui.views.run.stored_files import StoredFilesPane
 from labconsole_ui.widgets.labels import busy_bar, plain_label
 
-"""Between two tables or plots, so that the window paints and answers in between."""
+"""Pause between two tables or plots, in which the window paints and reacts."""
 
 
 WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
 MIN_TABLES_WIDTH, MIN_PLOTS_WIDTH = 380, 340
 FIRST_TABLES_WIDTH = 574
-"""Where there is room, at first; more if the tabs need it."""
+"""Initial width of the tables where there is room; more if the tabs need it."""
 
 
 class RunView(QWidget):
     """Loads the run in the background, and again when it has finished.
 
-    `status_shown` carries its `RunStatus`; the other signals what shall be done with it: its parameters used again, it
-    and the baseline compared, reported, exported as an `ExportFormat`.
+    `status_shown` carries its `RunStatus`; the other signals request an action on it: use its parameters again,
+    compare it with the baseline, report, export as an `ExportFormat`.
     """
 
     status_shown = Signal(object)
@@ -125,12 +125,12 @@ class RunView(QWidget):
         self._shared = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the width anew."""
+        """Share the new width."""
         super().resizeEvent(event)
         self._share_width()
 
     def _share_width(self) -> None:
-        """Share the width between tables, whose tabs shall all be seen, and plots, until the operator does."""
+        """Share the width between tables and plots, until the operator moves the splitter."""
         if not self._shared:
             wanted = max(FIRST_TABLES_WIDTH, self.tabs.tabBar().sizeHint().width())
             tables = min(wanted, self.splitter.width() - MIN_PLOTS_WIDTH)
@@ -176,7 +176,7 @@ class RunView(QWidget):
     # Tables
 
     def _table_turns(self, loaded: LoadedRun) -> Iterator[Callable[[], None]]:
-        """What makes the tables, one in 5 ms; a plot takes 15."""
+        """Functions that fill the tables, 5 ms each; a plot takes 15."""
         detail, trial = loaded.detail, loaded.trial
         model = trial.parameters if trial is not None else None
         yield partial(
@@ -258,7 +258,7 @@ class RunView(QWidget):
         for name, members in groups.items():
             self._turns.add(partial(self._add_plot, name, members[0].unit), partial(self._fill_plot, name, members))
         self._turns.add(self._all_shown)
-        # Every plot that comes moves those before it, which would paint them again each time.
+        # Each added plot moves those before it, which would repaint them each time.
         self.grid.setUpdatesEnabled(False)
 
     def _all_shown(self) -> None:

@@ -1,4 +1,4 @@
-"""The files kept with a run, artefacts and attachments: to be read or saved."""
+"""The files kept with a run, artefacts and attachments, to read or save."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from labconsole_ui.widgets.labels import plain_label
 
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/x-pem-file", "application/pem")
 LARGEST_TEXT = 1_000_000
-"""Bytes of a text that is still shown."""
+"""Largest text (bytes) that is shown."""
 
 StoredFile = StoredArtefact | StoredAttachment
 
 
 class StoredFilesPane(QWidget):
-    """A table of files with buttons to read and to save one; what goes wrong stands below it."""
+    """A table of files with buttons to read and to save one; errors are shown below."""
 
     def __init__(self, reader_factory: Callable[[], Reader], run_id: int, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._reader_factory = reader_factory
         self._run_id = run_id
         self._background = Background(self)
-        self.jobs = LongJobs(self, lambda message: self.said.setText(message.sentence))
+        self.jobs = LongJobs(self, lambda message: self.status.setText(message.sentence))
         self.table = DataTable(self.tr("Artefacts of the run"), theme, self)
         self.model: RecordModel[StoredFile] = RecordModel(artefact_fields(), theme, self.table)
         self.table.setModel(self.model)
@@ -55,13 +55,13 @@ class StoredFilesPane(QWidget):
         self.save_button = QPushButton(self.tr("&Save as ..."), self)
         theme.bind_icon(self.save_button, "save")
         self.save_button.clicked.connect(self._save)
-        self.said = plain_label("", self)
-        self.said.setWordWrap(True)
-        self.said.setProperty("muted", True)
+        self.status = plain_label("", self)
+        self.status.setWordWrap(True)
+        self.status.setProperty("muted", True)
         buttons = QHBoxLayout()
         buttons.addWidget(self.read_button)
         buttons.addWidget(self.save_button)
-        buttons.addWidget(self.said, 1)
+        buttons.addWidget(self.status, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.table, 1)
@@ -75,7 +75,7 @@ class StoredFilesPane(QWidget):
         self._judge()
 
     def save_to(self, file: StoredFile, path: Path) -> None:
-        """Write a file as it is stored, whole or not at all; a long one with its progress, and can be cancelled."""
+        """Write a file as it is stored, completely or not at all; a large one can be cancelled."""
 
         def work(job: Job) -> None:
             written = 0
@@ -88,7 +88,7 @@ class StoredFilesPane(QWidget):
         self.jobs.run(
             self.tr("Saving {0}").format(file.name),
             work,
-            lambda _: self.said.setText(self.tr("Saved: {0}").format(path)),
+            lambda _: self.status.setText(self.tr("Saved: {0}").format(path)),
         )
 
     def _chosen(self) -> StoredFile | None:
@@ -106,7 +106,7 @@ class StoredFilesPane(QWidget):
             self._background.submit(
                 lambda: b"".join(self._content(chosen)).decode("utf-8", errors="replace"),
                 lambda text: TextViewer(chosen.name, text, self).show(),
-                self.said.setText,
+                self.status.setText,
             )
 
     def _save(self) -> None:
@@ -126,7 +126,7 @@ class StoredFilesPane(QWidget):
 
 
 class TextViewer(QDialog):
-    """A text to be read and copied, in a window of its own."""
+    """A window with a text to read and copy."""
 
     def __init__(self, title: str, text: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -169,7 +169,7 @@ def artefact_fields() -> list[Field[StoredFile]]:
 
 
 def _source(file: StoredFile) -> str:
-    """The process that kept a file: the worker, where the trial itself did."""
+    """The process that stored a file: the worker, if the trial itself did."""
     return file.role if isinstance(file, StoredAttachment) else "worker"
 
 
