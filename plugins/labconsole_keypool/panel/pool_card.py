@@ -1,4 +1,4 @@
-"""The card of the pool: its picture, and what can be done with it."""
+"""The card of the pool: its picture, and the buttons of its operations."""
 
 from __future__ import annotations
 

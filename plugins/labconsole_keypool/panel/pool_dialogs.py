@@ -22,7 +22,7 @@ _SAME = ("token", "key_store", "key_kind", "keys_per_wrapper")
 
 
 class PoolDialogs(QObject):
-    """Opens dialogs; `ended` carries the name of an action that has ended, whatever came of it."""
+    """Opens dialogs; `ended` carries the name of an operation that has ended, with or without success."""
 
     ended = Signal(str)
 
@@ -34,11 +34,11 @@ class PoolDialogs(QObject):
         self._page = page
 
     def fill(self) -> OperationDialog:
-        """Fill the pool up to N."""
+        """Open the dialog that fills the pool."""
         return self._open("keypool.fill")
 
     def purge(self) -> OperationDialog:
-        """Make every key that waits invalid."""
+        """Open the dialog that makes every waiting key invalid."""
         return self._open("keypool.purge")
 
     def initialise(self) -> OperationDialog:
@@ -50,11 +50,11 @@ class PoolDialogs(QObject):
         return self._open("keypool.add-token", {}, but={"token"})
 
     def export_shares(self) -> OperationDialog:
-        """Take wrapper keys out of the token, under shares."""
+        """Open the dialog that exports wrapper keys with shares."""
         return self._open("keypool.export-shares")
 
     def load_shares(self) -> OperationDialog:
-        """Load wrapper keys into a token; shares are collected in the dialog."""
+        """Open the dialog that collects shares and loads wrapper keys into a token."""
         made: list[ShareEditor] = []
 
         def shares(spec: FieldSpec) -> Editor:
@@ -74,12 +74,12 @@ class PoolDialogs(QObject):
         but: frozenset[str] | set[str] = frozenset(),
     ) -> OperationDialog:
         """The dialog, filled with the values of the scenario, `but` for these parameters."""
-        action = self._context.plugins.operation(name)
+        operation = self._context.plugins.operation(name)
         scenario = self._values()
         same = {key: scenario[key] for key in _SAME if key in scenario and key not in but}
-        values = {**action.parameters().model_dump(mode="json"), **same}
+        values = {**operation.parameters().model_dump(mode="json"), **same}
         own = {"token": token_editor} if editors is None else editors
-        dialog = OperationDialog(self._page.window(), action, self._context.theme, values, own, given)
+        dialog = OperationDialog(self._page.window(), operation, self._context.theme, values, own, given)
         dialog.ended.connect(lambda _end: self.ended.emit(name))
         dialog.open()
         return dialog

@@ -32,7 +32,7 @@ MOST_POINTS_LIVE = 100_000
 
 
 class PoolMonitor(QObject):
-    """`began` a run; `drawn`: a frame is due to be drawn; `state` and `points` carry what is new."""
+    """Signals: `began` a run; `framed` and `drawn` a live frame; `state` and `points` carry new values."""
 
     began = Signal()
     framed = Signal(object)
@@ -88,7 +88,7 @@ class PoolMonitor(QObject):
             self._load()
 
     def recount(self) -> None:
-        """The key store was changed: count now."""
+        """Count the keys now, after a change of the key store."""
         self._count()
 
     def _show_newest(self, run_id: int | None) -> None:

@@ -28,7 +28,7 @@ SOURCES = (FROM_RAM_CHANNEL, FROM_STORE_CHANNEL, FROM_POOL_CHANNEL, GENERATED_CH
 
 @dataclass(frozen=True)
 class Rates:
-    """Keys per second that go from one place to the next: into the store, into the token, into signatures."""
+    """Keys per second that move into the store, into the token, into signatures."""
 
     stored: float = 0.0
     loaded: float = 0.0
@@ -63,7 +63,7 @@ def idle_state(counts: Counts) -> PoolState:
 
 
 def running_state(frame: LiveFrame, rates: Mapping[str, float], in_store_at_start: int) -> PoolState:
-    """The pool in mid-run. Counters come from several processes, in any order: what seems negative is not there."""
+    """The pool in mid-run. Counters of several processes arrive in any order: a negative difference counts as 0."""
     count = {name: channel.count for name, channel in frame.channels.items()}
 
     def of(*names: str) -> int:

@@ -27,7 +27,7 @@ from labconsole_ui.views.live.growing_curves import GrowingCurve
 from labconsole_ui.views.live.live_run import LiveRun
 
 BEGIN_EVENT = "T0"
-"""The event without which the times of samples mean nothing yet."""
+"""The event with T0, to which the times of samples refer."""
 START_EVENT = "pool"
 """The event with the number of new keys in the store before the run."""
 
@@ -43,7 +43,7 @@ class RunPoints:
     by_source: dict[KeyOrigin, Points]
     dropped: Points
     curves: tuple[Curve, ...] = ()
-    """The run view's, of a run that has ended."""
+    """Those of the run view, of a run that has ended."""
 
     @property
     def requests(self) -> int:

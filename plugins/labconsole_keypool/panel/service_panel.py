@@ -38,7 +38,7 @@ class ServicePanel(TrialPanel):
         super().__init__(context, editors(context.theme))
 
     def pieces(self) -> Iterator[None]:
-        """Build the page: what its first tab shows, the form of the second, the planner last."""
+        """Build the page: the content of the first tab, the form of the second, the planner last."""
         yield from super().pieces()
         self.both_button = QPushButton(self.tr("Run &both and compare"))
         self.both_button.setToolTip(self.tr("Run with the pool and without it, then open the comparison"))
@@ -79,7 +79,7 @@ class ServicePanel(TrialPanel):
         self.building.when_complete(lambda: self.tabs.setCurrentIndex(SCENARIO))
 
     def run_both(self) -> None:
-        """Run what the form holds with the pool and without, as one campaign; both are compared when they are done."""
+        """Run the scenario of the form with and without the pool, as one campaign with a comparison at its end."""
         scenarios = [scenario for source in KeySource if (scenario := self._scenario(source)) is not None]
         if len(scenarios) == len(KeySource):
             self.context.launcher.run_together(
@@ -139,7 +139,7 @@ class ServicePanel(TrialPanel):
                 self.token_card.show_token(parameters.token)
 
     def _offer_campaign(self) -> None:
-        """A campaign of the same scenario with the pool and without is what *Run both* does: it is offered once."""
+        """Hide the campaign of a profile that only repeats *Run both*."""
         super()._offer_campaign()
         profile = self.presets.profile
         if profile is not None and [one.parameters["keys"] for one in profile.scenarios] == list(KeySource):

@@ -1,4 +1,4 @@
-"""Shares as they come in, from files or typed as words from paper: "1 of 2 present: share 1 or 3 is missing"."""
+"""The editor that collects shares from files or typed words: "1 of 2 present: share 1 or 3 is missing"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from labconsole_ui.widgets.labels import plain_label
 
 
 class ShareEditor(Editor):
-    """Holds shares until they are handed over as secrets; the parameter itself (files) stays empty."""
+    """Collects shares and returns them as secrets; the parameter itself (files) stays empty."""
 
     wide = True
 
@@ -38,7 +38,7 @@ class ShareEditor(Editor):
         self.words.setPlaceholderText(self.tr("Type the words of one share, as printed on its sheet"))
         self.words.setFixedHeight(84)
         self.words.setTabChangesFocus(True)
-        self.words.textChanged.connect(self._typing)
+        self.words.textChanged.connect(self._update_words_button)
         self.words_button = QPushButton(self.tr("Add these words"), self)
         self.words_button.clicked.connect(self._add_words)
         self.files_button = QPushButton(self.tr("Add files …"), self)
@@ -61,13 +61,13 @@ class ShareEditor(Editor):
         self.adopt(column_widget, stretch=1)
         column_widget.setFocusProxy(self.words)
         self._show()
-        self._typing()
+        self._update_words_button()
 
     def value(self) -> list[str]:
         return []
 
     def set_value(self, value: Any) -> None:
-        """Files named elsewhere are read by the action itself: this form names none."""
+        """Ignore `value`: the operation itself reads files that a profile names."""
 
     def secrets(self) -> dict[str, Secret] | None:
         """The shares by their keys, once there are enough; None before."""
@@ -79,11 +79,11 @@ class ShareEditor(Editor):
         }
 
     def add_files(self, paths: list[Path]) -> None:
-        """Take the shares of these files; the first that is none ends it, with its sentence."""
-        self._take([lambda path=path: read_share(path) for path in paths])
+        """Add the shares of these files, up to the first that is not a share, whose sentence is shown."""
+        self._add_shares([lambda path=path: read_share(path) for path in paths])
 
     def forget(self) -> None:
-        """Forget all shares."""
+        """Remove all shares."""
         self._shares.clear()
         self.fault.clear()
         self._show()
@@ -91,7 +91,7 @@ class ShareEditor(Editor):
 
     def _add_words(self) -> None:
         text = self.words.toPlainText()
-        if self._take([lambda: from_text(text)]):
+        if self._add_shares([lambda: from_text(text)]):
             self.words.clear()
 
     def _choose_files(self) -> None:
@@ -101,7 +101,7 @@ class ShareEditor(Editor):
         dialog.filesSelected.connect(lambda names: self.add_files([Path(name) for name in names]))
         dialog.open()
 
-    def _take(self, readings: list[Any]) -> bool:
+    def _add_shares(self, readings: list[Any]) -> bool:
         """Add shares of one set; returns whether all were valid and new. Those before an invalid one stay."""
         self.fault.clear()
         try:
@@ -116,7 +116,7 @@ class ShareEditor(Editor):
         self.edited.emit()
         return not self.fault.text()
 
-    def _typing(self) -> None:
+    def _update_words_button(self) -> None:
         self.words_button.setEnabled(bool(self.words.toPlainText().strip()))
 
     def _show(self) -> None:

@@ -1,4 +1,4 @@
-"""The card of the token: whether it is there, what it is, what it can do; initialise it, add another."""
+"""The card of the token: its state, identity and abilities, with buttons to initialise it or add another."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 @dataclass(frozen=True)
 class TokenStatus:
-    """A token by its name. `inspection` is None for one of the console's own that was not made yet.
+    """A token by its name. `inspection` is None for a lab token that does not exist yet.
 
-    Without having tried it with its PIN, nothing is known of its mechanisms' behaviour.
+    `tried`: it was tested with its PIN; before that, the behaviour of its mechanisms is unknown.
     """
 
     name: str
@@ -62,7 +62,7 @@ class TokenStatus:
 
 
 def token_status(name: str) -> TokenStatus:
-    """Look at a token without its PIN; makes none. Takes a third of a second. Raises UserError: none has the name."""
+    """Inspect a token without its PIN; creates none. Takes a third of a second. Raises UserError: unknown name."""
     if is_lab(name) and not (tokens_dir() / name).is_dir():
         return TokenStatus(name)
     configuration = find_configuration(name)
@@ -70,9 +70,9 @@ def token_status(name: str) -> TokenStatus:
 
 
 def probe_token(name: str, entered: Secret | None) -> TokenStatus:
-    """Log in once and try what a key pool needs; one of the console's own is made if it is not there.
+    """Log in once and test what a key pool needs; a lab token that does not exist yet is created.
 
-    Takes a second. Raises UserError: there is none of the name, or its PIN is nowhere to be had.
+    Takes a second. Raises UserError: the name is unknown, or the PIN has no source.
     """
     configuration = find_configuration(name)
     pin = entered or configuration.pin_request(name).resolve()
@@ -80,7 +80,7 @@ def probe_token(name: str, entered: Secret | None) -> TokenStatus:
 
 
 class TokenCard(QFrame):
-    """Looks at a token, off the window's thread; what needs its PIN only when asked to.
+    """Inspects a token in a background thread; uses its PIN only after a click.
 
     `initialise_wanted` and `add_wanted` are emitted by their buttons.
     """
@@ -124,7 +124,7 @@ class TokenCard(QFrame):
         return self._status
 
     def show_token(self, name: str) -> None:
-        """Look at the token called `name` if it is another one than before."""
+        """Inspect the token `name` if it is not the one shown."""
         if name != self._name:
             self._name = name
             self.refresh()
@@ -132,7 +132,7 @@ class TokenCard(QFrame):
     def refresh(self) -> None:
         """Inspect the token again, without its PIN."""
         if self._name:
-            self._wait(self.tr("Looking at it ..."))
+            self._wait(self.tr("Inspecting the token ..."))
             self._background.submit(partial(token_status, self._name), self._known, partial(self._unknown, self._name))
 
     def _try(self) -> None:
@@ -141,7 +141,7 @@ class TokenCard(QFrame):
         def missing() -> Sequence[SecretRequest]:
             return missing_secrets([find_configuration(name).pin_request(name)])
 
-        self._wait(self.tr("Trying it ..."))
+        self._wait(self.tr("Testing the token ..."))
         self._background.submit(missing, partial(self._ask, name), partial(self._unknown, name))
 
     def _ask(self, name: str, missing: Sequence[SecretRequest]) -> None:
@@ -175,13 +175,13 @@ class TokenCard(QFrame):
 
     def _known(self, status: TokenStatus) -> None:
         if status.name != self._name:
-            return  # another one was named meanwhile
+            return  # another token was chosen meanwhile
         self._status = status
         overview = None if status.inspection is None else status.inspection.overview
         if status.problem:
             self._show_sentence("error", "bad", status.problem)
         elif overview is None:
-            own = self.tr("The console's own, on SoftHSM2: it is made on first use.")
+            own = self.tr("Built-in, on SoftHSM2: it is created on first use.")
             self._show_sentence("info", "link", own)
         else:
             if status.pin_warning:
@@ -202,7 +202,7 @@ class TokenCard(QFrame):
 
     def _abilities(self, status: TokenStatus) -> str:
         if not status.tried:
-            return self.tr("It is there. What a pool needs was not tried yet.")
+            return self.tr("Connected. It was not tested yet for what a pool needs.")
         rsa, p256 = status.wrapping(KeyKind.RSA_2048), status.wrapping(KeyKind.P_256)
         if rsa == p256 and rsa:
             return self.tr("Ready. It wraps RSA and P-256 keys by {mechanism}.").format(mechanism=rsa)

@@ -80,5 +80,5 @@ class DeviceBenchmarkTrial(TimedTrial[DeviceBenchmarkParameters]):
     def warnings(self, parameters: DeviceBenchmarkParameters) -> tuple[str, ...]:
         return (
             "A key pair takes a random time to generate: its rate says little before some hundred were made.",
-            "Latency includes the wait for other threads; one thread alone tells how fast the token itself is.",
+            "Latency includes the wait for other threads; one thread alone shows how fast the token itself is.",
         )

@@ -71,7 +71,7 @@ def dialog_of(qtbot: QtBot, window: QWidget) -> OperationDialog:
 
 def test_three_tabs_and_the_token(qtbot: QtBot, page: ServicePanel) -> None:
     card = page.token_card
-    qtbot.waitUntil(lambda: "made on first use" in card.state.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "created on first use" in card.state.text(), timeout=PATIENCE_MS)
     assert card.isVisible() and page.pool_card.isVisible() and not page.form.isVisible()
     click_tab(qtbot, page, SCENARIO)
     assert page.form.isVisible() and not card.isVisible()

@@ -200,7 +200,7 @@ def test_as_many_shares_are_asked_for_as_are_needed(tmp_path: Path, serial: str)
 
 
 def test_the_window_and_the_worker_load_no_module_for_them() -> None:
-    modules = ("shares.share_operations", "shares.carrying", "messages.sign_request")
+    modules = ("shares.share_operations", "shares.wrapper_transfer", "messages.sign_request")
     imports = ", ".join(f"labconsole_keypool.{module}" for module in modules)
     check = f"import sys, {imports}; sys.exit('pkcs11' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], timeout=TIMEOUT_S, check=False).returncode == 0
