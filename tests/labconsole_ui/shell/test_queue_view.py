@@ -14,6 +14,7 @@ from labconsole.engine.queue import QueueState
 from labconsole.model.plugin import Plugins
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.tables.record_table import select_rows
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.queue.queue_model import QueueColumn
 from labconsole_ui.views.queue.queue_view import QueueView
@@ -70,6 +71,17 @@ def test_keys_move_a_run_and_the_selection_follows(qtbot: QtBot, view: QueueView
     assert [item.run_id for item in view.selected()] == [first]
     click(qtbot, view, "Move up")
     assert names(view) == ["B", "A", "C"]
+
+
+def test_several_runs_that_are_moved_stay_selected(view: QueueView, bridge: QueueBridge) -> None:
+    bridge.queue.submit(campaign("A", "B", "C"))
+    select_rows(view.table, [0, 1])
+    view.down_action.trigger()
+    assert names(view) == ["C", "A", "B"]
+    assert [item.scenario for item in view.selected()] == ["A", "B"]
+    view.up_action.trigger()
+    assert names(view) == ["A", "B", "C"]
+    assert [item.scenario for item in view.selected()] == ["A", "B"]
 
 
 def test_drag_moves_a_run(view: QueueView, bridge: QueueBridge) -> None:

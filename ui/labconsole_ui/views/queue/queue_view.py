@@ -129,12 +129,10 @@ class QueueView(QWidget):
         return [[self.pause_action, self.cancel_action], runs, [self.clear_action]]
 
     def move_selected(self, offset: int) -> None:
-        """Move the selected waiting runs up (negative) or down, keeping them selected."""
+        """Move the selected waiting runs up (negative) or down; they stay selected."""
         items = [item for item in self.selected() if item.own and item.state is QueueState.WAITING]
         for item in items if offset < 0 else reversed(items):
             self._bridge.queue.move(item.run_id, offset)
-        for item in items:
-            self.select(item.run_id)
 
     def _make_table(self) -> DataTable:
         table = DataTable(self.tr("Run queue"), self._theme, self)
