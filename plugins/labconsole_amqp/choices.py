@@ -1,4 +1,4 @@
-"""What the AMQP trial's parameters choose from."""
+"""The choices of the AMQP trial's parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BrokerChoice(StrEnum):
 
 
 class Loop(StrEnum):
-    """Closed: as fast as credit allows. Open: at a given rate, whatever the broker does. Both: one after the other."""
+    """Closed: as fast as credit allows. Open: at a given rate, independent of the broker. Both: one after the other."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -36,7 +36,7 @@ class Settlement(StrEnum):
 
 
 class Leftover(StrEnum):
-    """What to do with messages that lie in the queue already."""
+    """What to do with messages that are in the queue before the run."""
 
     REFUSE = "refuse"
     DRAIN = "drain"

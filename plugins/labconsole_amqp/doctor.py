@@ -1,4 +1,4 @@
-"""What this machine's python-qpid-proton can do: its build decides in silence whether it speaks TLS."""
+"""Checks of python-qpid-proton for the doctor: whether it loads, and whether it was built with TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REBUILD = (
 
 
 def checks() -> list[Check]:
-    """Look at python-qpid-proton: that it loads, and that it was built with TLS."""
+    """Check that python-qpid-proton loads, and that it was built with TLS."""
     try:
         extension = importlib.import_module("cproton_ffi").__file__
         from proton import SSL
@@ -30,7 +30,7 @@ def checks() -> list[Check]:
 
 
 def linked_tls(extension: str) -> str:
-    """Return the TLS library that the extension module at the path `extension` links, as that library names itself."""
+    """The TLS library that the extension module at path `extension` links, by its own name and version."""
     if sys.platform == "win32":
         return "Windows (Schannel)"
     name_of = getattr(ctypes.CDLL(extension), "OpenSSL_version", None)  # found through what the extension links

@@ -231,8 +231,8 @@ class AmqpParameters(Parameters):
         shown_if=_SEALED,
     )
     patience: float = parameter(
-        "Patience",
-        "How long nothing may move: then a stuck sender fails, and what a receiver misses is lost",
+        "Timeout without progress",
+        "How long no message may move: then a stuck sender fails, and messages that a receiver misses count as lost",
         default=30.0,
         ge=1,
         le=3600,
@@ -354,7 +354,7 @@ class AmqpParameters(Parameters):
         ),
     ] = ""
 
-    # What does not go together is a fault of the field that comes last, so that a form can say it there. A field that
+    # What does not go together is a fault of the field that comes last, so that a form can show it there. A field that
     # is wrong by itself is not in `info.data`.
 
     @field_validator("broker")
@@ -428,10 +428,10 @@ class AmqpParameters(Parameters):
 
     @property
     def longest_gap(self) -> float:
-        """Seconds that may pass between two messages: the operator's patience, after the time that a rate asks for."""
+        """Seconds that may pass between two messages: `patience`, plus the interval of an open loop's rate."""
         return self.patience + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
 
 
 def field_label(field: str) -> str:
-    """A parameter as a sentence names it: by the form's title, and by its key for profiles and command line."""
+    """A parameter's name in a sentence: the form's title, and the key for profiles and command line."""
     return f'"{AmqpParameters.model_fields[field].title}" ({field})'

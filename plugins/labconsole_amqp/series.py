@@ -1,4 +1,4 @@
-"""The series that senders and receivers record, one row per message, the live channels, and the events."""
+"""Series of senders and receivers (one row per message), live channels, and events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Phase(IntEnum):
     """The part of a run in which a message was due."""
 
     WHOLE = 0
-    """The run has no phases."""
+    """A run without phases."""
     FULL_SPEED_WARM_UP = 1
     FULL_SPEED = 2
     OPEN_LOOP_WARM_UP = 3
@@ -58,7 +58,7 @@ RECEIVED = Series(
 )
 
 OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
-"""Outcome by the number that stands in the series; 0 is OK."""
+"""Outcome by its number in the series; 0 is OK."""
 
 SENT_CHANNEL = LiveChannel("sent", "Sent", "msg")
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg")
@@ -70,10 +70,11 @@ QUEUE_TIME_CHANNEL = LiveChannel("queue_time", "Time in queue at full speed (fro
 """In a closed loop."""
 
 CONNECTED = "connected"
-"""Event: a sender or receiver is connected; data: connect_ns, attach_ns, tls, cipher, container."""
+"""Event: a sender or receiver has connected; data: connect_ns, attach_ns, tls, cipher, container."""
 
 WORK_DONE = "work done"
-"""Event: a sender, receiver or broker is done; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's End."""
+"""Event: a sender, receiver or broker has finished; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's
+`end` (`ReceiverEnd`)."""
 
 OPEN_LOOP = "open loop"
 """Event of the worker: the second of two phases begins; data: begin_ns, first (each sender's first sequence in it)."""
@@ -83,7 +84,7 @@ WALL_OFFSET = "wall clock"
 
 
 class ReceiverEnd(StrEnum):
-    """Why a receiver ended: only after `COMPLETE` and `QUIET` is a message that did not come a lost one."""
+    """Why a receiver finished; only after `COMPLETE` and `QUIET` does a missing message count as lost."""
 
     COMPLETE = "complete"
     QUIET = "quiet"
@@ -91,7 +92,7 @@ class ReceiverEnd(StrEnum):
 
 
 _LAST_STAMP_MS = 9_000_000_000_000
-"""In ns this still is a 64-bit number; a stamp is not signed, so a forged one may be anything."""
+"""In ns it fits into 64 bits; stamps are not signed, so a forged one may have any value."""
 
 
 def latency_from_stamp_ns(

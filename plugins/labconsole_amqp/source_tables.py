@@ -1,7 +1,8 @@
-"""SWIM's own result tables (`swim-wp16.txt`, "Results"): three payloads, within Malaysia and Malaysia to Singapore.
+"""SWIM's result tables (`swim-wp16.txt`, "Results"): within Malaysia, and Malaysia to Singapore.
 
-Both parts have the same rows and columns; a run belongs to a table by its payload and to a column by its test, so that
-one campaign fills three tables. From Malaysia to Singapore the source's column of Test 1 is empty.
+Both have a table for each of three payloads, with the same rows and columns. A run belongs to a table by its payload
+and to a column by its test, so that one campaign fills three tables. From Malaysia to Singapore the source's column of
+Test 1 is empty.
 """
 
 from __future__ import annotations

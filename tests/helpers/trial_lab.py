@@ -41,8 +41,8 @@ class Outcome(Generic[P]):
         """Results by name."""
         return {verdict.name: verdict.result for verdict in self.evaluation.verdicts}
 
-    def told(self, name: str) -> list[Event]:
-        """Events by name."""
+    def events_named(self, name: str) -> list[Event]:
+        """The events with this name."""
         return [event for event in self.samples.events if event.name == name]
 
 

@@ -1,4 +1,4 @@
-"""AMQP frames for the tests: made by hand, recorded from a conversation, and mutants of these."""
+"""AMQP frames for the tests: built by hand, recorded from a connection, and mutants of these."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frame(code: int, fields: list[Any], payload: bytes = b"", channel: int = 0, 
 
 
 class Frame(NamedTuple):
-    """A protocol header or frame, and how many bytes the other end had sent when it came."""
+    """A protocol header or frame, and how many bytes the other end had sent before it arrived."""
 
     data: bytes
     after: int
@@ -42,7 +42,7 @@ class Frame(NamedTuple):
 
 @dataclass
 class RecordedStream:
-    """What one end of a connection said."""
+    """The bytes that one end of a connection has sent."""
 
     stream: bytearray = field(default_factory=bytearray)
     chunks: list[tuple[int, int]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class RecordedStream:
 
 @contextmanager
 def recorded(endpoint: Endpoint) -> Iterator[tuple[Endpoint, RecordedStream, RecordedStream]]:
-    """A way to `endpoint` for one client, and what client and broker say; complete when the block has ended."""
+    """A relay to `endpoint` for one client, and the streams of client and broker; complete after the block."""
     client, broker = RecordedStream(), RecordedStream()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         relay = threading.Thread(target=_relay, args=(listener, endpoint, client, broker))
@@ -83,11 +83,13 @@ def _relay(listener: socket.socket, endpoint: Endpoint, client: RecordedStream, 
         back.join()
 
 
-def _copy(source: socket.socket, target: socket.socket, said: RecordedStream, other_stream: RecordedStream) -> None:
+def _copy(
+    source: socket.socket, target: socket.socket, recording: RecordedStream, other_stream: RecordedStream
+) -> None:
     try:
         while data := source.recv(65536):
-            said.chunks.append((len(said.stream), len(other_stream.stream)))
-            said.stream += data
+            recording.chunks.append((len(recording.stream), len(other_stream.stream)))
+            recording.stream += data
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
@@ -96,7 +98,7 @@ def _copy(source: socket.socket, target: socket.socket, said: RecordedStream, ot
 
 
 def mutants(frames: list[Frame], count: int, seed: int) -> Iterator[list[Frame]]:
-    """`count` variants of `frames`, changed in one to four places: bytes, types, fields, whole frames, their sizes."""
+    """`count` variants of `frames`, changed in one to four places: bytes, types, fields, frames, sizes."""
     randomness = random.Random(seed)
     for _ in range(count):
         parts = list(frames)
@@ -127,7 +129,7 @@ def _mutate(parts: list[Frame], randomness: random.Random) -> None:
 
 
 def _mutate_body(part: bytes, randomness: random.Random) -> bytes:
-    """A frame that has its right size, and something else in it."""
+    """A frame of the right size with changed content."""
     if len(part) <= _HEADER_BYTES:
         return part
     head, body = part[:_HEADER_BYTES], bytearray(part[_HEADER_BYTES:])

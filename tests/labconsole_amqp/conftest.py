@@ -1,4 +1,4 @@
-"""What the AMQP trial's tests share: a broker, a connection to it, a CA, and a home with lab identities."""
+"""Fixtures of the AMQP tests: a broker, a connection, a CA, and a home with lab identities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lab_home(own_home: Path, _shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The console's data directory, shared by all tests that ask for it: making identities takes longer than a run."""
+    """A data directory shared by the tests that use it: creating identities takes longer than a run."""
     monkeypatch.setenv(HOME_VARIABLE, str(_shared_home))
     return _shared_home
 
@@ -42,5 +42,5 @@ def connection(broker: RunningBroker) -> Iterator[Connection]:
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
-    """A CA of the tests' own."""
+    """A CA for the tests."""
     return LabCa(tmp_path_factory.mktemp("pki"))

@@ -1,4 +1,4 @@
-"""The embedded broker for tests: in a thread, to look inside; or in a process of its own, to be stopped and killed."""
+"""The embedded broker for tests: in a thread, to read its state, or in a process, to stop and kill it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ broker.serve(lambda: False, lambda: None)
 
 @dataclass(frozen=True)
 class RunningBroker:
-    """A broker in a thread; its own state is only to be read when nothing moves."""
+    """A broker in a thread; read its state only when nothing moves."""
 
     broker: Broker
     ports: Ports
     refused: Counter[str]
-    """Clients that were not let in, by reason."""
+    """Clients that were refused, by reason."""
 
     @property
     def plain(self) -> Endpoint:
@@ -58,7 +58,7 @@ def serving(settings: BrokerSettings) -> Iterator[RunningBroker]:
 
 @contextmanager
 def broker_process() -> Iterator[tuple[subprocess.Popen[str], Endpoint]]:
-    """A broker with queue `q` and user `user` in a process of its own, killed at the end if it still lives."""
+    """A broker with queue `q` and user `user` in a process, killed at the end if it still runs."""
     process = subprocess.Popen([sys.executable, "-c", _PROCESS], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -1,4 +1,4 @@
-"""Runs the AMQP trial in tests: the real trial, roles, broker and spools, in processes or, faster, in threads."""
+"""Runs the AMQP trial in tests: real roles, broker and spools, in processes or, faster, in threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.helpers.trial_lab import LIVE_HZ
 
 @dataclass(frozen=True)
 class Outcome(trial_lab.Outcome[AmqpParameters]):
-    """How a run between two ends went."""
+    """The outcome of a run between two ends."""
 
     def labelled(self, name: str) -> dict[str, Metric]:
         """Metrics with one label by its value."""
@@ -38,7 +38,7 @@ class Outcome(trial_lab.Outcome[AmqpParameters]):
 
 
 class _RoleThread(RoleChild):
-    """A role in a thread: everything but the process boundary is the real thing."""
+    """A role in a thread: everything but the process boundary is real."""
 
     def __init__(
         self, spec: RoleSpec, spool: Path, on_change: Callable[[], None], cancelled: Callable[[], bool]
@@ -58,7 +58,7 @@ class _RoleThread(RoleChild):
         self._thread.start()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """What the role says."""
+        """Process a message of the role."""
         self._take(json.loads(json.dumps(message)))
 
     def end(self, deadline: float) -> bool:
@@ -100,5 +100,5 @@ class ProcessLab(Lab):
 
 
 def run(folder: Path, **settings: Any) -> Outcome:
-    """A run in threads, of so few messages that it ends within a moment; `folder` is made."""
+    """A run in threads, of few messages, so that it is short; `folder` is created."""
     return Lab(folder).run(**settings)

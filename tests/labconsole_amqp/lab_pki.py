@@ -1,4 +1,4 @@
-"""Certificates for the AMQP tests, made with `cryptography`: a lab CA, a foreign one, and what either has signed."""
+"""Certificates for the AMQP tests, created with `cryptography`: CAs, and identities that they issue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tls_of(own: IdentityFiles, **more: Any) -> TlsSettings:
 
 
 class LabCa:
-    """A CA of its own; `ca_file` is its certificate."""
+    """A CA for tests; `ca_file` is its certificate."""
 
     def __init__(self, folder: Path, name: str = "Lab CA") -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Messages for the tests of the fast link, and how many of them are sent and received."""
+"""Messages for the tests of the fast link, and helpers that send and receive a number of them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def send_all(sender: Sender, message: Template, count: int) -> list[int]:
 
 
 def await_credit(sender: Sender) -> None:
-    """Wait until the broker lets something be sent, or for 5 s."""
+    """Wait until there is credit, at most 5 s."""
     deadline = time.monotonic() + 5
     while sender.capacity == 0 and time.monotonic() < deadline:
         sender.pump(0.1)
 
 
 def receive_all(receiver: Receiver, count: int, seconds: float = 10) -> list[Batch]:
-    """Receive until `count` messages are there."""
+    """Receive `count` messages."""
     batches: list[Batch] = []
     deadline = time.monotonic() + seconds
     while sum(map(len, batches)) < count and time.monotonic() < deadline:
@@ -46,5 +46,5 @@ def receive_all(receiver: Receiver, count: int, seconds: float = 10) -> list[Bat
 
 
 def raw_messages(receiver: Receiver, count: int) -> list[bytes]:
-    """The next `count` messages that match no template, as they came."""
+    """The bytes of the next `count` messages, which match no template."""
     return [batch.raw[index] for batch in receive_all(receiver, count) for index in range(len(batch))]

@@ -1,4 +1,4 @@
-"""A RabbitMQ broker of a test's own (Debian's rabbitmq-server, AMQP 1.0 plugin), on loopback, in a temporary folder."""
+"""A RabbitMQ broker for a test (Debian's rabbitmq-server, AMQP 1.0 plugin), on loopback."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rabbitmq_broker(
     ca_file: Path | None = None,
     identity: IdentityFiles | None = None,
 ) -> Iterator[RabbitMq]:
-    """Start a broker with its data in `folder`, wait until it serves AMQP 1.0, and end it with all its processes.
+    """Start a broker with its data in `folder`, wait until it serves, and end it with all processes.
 
     With `ca_file` and `identity` it listens with TLS too, requires a client certificate, and takes SASL EXTERNAL.
     """
@@ -107,7 +107,7 @@ def rabbitmq_broker(
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none",
         # The start script then becomes the Erlang machine, instead of a shell that waits for it.
         "RUNNING_UNDER_SYSTEMD": "true",
-        "NOTIFY_SOCKET": str(home / "nobody"),
+        "NOTIFY_SOCKET": str(home / "unused"),
     }
     # Our own port mapper, in the foreground: a node without one would start a daemon that outlives it.
     epmd = subprocess.Popen([*_WITH_US, "epmd", "-port", str(epmd_port), "-address", "127.0.0.1"], env=environment)

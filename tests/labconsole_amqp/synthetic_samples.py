@@ -1,4 +1,4 @@
-"""Synthetic samples and events of the AMQP trial whose truth is known, and figures out of an evaluation."""
+"""Synthetic samples and events with known losses and times, and the figures of an evaluation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EPOCH_MS = 1_700_000_000_000
 
 @dataclass
 class Tables:
-    """`Samples` held in memory."""
+    """`Samples` in memory."""
 
     tables: dict[tuple[str, str], dict[str, NDArray[Any]]] = field(default_factory=dict)
     definitions: int = AmqpTrial.definitions
@@ -56,7 +56,7 @@ def event(source: str, name: str, **data: Any) -> Event:
 def ended(
     senders: int = 1, receivers: int = 1, end: ReceiverEnd = ReceiverEnd.COMPLETE, end_ns: int = 0
 ) -> list[Event]:
-    """The events of a run that came to its end."""
+    """The events of a run that finished."""
     events = []
     for index in range(senders):
         events.append(event(f"sender-{index}", CONNECTED, connect_ns=3 * MS, attach_ns=MS))
@@ -80,7 +80,7 @@ class Truth:
     """A synthetic run through a queue that may lose, repeat, reorder and add messages."""
 
     sent_ns: NDArray[np.int64]
-    arrivals: NDArray[np.int64]  # sequence of each arrival, in order of arrival; -1: nobody sent it
+    arrivals: NDArray[np.int64]  # sequence of each arrival, in order of arrival; -1: not sent in this run
     received_ns: NDArray[np.int64]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The AMQP plugin's check: a python-qpid-proton without TLS is told apart from one that has it."""
+"""The AMQP plugin's check: a python-qpid-proton without TLS, or one that does not load, is reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs recorded with definitions 1 keep their figures when they are evaluated again; only what they are called today
-differs. `golden/definitions-1.db` was recorded by the console of version 0.1.0."""
+"""Runs recorded with definitions 1 keep their figures when they are evaluated again; only their names
+differ. `golden/definitions-1.db` was recorded by the console of version 0.1.0."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSED, ENCRYPTED, OPEN = 1, 2, 3
 
 @pytest.fixture
 def old_runs(tmp_path: Path) -> Path:
-    """A database of version 3 with three runs, brought to today's version."""
+    """A database of version 3 with three runs, migrated to the current version."""
     path = tmp_path / "runs.db"
     shutil.copy(GOLDEN, path)
     Store.open(path).close()
@@ -39,7 +39,7 @@ def old_runs(tmp_path: Path) -> Path:
 
 
 def stored(path: Path, run_id: int) -> list[tuple[str, float, str, int]]:
-    """The rows of metrics as they were stored by the old console."""
+    """The rows of metrics as the old console stored them."""
     with sqlite3.connect(path) as database:
         rows = database.execute(
             "SELECT name, value, direction, samples FROM metric WHERE run_id = ? ORDER BY position", (run_id,)
@@ -136,7 +136,7 @@ def test_terminal_and_report_show_the_time_in_queue_of_old_runs_without_arrow_an
 
 
 def test_findings_and_cards_leave_out_the_time_in_queue_of_old_runs(repeated: Comparison) -> None:
-    told = [finding.sentence for finding in findings(repeated, AmqpTrial())]
-    told += [answer.question + answer.sentence for answer in answers(repeated, AmqpTrial())]
-    assert any("throughput" in one for one in told)
-    assert not [one for one in told if "latency" in one.lower() or "time in queue" in one.lower()]
+    sentences = [finding.sentence for finding in findings(repeated, AmqpTrial())]
+    sentences += [answer.question + answer.sentence for answer in answers(repeated, AmqpTrial())]
+    assert any("throughput" in one for one in sentences)
+    assert not [one for one in sentences if "latency" in one.lower() or "time in queue" in one.lower()]

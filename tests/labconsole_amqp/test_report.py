@@ -1,4 +1,4 @@
-"""A campaign's report has SWIM's own tables, filled, and what was published stands beside what was measured."""
+"""A campaign's report has SWIM's tables, filled, with published figures next to measured ones."""
 
 from __future__ import annotations
 

@@ -64,10 +64,10 @@ def filled(plugins: Plugins, runs: Sequence[RunRow], name: str = MEDIUM) -> Fill
 def test_the_manifest_brings_the_six_tables(plugins: Plugins, published: Sequence[PublishedTable]) -> None:
     assert table_shapes(plugins, KIND) == TABLES
     assert [table.name for table in TABLES] == [table.name for table in published]
-    assert table_shapes(plugins, "nobody.has-this") == ()
+    assert table_shapes(plugins, "unknown.kind") == ()
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_rows_and_columns_are_titled_as_in_the_source() -> None:
     text = SOURCE.read_text(encoding="utf-8")
     for table in TABLES:
@@ -88,7 +88,7 @@ def test_every_published_column_has_its_place_in_the_shape(published: Sequence[P
 
 
 def test_one_campaign_of_the_source_s_profile_fills_three_tables(plugins: Plugins) -> None:
-    """Every column of every row, each beside its published figure."""
+    """Every column of every row, each with its published figure."""
     new = campaign_of(load_profile("swim-within-malaysia", plugins))
     runs = [run(number, 10.0 * number, **scenario.parameters) for number, scenario in enumerate(new.scenarios, start=1)]
     tables = [filled(plugins, runs, table.name) for table in TABLES if "within" in table.name]

@@ -1,4 +1,4 @@
-"""Messages of the source's own tool in Tests 1-4, in both of its forms: straight, and through foreign brokers."""
+"""Messages of the source's tool in Tests 1-4 and both forms: direct, and through foreign brokers."""
 
 from __future__ import annotations
 

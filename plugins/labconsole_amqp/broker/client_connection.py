@@ -24,12 +24,12 @@ _CONDITION_CHARACTERS = 200
 
 
 class Stage(Enum):
-    """How far a client has come."""
+    """The stages of a client's connection."""
 
     TLS = auto()
     SASL = auto()
     AMQP = auto()
-    CLOSING = auto()  # we have said our last word, and wait for the client to hang up
+    CLOSING = auto()  # everything is sent: wait until the client closes
     CLOSED = auto()
 
 
@@ -39,7 +39,7 @@ class ClientConnection:
     Args:
         sock: non-blocking; an `ssl.SSLSocket` that has not shaken hands yet on a TLS port.
         find_queue: the queue of an address, None if there is none.
-        on_refused: called with the reason when the client is not let in.
+        on_refused: called with the reason when the client is refused.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class ClientConnection:
 
     @property
     def wants_to_write(self) -> bool:
-        """Whether it waits for room in the socket."""
+        """Whether it waits until the socket accepts more output."""
         return self.engine is not None and self.engine.blocked and self.stage is Stage.AMQP
 
     def work(self) -> None:
-        """Do what the socket allows: called when it became readable or writable."""
+        """Continue with the client; called when its socket is readable or writable."""
         try:
             match self.stage:
                 case Stage.TLS:
@@ -86,7 +86,7 @@ class ClientConnection:
             self.drop()
 
     def flush(self) -> None:
-        """Write what is to be written."""
+        """Write pending output."""
         if self.engine is None or self.stage is not Stage.AMQP:
             return
         self.engine.dirty = False
@@ -97,7 +97,7 @@ class ClientConnection:
             self.drop()
 
     def tick(self) -> None:
-        """Heartbeats and time limits: called every second or so."""
+        """Send heartbeats and check time limits; called about every second."""
         late = now_ns() > self._deadline_ns
         if self.stage is Stage.CLOSING:
             if late:
@@ -109,7 +109,7 @@ class ClientConnection:
             self.flush()
 
     def drop(self) -> None:
-        """Free everything; what its consumers had not settled goes back to the queues."""
+        """Free everything; messages that its consumers have not settled return to the queues."""
         if self.stage is Stage.CLOSED:
             return
         self.stage = Stage.CLOSED
@@ -119,7 +119,7 @@ class ClientConnection:
         self.sock.close()
 
     def close(self) -> None:
-        """Say goodbye because the broker ends, and free everything."""
+        """Close the connection because the broker shuts down, and free everything."""
         if self.engine is not None and self.stage is Stage.AMQP:
             set_condition(
                 lib.pn_connection_condition(self.engine.connection), "amqp:connection:forced", "broker shut down"
@@ -171,13 +171,13 @@ class ClientConnection:
         engine = self.engine
         assert engine is not None
         if engine.blocked:
-            # The socket may have room again: then its consumers are served in this turn.
+            # If the socket accepts output again, its consumers are served in this turn.
             engine.write()
         if engine.read():
             self._process(engine)
 
     def _process(self, engine: ProtonEngine) -> None:
-        """Answer what the client opened, sent, acknowledged and closed."""
+        """Process what the client has opened, sent, acknowledged and closed."""
         connection = engine.connection
         engine.dirty = True
         opened = lib.PN_LOCAL_UNINIT | lib.PN_REMOTE_ACTIVE
@@ -214,7 +214,7 @@ class ClientConnection:
             lib.pn_connection_close(connection)
 
     def _limit_violation(self, connection: Any) -> str | None:
-        """What the client has more of than one connection may have; None if it keeps to the limits."""
+        """The limit of a connection that the client exceeds; None if it exceeds none."""
         if len(self._ends) > _MAX_LINKS:
             return f"opened more than {_MAX_LINKS} links"
         producers = [end for end in self._ends.values() if isinstance(end, ProducerLink)]
@@ -237,8 +237,8 @@ class ClientConnection:
             # AMQP 1.0 part 2, 2.6.3: answered without a terminus, then detached with the reason.
             lib.pn_terminus_set_type(own, lib.PN_UNSPECIFIED)
             lib.pn_link_open(link)
-            asked = str(address)[:_CONDITION_CHARACTERS]
-            set_condition(lib.pn_link_condition(link), "amqp:not-found", f"no queue {asked}")
+            shown = str(address)[:_CONDITION_CHARACTERS]
+            set_condition(lib.pn_link_condition(link), "amqp:not-found", f"no queue {shown}")
             lib.pn_link_close(link)
             self._ends[link] = None
             return
@@ -268,7 +268,7 @@ class ClientConnection:
         self._half_close()
 
     def _half_close(self) -> None:
-        """Send nothing more, and let the client read our last words: closing at once could throw them away."""
+        """Send nothing more, and let the client read what was sent: closing at once could discard it."""
         self._end_links()
         self.stage = Stage.CLOSING
         self._deadline_ns = now_ns() + _LINGER_NS
@@ -284,6 +284,6 @@ class ClientConnection:
         except (BlockingIOError, ssl.SSLWantReadError):
             return
         except OSError:
-            # It hung up without reading on.
+            # The client closed without reading the rest.
             pass
         self.drop()

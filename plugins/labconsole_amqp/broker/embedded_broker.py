@@ -2,10 +2,10 @@
 
 It stores and forwards: queues by name, first in first out, with bounded depth (producers get credit for free room
 only), competing consumers, pre-settled and acknowledged messages on both sides, and redelivery when a consumer ends
-with messages it has not settled. Messages pass unchanged, as bytes. A plain and a TLS port work at the same time; on
-the TLS port a client certificate is required, and lets its owner in (SASL EXTERNAL).
+with messages it has not settled. Messages are delivered byte for byte. A plain and a TLS port work at the same time; on
+the TLS port a client certificate is required, which authenticates the client (SASL EXTERNAL).
 
-Queues live in memory and end with the process; `durable` is accepted and means nothing.
+Queues live in memory and end with the process; `durable` is accepted and has no effect.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _TICK_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """What the broker listens on and offers.
+    """Ports, queues, access and limits of the broker.
 
-    `plain_port` and `tls_port`: 0 takes a free port, None leaves it out. `tls` is needed with a TLS port: certificate
+    `plain_port` and `tls_port`: 0 is any free port, None is no port. `tls` is needed with a TLS port: certificate
     and key of the broker, and the CA file that client certificates are verified with. `queues` are made at the start;
     any other address is refused (`amqp:not-found`).
     """
@@ -54,7 +54,7 @@ class Ports:
 
 
 class Broker:
-    """Listens, serves and closes, all in one thread; `on_refused` is told why a client was not let in."""
+    """Listens, serves and closes, all in one thread; `on_refused` is called with the reason of each refusal."""
 
     def __init__(self, settings: BrokerSettings, on_refused: Callable[[str], None]) -> None:
         self._settings = settings
@@ -66,7 +66,7 @@ class Broker:
         self._peers: dict[ClientConnection, int] = {}
 
     def listen(self) -> Ports:
-        """Bind and listen; returns the ports. Raises UserError if a port cannot be had."""
+        """Bind and listen; returns the ports. Raises UserError if a port cannot be opened."""
         settings = self._settings
         if settings.tls_port is not None and self._context is None:
             raise UserError("a TLS port needs the broker's certificate and key")
@@ -105,7 +105,7 @@ class Broker:
             tick()
 
     def close(self) -> None:
-        """Say goodbye to every client, and free everything. May be called again."""
+        """Close all connections, and free everything. May be called again."""
         for peer in self._peers:
             self._selector.unregister(peer.sock)
             peer.close()
@@ -120,14 +120,14 @@ class Broker:
         return {name: len(queue) for name, queue in self._queues.items()}
 
     def counts(self) -> dict[str, QueueCounts]:
-        """What each queue has seen since the start."""
+        """Each queue's counts since the start."""
         return {name: queue.counts for name, queue in self._queues.items()}
 
     def _accept(self, listener: socket.socket, *, secure: bool) -> None:
         try:
             sock, _ = listener.accept()
         except OSError:
-            # The client gave up between the connect and now.
+            # The client has disconnected since.
             return
         try:
             sock.setblocking(False)
@@ -135,7 +135,7 @@ class Broker:
             if secure and self._context is not None:
                 sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:
-            # It hung up between accept and now: TLS already looks at the connection when it is wrapped around it.
+            # It has disconnected since: wrap_socket asks for the peer's address.
             sock.close()
             self._on_refused(f"client hung up at once ({error.strerror or error})")
             return
@@ -145,7 +145,7 @@ class Broker:
         self._selector.register(sock, selectors.EVENT_READ, peer)
 
     def _settle(self) -> None:
-        """Move messages on and write them, and wait for room where there is none."""
+        """Deliver messages and write them; watch sockets that accept no more for room."""
         moving = True
         while moving:
             moving = False
@@ -166,7 +166,7 @@ class Broker:
                 peer.flush()
 
     def _remove_if_closed(self, peer: ClientConnection) -> bool:
-        """At once, before a new client gets the same file descriptor."""
+        """Remove a closed client at once, before another gets its file descriptor; returns whether it was closed."""
         if peer.stage is not Stage.CLOSED:
             return False
         if self._peers.pop(peer, None) is not None:

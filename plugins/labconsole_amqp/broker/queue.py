@@ -1,4 +1,4 @@
-"""A queue of the embedded broker, and the links that fill and empty it. Messages are bytes, passed on unchanged."""
+"""A queue of the embedded broker, and its producers' and consumers' links. Messages are delivered byte for byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QueueLimits:
     """How much a queue holds, and how much credit one producer gets at most.
 
     Producers get credit only for free room: `messages` is never exceeded. `size_bytes` is a soft bound: beyond it
-    no producer gets new credit, and what comes on credit given before waits in its session's window. `window` is in
+    no producer gets new credit, and messages on earlier credit wait in their session's window. `window` is in
     messages; `max_message_size` in bytes, 0 = no limit but `ENGINE_BYTES`.
     """
 
@@ -31,14 +31,17 @@ class QueueLimits:
 
     @property
     def largest(self) -> int:
-        """Bytes of the largest message that is taken."""
+        """Bytes of the largest message that is accepted."""
         return self.max_message_size or ENGINE_BYTES
 
 
 @dataclass(slots=True)
 class QueueCounts:
-    """What a queue has seen, in messages: taken in, passed on (and accepted, if unsettled), given back to the queue by
-    a consumer or its end, and rejected by one (dropped)."""
+    """Counts of a queue's messages.
+
+    `delivered`: sent to a consumer (and accepted, if unsettled); `requeued`: returned by a consumer, or because it
+    left; `rejected`: by a consumer, and dropped.
+    """
 
     received: int = 0
     delivered: int = 0
@@ -61,32 +64,32 @@ class Queue:
 
     @property
     def full(self) -> bool:
-        """Whether it holds as many bytes as it may."""
+        """Whether it has reached its limit of bytes."""
         return self._size_bytes >= self.limits.size_bytes
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def put(self, messages: Sequence[bytes]) -> None:
-        """Take messages in at the end."""
+        """Append messages."""
         self._messages.extend(messages)
         self._size_bytes += sum(map(len, messages))
         self.counts.received += len(messages)
 
     def requeue(self, messages: Sequence[bytes]) -> None:
-        """Put messages that a consumer did not take back to the front, in their order."""
+        """Return messages that a consumer did not accept to the front, in their order."""
         self._messages.extendleft(reversed(messages))
         self._size_bytes += sum(map(len, messages))
         self.counts.requeued += len(messages)
 
     def work(self) -> bool:
-        """Pass on what consumers take now, and give producers credit for the room that makes.
+        """Deliver what consumers accept now, and give producers credit for the free room.
 
-        Returns whether anything was passed on, so that more may be once it is written.
+        Returns whether anything was delivered: more may be possible once it is written.
         """
-        passed = False
+        delivered = False
         while self._messages and self._deliver():
-            passed = True
+            delivered = True
         if not self._messages:
             for consumer_link in self.consumers:
                 consumer_link.drained()
@@ -95,11 +98,11 @@ class Queue:
             for producer_link in waiting:
                 producer_link.take()
         self._grant_credit()
-        return passed
+        return delivered
 
     def _deliver(self) -> bool:
-        """Give each consumer one turn; False if none could take anything."""
-        passed = False
+        """Give each consumer one turn; False if none accepted a message."""
+        delivered = False
         for consumer_link in tuple(self.consumers):
             usual_bytes = self._size_bytes // max(1, len(self._messages)) + 1
             count = min(consumer_link.room, _TURN_MESSAGES, _TURN_BYTES // usual_bytes + 1, len(self._messages))
@@ -108,12 +111,12 @@ class Queue:
                 turn = [pop() for _ in range(count)]
                 self._size_bytes -= sum(map(len, turn))
                 consumer_link.send(turn)
-                passed = True
+                delivered = True
         self.consumers.rotate(-1)
-        return passed
+        return delivered
 
     def _grant_credit(self) -> None:
-        """Top up producers whose credit fell under three quarters of their window, as far as there is room."""
+        """Top up producers whose credit is below three quarters of their window, as far as there is room."""
         if self.full:
             return
         free = (
@@ -128,7 +131,7 @@ class Queue:
 
 
 class _LinkEnd:
-    """One end of a link: the queue it belongs to, and the wire that is to be flushed when something was put on it."""
+    """The broker's end of a link; `engine` is marked dirty when it has output."""
 
     def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
         self.engine = engine
@@ -139,7 +142,7 @@ class _LinkEnd:
 class ProducerLink(_LinkEnd):
     """A producer's link. Messages are accepted once they are in the queue.
 
-    A producer that breaks the queue's limits gets its link closed; what it sends after that is thrown away.
+    The link of a producer that exceeds the queue's limits is closed, and what it sends after that is discarded.
     """
 
     def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
@@ -152,21 +155,21 @@ class ProducerLink(_LinkEnd):
 
     @property
     def credit(self) -> int:
-        """Messages that the producer may still send; negative if it has sent more than it may."""
+        """Messages that the producer may still send; negative if it has sent more than its credit."""
         return int(lib.pn_link_credit(self.link) - lib.pn_link_queued(self.link))
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the message that has come in only in part."""
+        """Bytes of a message that has arrived only in part."""
         return len(self._partial_message)
 
     def grant(self, credit: int) -> None:
-        """Let the producer send `credit` messages more."""
+        """Give the producer credit for `credit` more messages."""
         lib.pn_link_flow(self.link, credit)
         self.engine.dirty = True
 
     def take(self) -> None:
-        """Move what has come in into the queue, unless that is full: then it is called again when there is room."""
+        """Move arrived messages into the queue; if that is full, it is called again when there is room."""
         if self._refused:
             self._discard()
         elif self.queue.full:
@@ -211,7 +214,7 @@ class ProducerLink(_LinkEnd):
         self.queue.put(taken)
 
     def _complete_message(self, delivery: Any, *, partial: bool) -> bytes | None:
-        """The message that has come in over several turns; None while there is more to come, or if it was aborted."""
+        """The message that arrived in several turns; None while it is incomplete, or if it was aborted."""
         self._partial_message += self._remaining_bytes(self.queue.limits.largest)
         if partial:
             return None
@@ -219,7 +222,7 @@ class ProducerLink(_LinkEnd):
         return None if lib.pn_delivery_aborted(delivery) else message
 
     def _remaining_bytes(self, largest: int) -> bytes:
-        """What there is of the current message, at most one buffer more than `largest`."""
+        """The rest of the current message that has arrived, at most one buffer more than `largest`."""
         parts, left = [], largest
         while left >= 0 and (size := lib.pn_link_recv(self.link, self._buffer, _BUFFER_BYTES)) > 0:
             parts.append(ffi.buffer(self._buffer, size)[:])
@@ -245,7 +248,7 @@ class ProducerLink(_LinkEnd):
             lib.pn_delivery_settle(delivery)
 
     def end(self) -> None:
-        """The link is gone, or refused."""
+        """Leave the queue: the link is closed or refused."""
         if not self._refused:
             self.queue.producers.remove(self)
             if self in self.queue.waiting:
@@ -253,7 +256,7 @@ class ProducerLink(_LinkEnd):
 
 
 class ConsumerLink(_LinkEnd):
-    """A consumer's link. What it has not settled goes back to the queue when it ends."""
+    """A consumer's link. Messages that it has not settled return to the queue when it is closed."""
 
     def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
         super().__init__(engine, link, queue)
@@ -266,8 +269,10 @@ class ConsumerLink(_LinkEnd):
 
     @property
     def room(self) -> int:
-        """Messages that the consumer takes now: its credit, or 0 while there is enough for its socket, or while it has
-        too much that it has not settled."""
+        """Messages that the consumer accepts now.
+
+        This is its credit, or 0 while enough output waits for its socket, or while it has too many unsettled bytes.
+        """
         if self.engine.blocked or lib.pn_session_outgoing_bytes(self._session) >= _TURN_BYTES:
             return 0
         if self._pending_bytes >= self.queue.limits.size_bytes:
@@ -275,7 +280,7 @@ class ConsumerLink(_LinkEnd):
         return min(int(lib.pn_link_credit(self.link)), _UNSETTLED_MESSAGES - len(self._pending))
 
     def send(self, messages: Iterable[bytes]) -> None:
-        """Put messages on the wire."""
+        """Send messages."""
         link, tags, settled, pending = self.link, self._ring.tags, self._settled, self._pending
         new, send, settle, advance = lib.pn_delivery, lib.pn_link_send, lib.pn_delivery_settle, lib.pn_link_advance
         count = 0
@@ -294,12 +299,12 @@ class ConsumerLink(_LinkEnd):
         self.engine.dirty = True
 
     def drained(self) -> None:
-        """The queue is empty: a consumer that asked to drain its credit is told so."""
+        """Notify a consumer that drains its credit that the queue is empty."""
         if lib.pn_link_get_drain(self.link) and lib.pn_link_drained(self.link):
             self.engine.dirty = True
 
     def process_outcomes(self) -> None:
-        """Take in what the consumer said to the messages sent, in the order of sending."""
+        """Process the consumer's outcomes of messages, in the order of sending."""
         pending, counts = self._pending, self.queue.counts
         state_of, settle, accepted = lib.pn_delivery_remote_state, lib.pn_delivery_settle, lib.PN_ACCEPTED
         back: list[bytes] = []
@@ -324,11 +329,11 @@ class ConsumerLink(_LinkEnd):
         elif state == lib.PN_REJECTED:
             self.queue.counts.rejected += 1
         else:
-            # Settled without an outcome: the consumer has it and says no more (AMQP 1.0 part 2, 2.6.12).
+            # Settled without an outcome: the consumer has it and reports nothing more (AMQP 1.0 part 2, 2.6.12).
             self.queue.counts.delivered += 1
 
     def end(self) -> None:
-        """The link is gone: keep the order of what goes back to the queue."""
+        """Leave the queue, and return unsettled messages to it in their order."""
         self.process_outcomes()
         self.queue.requeue([message for _, message in self._pending])
         self._pending.clear()

@@ -1,4 +1,4 @@
-"""The server's side of SASL in AMQP 1.0 (part 5, 5.3): EXTERNAL, PLAIN and ANONYMOUS, before the engine takes over.
+"""The server's side of SASL in AMQP 1.0 (part 5, 5.3): EXTERNAL, PLAIN and ANONYMOUS.
 
 Proton itself offers a server PLAIN only with Cyrus SASL, and EXTERNAL only with its own TLS; we have neither.
 """
@@ -33,18 +33,20 @@ _MALFORMED = "client sent a malformed SASL frame"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who is let in: anybody (`anonymous`), or the `users` (name -> password). A TLS client certificate that was
-    verified always is."""
+    """Which clients are accepted: all (`anonymous`), or `users` (name -> password).
+
+    A client with a verified TLS certificate is always accepted.
+    """
 
     anonymous: bool = True
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class SaslServer:
-    """Negotiates with one client. Feed it what is read; write what it answers; then read `user` or `failure`.
+    """Negotiates with one client: `feed` returns answers to its input, then `user` or `failure` is set.
 
     Args:
-        access: who is let in.
+        access: which clients are accepted.
         subject: the verified subject of the client's certificate, None without one.
     """
 
@@ -59,11 +61,11 @@ class SaslServer:
 
     @property
     def done(self) -> bool:
-        """Whether the client is in (`user` is set, `rest` is what it sent after) or out (`failure` is set)."""
+        """Whether the client is accepted (`user`, and `rest`: its input after SASL) or refused (`failure`)."""
         return self.user is not None or self.failure is not None
 
     def feed(self, data: bytes) -> bytes:
-        """Take what the client sent; returns what is to be sent to it."""
+        """Process input of the client; returns the answer to be sent."""
         self._received += data
         answer = b""
         if not self._header_seen and len(self._received) >= len(SASL_HEADER):

@@ -7,9 +7,9 @@
             sender.pump(0.1)
         sender.drain(timeout_s=10)
 
-What makes it fast, and is to be kept:
+What makes it fast, and must stay so:
 
-* messages are encoded once; per message only the stamp (`sent_time`) and the number (message id) are written over;
+* messages are encoded once; per message only the stamp (`sent_time`) and the number (message id) are overwritten;
 * delivery tags come from a prebuilt ring; a chunk of deliveries is written before the socket is touched;
 * acknowledgements are read at the head of a deque, in the order of sending;
 * messages are received into the rows of one reused array, in which numpy checks and reads a whole batch at once;

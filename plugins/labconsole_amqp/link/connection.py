@@ -1,4 +1,4 @@
-"""One AMQP 1.0 connection from a role to a broker: connect and authenticate, pump, close, and look into a queue."""
+"""One AMQP 1.0 connection from a role to a broker: connect, authenticate, pump and close."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from labconsole_amqp.link.tls import (
 
 _CLOSE_TIMEOUT_S = 2.0
 _SILENCE_S = 1.0
-"""How long a port may stay silent before it is looked at whether TLS is spoken there."""
+"""How long a port may stay silent before its protocol is probed."""
 _TLS_ALERT = re.compile(r"got: .{0,4}\\x15\\x03")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a broker is and how to get in.
+    """A broker's address, and how to authenticate there.
 
     With `username`: SASL PLAIN. Without, and with a client certificate in `tls`: SASL EXTERNAL. Else ANONYMOUS.
     `idle_timeout_s` is how long the broker may stay silent.
@@ -62,7 +62,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ConnectTimes:
-    """How long each step of connecting took, ns: TCP (with name resolution), TLS (0 without), SASL, AMQP open."""
+    """Durations of connecting, ns: TCP (with name resolution), TLS (0 without), SASL, AMQP open."""
 
     tcp_ns: int
     tls_ns: int
@@ -71,14 +71,14 @@ class ConnectTimes:
 
     @property
     def total_ns(self) -> int:
-        """The whole: the source's "Establishing Connection"."""
+        """Total time: the source's "Establishing Connection"."""
         return self.tcp_ns + self.tls_ns + self.sasl_ns + self.open_ns
 
 
 class Connection:
-    """An open connection; made by `connect`, and to be closed. All methods but `wake` belong to one thread.
+    """An open connection, created by `connect`. All methods but `wake` belong to one thread.
 
-    `times` tells how long connecting took; `tls_version` and `cipher` what TLS agreed on (None without TLS).
+    `times`: duration of connecting; `tls_version` and `cipher`: what TLS negotiated (None without TLS).
     """
 
     def __init__(self, endpoint: Endpoint, engine: ProtonEngine, times: ConnectTimes, pump: SocketPump) -> None:
@@ -94,7 +94,7 @@ class Connection:
         self._closed = False
 
     def pump(self, timeout_s: float) -> None:
-        """Write what waits and read what came; wait at most `timeout_s` for the peer or `wake` if nothing did.
+        """Write pending output and read input; without input wait at most `timeout_s` for the peer or `wake`.
 
         Raises UserError when the connection is closed by the broker, or lost.
         """
@@ -102,7 +102,7 @@ class Connection:
         self.check()
 
     def flush(self) -> None:
-        """Write what the socket takes, without waiting. Raises UserError as `pump`."""
+        """Write as much as the socket accepts, without waiting. Raises UserError as `pump`."""
         self._pump.write()
 
     def check(self) -> None:
@@ -127,7 +127,7 @@ class Connection:
             self.pump(min(left, 1.0))
 
     def close(self) -> None:
-        """Close politely (AMQP close, answered within 2 s, else dropped) and free everything. May be called again."""
+        """Close by AMQP close, wait at most 2 s for the answer, and free everything. May be called again."""
         if self._closed:
             return
         self._closed = True
@@ -138,7 +138,7 @@ class Connection:
             while not engine.over and (left := deadline - time.monotonic()) > 0:
                 self._pump.turn(left)
         except UserError:
-            # The broker is gone already: nobody to say goodbye to, and why it went was said where it mattered.
+            # The broker is already gone, and the reason was reported before.
             return
         finally:
             self._pump.close()
@@ -217,9 +217,9 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
 
 
 def _handshake(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
-    """The TLS handshake; where nothing comes for a while, another connection tries if the port is one without TLS.
+    """Do the TLS handshake; if the port stays silent, probe whether it is a port without TLS.
 
-    Raises OSError, and UserError: it is one.
+    Raises OSError, and UserError: it is a port without TLS.
     """
     timeouts = (min(_SILENCE_S, endpoint.connect_timeout_s), endpoint.connect_timeout_s - _SILENCE_S)
     for number, timeout in enumerate(timeouts):
@@ -238,7 +238,7 @@ def _prepare(endpoint: Endpoint, engine: ProtonEngine, container: str) -> None:
     connection = engine.connection
     sasl = lib.pn_sasl(engine.transport)
     lib.pn_sasl_allowed_mechs(sasl, endpoint.mechanism.encode())
-    # TLS is done outside of the engine, which would not send a password on what it takes for a bare line.
+    # TLS is done outside of the engine, which refuses to send a password without TLS.
     lib.pn_sasl_set_allow_insecure_mechs(sasl, True)
     if endpoint.username is not None:
         lib.pn_connection_set_user(connection, endpoint.username.encode())
@@ -286,7 +286,7 @@ def _pump_once(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadl
     try:
         pump.turn(left)
     except UserError as error:
-        # TLS 1.3 tells a client only now what the server thinks of its certificate.
+        # In TLS 1.3 a client learns only now that the server refuses its certificate.
         if endpoint.tls is not None and isinstance(error.__cause__, ssl.SSLError):
             name = endpoint.tls.server_name or endpoint.host
             raise UserError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
@@ -307,7 +307,7 @@ def _sasl_refusal(endpoint: Endpoint, chosen: str | None) -> str:
 
 
 def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> str:
-    """The broker hung up before the connection was open, without saying why in AMQP."""
+    """The sentence for a broker that closed before the connection was open, without a reason in AMQP."""
     name, condition = endpoint.name, engine.condition or ""
     if "got: AMQP SASL layer" in condition:
         return f"{name} accepts no client without authentication: give user and password, or a client certificate"
@@ -324,7 +324,7 @@ def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> str:
 
 
 def _close_reason(condition: str | None) -> str:
-    """What the engine found wrong, unless it is only that the connection ended without a close."""
+    """The engine's reason for a lost connection, in brackets; empty if it was only closed without AMQP close."""
     if condition is None or "connection aborted" in condition:
         return ""
     if "local-idle-timeout" in condition:

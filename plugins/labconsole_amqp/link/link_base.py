@@ -18,7 +18,7 @@ _link_numbers = itertools.count()
 
 
 class Link:
-    """What sender and receiver share: a session and a link of their own, attach, and noticing when the peer leaves."""
+    """Base of sender and receiver: session and link, attach, and a check for their close by the peer."""
 
     def __init__(self, connection: Connection, address: str, kind: str) -> None:
         self.connection = connection
@@ -68,18 +68,17 @@ class Link:
         self._check()
 
     def _flush(self) -> None:
-        """Write what the socket takes; that the connection is lost is reported by `pump`, after what is in hand."""
+        """Write as much as the socket accepts; a lost connection is reported by the next `pump`."""
         try:
             self.connection.flush()
         except UserError:
-            # The socket says it again in the pump that follows.
             return
 
     def close(self) -> None:
-        """Detach; deliveries that are not settled go back to the queue. Raises UserError if the connection is lost.
+        """Detach; deliveries that are not settled return to the queue. Raises UserError if the connection is lost.
 
-        The answer is waited for, but not insisted on: RabbitMQ 3.10 never answers a detach, and sometimes not even the
-        end of a session. What is left over ends with the connection.
+        The answer is awaited for at most 1 s: RabbitMQ 3.10 never answers a detach, and sometimes not even the
+        end of a session. What is left ends with the connection.
         """
         lib.pn_link_close(self._link)
         lib.pn_session_close(self._session)

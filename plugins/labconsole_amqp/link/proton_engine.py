@@ -1,8 +1,8 @@
-"""Proton's protocol engine at its C level, on one socket: the ground under links and broker.
+"""Proton's protocol engine at its C level, on one socket: the base of links and broker.
 
 The engine turns AMQP frames into deliveries and back; it does no I/O. Here its bytes meet a non-blocking socket, plain
 or TLS, without the reactor, event collector and wrapper objects of the Python package, each of which costs more per
-message than the protocol itself. All calls on one wire come from one thread.
+message than the protocol itself. All calls on one engine come from one thread.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from cproton_ffi import lib as lib
 from labconsole.clock import now_ns
 
 MAX_FRAME_BYTES = 128 * 1024
-"""Largest AMQP frame that we take: a FIXM flight plan of 43 KB fits into one."""
+"""Largest AMQP frame that is accepted: a FIXM flight plan of 43 KB fits into one."""
 
 ENGINE_BYTES = 1 << 30
-"""Largest message where there is no other limit: twice as many bytes end proton's engine, and the process with it."""
+"""Largest message where there is no other limit: twice as many bytes abort proton's engine, and the process with it."""
 
 _BUFFER_BYTES = 256 * 1024
 _TAGS = 65536
@@ -31,11 +31,11 @@ _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ProtonEngine:
-    """One `pn_connection_t` and `pn_transport_t` on a non-blocking `sock`; the wire owns and closes the socket.
+    """One `pn_connection_t` and `pn_transport_t` on a non-blocking `sock`; the engine owns and closes the socket.
 
-    `connection` and `transport` are the engine's objects, valid until `free`. `eof` tells that the peer sends nothing
-    more, `heard` that it has sent something, `blocked` that the socket took no more when output was last written;
-    `dirty` is the owner's mark that there is something to write.
+    `connection` and `transport` are the engine's objects, valid until `free`. `eof`: the peer sends nothing
+    more; `heard`: it has sent something; `blocked`: the socket accepted no more when output was last written; `dirty`
+    is set by the owner when there is output.
     """
 
     def __init__(self, sock: socket.socket, *, server: bool, idle_timeout_s: float) -> None:
@@ -50,7 +50,7 @@ class ProtonEngine:
             lib.pn_transport_set_server(self.transport)
         lib.pn_transport_set_max_frame(self.transport, MAX_FRAME_BYTES)
         lib.pn_transport_set_idle_timeout(self.transport, int(idle_timeout_s * 1000))
-        # TLS hands out a record of at most 16 KB a time; a plain socket all it has at once.
+        # TLS returns a record of at most 16 KB at a time, a plain socket everything at once.
         self._enough_bytes = _BUFFER_BYTES * 3 // 4 if isinstance(sock, ssl.SSLSocket) else 1
         self._input = memoryview(bytearray(_BUFFER_BYTES))
         self._input_start = ffi.from_buffer("char[]", self._input)
@@ -62,7 +62,7 @@ class ProtonEngine:
         lib.pn_transport_bind(self.transport, self.connection)
 
     def read(self) -> bool:
-        """Hand the engine what the socket holds, at most one buffer; False if there was nothing. Raises OSError."""
+        """Read from the socket into the engine, at most one buffer; False if there was nothing. Raises OSError."""
         count = 0
         while count < self._enough_bytes:
             try:
@@ -81,7 +81,7 @@ class ProtonEngine:
         return count > 0 or self.eof
 
     def push(self, data: bytes) -> None:
-        """Hand the engine bytes that were read from the socket before it was there."""
+        """Give the engine bytes that were read from the socket before it was created."""
         self._push(ffi.from_buffer("char[]", data), len(data))
 
     def _push(self, start: Any, count: int) -> None:
@@ -95,10 +95,10 @@ class ProtonEngine:
             done += taken
 
     def write(self) -> bool:
-        """Hand the socket what the engine has to say; True when all of it is away. Raises OSError."""
+        """Write the engine's output to the socket; True when all of it is written. Raises OSError."""
         transport = self.transport
         while (pending := lib.pn_transport_pending(transport)) > 0:
-            # Asked again, the engine doubles a full output buffer, up to the peer's largest frame.
+            # On the second call the engine doubles a full output buffer, up to the peer's largest frame.
             pending = min(lib.pn_transport_pending(transport), _BUFFER_BYTES)
             count = lib.pn_transport_peek(transport, self._output_start, pending)
             try:
@@ -111,7 +111,7 @@ class ProtonEngine:
         return True
 
     def tick(self) -> float:
-        """Send a heartbeat and notice a silent peer when due; returns the seconds until the next call is due."""
+        """Send a heartbeat and detect a silent peer when due; returns the seconds until the next call is due."""
         now_ms = now_ns() // 1_000_000 + 1
         deadline = lib.pn_transport_tick(self.transport, now_ms)
         return max(deadline - now_ms, 0) / 1000 if deadline else 3600.0
@@ -134,12 +134,12 @@ class ProtonEngine:
 
     @property
     def failed(self) -> bool:
-        """Whether the engine has given the connection up: a framing error, a silent peer, a broken end."""
+        """Whether the engine has failed the connection: a framing error, a silent peer, an end without close."""
         return bool(lib.pn_condition_is_set(lib.pn_transport_condition(self.transport)))
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes from the peer."""
+        """Whether no more input can come from the peer."""
         return self.eof or self.remote_closed or self.failed
 
     @property
@@ -150,7 +150,7 @@ class ProtonEngine:
         )
 
     def free(self) -> None:
-        """Close the socket and free the engine's objects with all sessions, links and deliveries. Once only."""
+        """Close the socket and free the engine's objects with all sessions, links and deliveries. Call it once."""
         self.sock.close()
         lib.pn_transport_unbind(self.transport)
         lib.pn_decref(self.transport)
@@ -160,7 +160,7 @@ class ProtonEngine:
 
 
 class DeliveryTagRing:
-    """Delivery tags, four bytes each, made once and used in turn: `tags` never ends. Keep the ring while in use."""
+    """Delivery tags, four bytes each, created once and used in turn: `tags` is endless. Keep the ring while in use."""
 
     def __init__(self) -> None:
         self._bytes = ffi.new("char[]", np.arange(_TAGS, dtype=">u4").tobytes())

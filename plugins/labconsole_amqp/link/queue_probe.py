@@ -1,4 +1,4 @@
-"""Looking into a queue before a run, on any AMQP 1.0 broker: is it empty, and if not, empty it."""
+"""Probes a queue before a run, on any AMQP 1.0 broker: counts its messages, or drains it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _QUIET_S = 0.5
 
 
 def probe_queue_depth(connection: Connection, address: str, limit: int = 1, quiet_s: float = _QUIET_S) -> int:
-    """How many messages lie in the queue, counted up to `limit`; they are released again, in their order.
+    """The number of messages in the queue, counted up to `limit`; they are released again, in their order.
 
-    AMQP has no standard way to ask, and drain (part 2, 2.6.7) makes RabbitMQ 3.10 end the session: so messages are
-    fetched with a credit of `limit`, until all have come or none came for `quiet_s` seconds (more than one round trip).
+    AMQP has no query for it, and drain (part 2, 2.6.7) makes RabbitMQ 3.10 end the session: so messages are
+    fetched with a credit of `limit`, until all have arrived or none for `quiet_s` seconds (more than one round trip).
     Raises UserError, as an attach does.
     """
     link = _ProbeReceiver(connection, address)
@@ -28,24 +28,26 @@ def probe_queue_depth(connection: Connection, address: str, limit: int = 1, quie
 
 
 def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float = _QUIET_S) -> int:
-    """Throw away at most `limit` messages of the queue; returns how many there were. Raises UserError.
+    """Discard at most `limit` messages of the queue; returns their number. Raises UserError.
 
-    The queue counts as empty when nothing came for `quiet_s` seconds.
+    The queue counts as empty when no message has arrived for `quiet_s` seconds.
     """
     link = _ProbeReceiver(connection, address)
     total = 0
     while total < limit:
-        asked = min(limit - total, _DRAIN_BATCH)
-        total += (fetched := link.fetch(asked, lib.PN_ACCEPTED, quiet_s))
-        if fetched < asked:
+        wanted = min(limit - total, _DRAIN_BATCH)
+        total += (fetched := link.fetch(wanted, lib.PN_ACCEPTED, quiet_s))
+        if fetched < wanted:
             break
     link.close()
     return total
 
 
 def try_attach(connection: Connection, address: str, kind: str) -> int:
-    """Attach a `sender` or `receiver` to the queue, without credit, and detach it again; returns how long the broker
-    took to answer, ns. Raises UserError, as an attach does."""
+    """Attach a `sender` or `receiver` without credit, and detach it; returns the time of the attach, ns.
+
+    Raises UserError, as an attach does.
+    """
     if kind == "sender":
         sender = Sender(connection, address)
         sender.close()
@@ -56,7 +58,7 @@ def try_attach(connection: Connection, address: str, kind: str) -> int:
 
 
 class _ProbeReceiver(Link):
-    """A receiver that takes what there is now, settles it, and waits for nothing."""
+    """A receiver that fetches and settles the messages that are in the queue now."""
 
     def __init__(self, connection: Connection, address: str) -> None:
         super().__init__(connection, address, "receiver")
@@ -67,7 +69,7 @@ class _ProbeReceiver(Link):
         )
 
     def fetch(self, limit: int, outcome: int, quiet_s: float) -> int:
-        """Settle up to `limit` messages with `outcome`, once all have come or no more come; returns how many."""
+        """Settle up to `limit` messages with `outcome`, once all arrived or none for `quiet_s`; returns the count."""
         held: list[Any] = []
         lib.pn_link_flow(self._link, limit - lib.pn_link_credit(self._link))
         quiet_at = time.monotonic() + quiet_s
@@ -77,8 +79,8 @@ class _ProbeReceiver(Link):
                 held.append(lib.pn_link_current(self._link))
                 lib.pn_link_advance(self._link)
                 quiet_at = time.monotonic() + quiet_s
-        # A broker may notice late that we are gone (RabbitMQ: tens of ms). What comes then must not come to us: it
-        # would be given back to the queue, and arrive out of order.
+        # A broker may notice late that this link is closed (RabbitMQ: tens of ms). Messages must not be sent to it
+        # meanwhile: they would be returned to the queue, out of order.
         lib.pn_link_flow(self._link, -lib.pn_link_credit(self._link))
         for delivery in held:
             lib.pn_delivery_update(delivery, outcome)

@@ -1,4 +1,4 @@
-"""The receiving end of the fast link: a batch of messages at a time, checked against templates by numpy."""
+"""The receiving end of the fast link: batches of messages, checked against templates by numpy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ROOM_FOR_ADDITIONS = 256
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages as they came, in order; all arrays have one element per message.
+    """Received messages in order; all arrays have one element per message.
 
-    `received_ns` is taken as each message is read out of the engine. Where `matched`, the message is byte for byte one
-    of the receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1 without one); elsewhere
+    `received_ns` is taken as each message is read out of the engine. Where `matched`, the message equals one of the
+    receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1 without one); elsewhere
     they are -1, and `raw` maps the message's index to its bytes, for the slow path. A message that the sender aborted
-    half way has size 0 and `raw` b"". `sizes` are bytes of the encoded message.
+    halfway has size 0 and `raw` b"". `sizes` are bytes of the encoded message.
     """
 
     received_ns: NDArray[np.int64]
@@ -47,9 +47,9 @@ class Receiver(Link):
     Args:
         window: credit, messages; topped up each quarter.
         settled: ask for pre-settled messages (at most once).
-        templates: messages that are checked in the fast path; none when every message must be looked into.
+        templates: messages that are checked in the fast path; none if every message must be decoded.
         expected_size: bytes of a usual message, so that it fits into a row; the largest template's size if 0.
-        max_message_size: bytes after which a message that still comes in is given up; `ENGINE_BYTES` if 0.
+        max_message_size: bytes above which an incomplete message is refused; `ENGINE_BYTES` if 0.
 
     `attach_ns` is how long attaching took, `received` the number of messages so far.
 
@@ -88,18 +88,20 @@ class Receiver(Link):
         self.attach_ns = self._attach(source, lib.pn_link_remote_source(self._link), timeout_s)
 
     def learn(self, template: Template) -> None:
-        """Let messages like this one pass in the fast path too: what a foreign broker made of ours, once it was fully
-        decoded and found right. It replaces a template of the same length."""
+        """Accept messages of this form in the fast path, too: a broker's form of ours, fully checked once.
+
+        It replaces a template of the same length.
+        """
         self._matchers[len(template.message)] = _TemplateMatcher(template)
 
     def receive(self, limit: int, timeout_s: float) -> Batch:
-        """The messages that are there, at most `limit` and one batch; waits up to `timeout_s` for the first.
+        """The messages that have arrived, at most `limit` and one batch; waits up to `timeout_s` for the first.
 
         Raises UserError if the broker closed link or connection, or the connection is lost, and nothing is left to
         be read; or if a message is too large.
         """
         if self._readable:
-            # Acknowledgements and credit of the batch before go out while the next is read.
+            # Acknowledgements and credit of the previous batch are sent while the next is read.
             self._flush()
         else:
             self.pump(timeout_s)
@@ -133,7 +135,7 @@ class Receiver(Link):
             lib.pn_delivery_update,
             lib.pn_delivery_settle,
         )
-        # Only the last queued delivery can be one that has not come in whole.
+        # Only the last queued delivery can be incomplete.
         behind = range(lib.pn_link_queued(link) - 1, -1, -1)
         for start, left in zip(self._starts[:limit], behind, strict=False):
             delivery = current(link)
@@ -151,7 +153,7 @@ class Receiver(Link):
             settle(delivery)
 
     def _remaining_bytes(self) -> bytes:
-        """What did not fit into the row."""
+        """The bytes of the current message that did not fit into its row."""
         parts, buffer = [], ffi.new("char[]", 65536)
         while (size := lib.pn_link_recv(self._link, buffer, len(buffer))) > 0:
             parts.append(ffi.buffer(buffer, size)[:])
@@ -163,7 +165,7 @@ class Receiver(Link):
             lib.pn_link_flow(self._link, missing)
 
     def _check_batch(self, times: list[int], sizes: list[int], raw: dict[int, bytes]) -> Batch:
-        """Compare with the templates, and hand out as bytes what matches none."""
+        """Compare with the templates; messages that match none are returned as bytes."""
         count = len(times)
         lengths = np.array(sizes, np.int64)
         matched = np.zeros(count, np.bool_)
@@ -195,7 +197,7 @@ class _TemplateMatcher:
         self._fixed = [slice(a, b) for a, b in zip(starts, [*fields, len(template.message)], strict=True) if a < b]
 
     def same(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows are the template but for stamp and number."""
+        """Which rows equal the template apart from stamp and number."""
         equal = np.ones(len(rows), np.bool_)
         for part in self._fixed:
             equal &= (rows[:, part] == self._message[part]).all(axis=1)

@@ -26,7 +26,7 @@ _CHUNK_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """Messages handed to the engine: when (ns), and the stamp in each (ms since the Unix epoch); equal lengths."""
+    """Times at which messages were given to the engine (ns), and their stamps (ms since the Unix epoch)."""
 
     times_ns: NDArray[np.int64]
     stamps_ms: NDArray[np.int64]
@@ -41,8 +41,8 @@ class Sender(Link):
     Args:
         settled: pre-settled (at most once); else each message is to be acknowledged (at least once).
 
-    `attach_ns` is how long attaching took, `max_message_size` what the peer takes (bytes, 0 = no limit), `sent` the
-    number of messages handed to the engine; `accepted`, `rejected` and `released` count the outcomes of unsettled ones.
+    `attach_ns` is how long attaching took, `max_message_size` the peer's limit (bytes, 0 = none), `sent` the number of
+    messages given to the engine; `accepted`, `rejected` and `released` count the outcomes of unsettled ones.
 
     Raises:
         UserError: the address does not exist, or the peer refused otherwise or did not answer.
@@ -66,7 +66,7 @@ class Sender(Link):
 
     @property
     def capacity(self) -> int:
-        """How many messages may be sent now: the peer's credit, or 0 while the socket takes no more."""
+        """How many messages may be sent now: the peer's credit, or 0 while the socket accepts no more."""
         return 0 if self.connection.engine.blocked else max(0, lib.pn_link_credit(self._link))
 
     @property
@@ -80,10 +80,10 @@ class Sender(Link):
         return len(self._pending)
 
     def send(self, template: Template, count: int, first_number: int = 0) -> SentBatch:
-        """Send up to `count` messages from `template`, as many as there is capacity for, numbered from `first_number`.
+        """Send up to `count` messages from `template`, numbered from `first_number`, as capacity allows.
 
-        Never waits; `pump` when it sent less than asked, and to learn of a lost connection. Raises UserError if the
-        message is larger than the peer takes.
+        Never waits: call `pump` when it sent less than `count`, and to detect a lost connection. Raises UserError if
+        the message is larger than the peer's limit.
         """
         self.check_size(len(template.message))
         if self._rows is None or self._rows.template is not template:
@@ -98,8 +98,9 @@ class Sender(Link):
         return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> SentBatch:
-        """Send the first of `messages`, as many as there is capacity for; the time of sending is written at
-        `stamp_offset` of each (see `Template`).
+        """Send the first of `messages`, as many as there is capacity for.
+
+        The time of sending is written at `stamp_offset` of each (see `Template`).
 
         Returns and raises as `send`.
         """
@@ -113,7 +114,7 @@ class Sender(Link):
         return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
-        """Make one delivery of each message, and flush; appends the times to `times`."""
+        """Send one delivery for each message, and flush; appends the times to `times`."""
         link, tags, pending, settled = self._link, self._ring.tags, self._pending, self._settled
         new, send, advance, settle = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance, lib.pn_delivery_settle
         before = len(times)
@@ -130,7 +131,7 @@ class Sender(Link):
         self._flush()
 
     def check_size(self, size: int) -> None:
-        """Raises UserError if the peer does not take a message of `size` bytes."""
+        """Raises UserError if a message of `size` bytes is above the peer's limit."""
         if self.max_message_size and size > self.max_message_size:
             raise UserError(
                 f"the message has {size:,} bytes, but {self.connection.endpoint.name} takes at most "
@@ -138,7 +139,7 @@ class Sender(Link):
             )
 
     def pump(self, timeout_s: float) -> None:
-        """Do I/O (see `Connection.pump`) and take in acknowledgements and credit. Raises UserError."""
+        """Do I/O (see `Connection.pump`) and process acknowledgements and credit. Raises UserError."""
         super().pump(timeout_s)
         self._process_acknowledgements()
 
@@ -160,7 +161,7 @@ class Sender(Link):
         if state in (lib.PN_RELEASED, lib.PN_MODIFIED):
             self.released += 1
         else:
-            # Rejected, or settled without an outcome: nobody says that the message has arrived.
+            # Rejected, or settled without an outcome: the message is not known to have arrived.
             self.rejected += 1
 
     def pop_acknowledged_ns(self) -> NDArray[np.int64]:
@@ -181,8 +182,7 @@ class Sender(Link):
 
 
 def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) -> Iterator[Any]:
-    """A copy of each message, with the stamp of the moment at which it is taken, which `stamps` gets, too (ms since
-    the Unix epoch)."""
+    """Yield copies of messages with the current time as their stamp (ms since the Unix epoch); appends to `stamps`."""
     for message in messages:
         copy = bytearray(message)
         stamps.append(time.time_ns() // 1_000_000)
@@ -191,7 +191,7 @@ def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) ->
 
 
 class _MessageRows:
-    """Copies of a template, one below the other, so that numpy can patch a chunk of them at once."""
+    """Rows with copies of a template, so that numpy can patch a chunk of them at once."""
 
     def __init__(self, template: Template) -> None:
         self.template = template
@@ -212,13 +212,12 @@ class _MessageRows:
             self._numbers[:count] = numbers.view(np.uint8).reshape(count, 8)
 
     def stamped(self, count: int, stamps: list[int]) -> Iterator[Any]:
-        """The first `count` rows, each with the stamp of the moment at which it is taken, which `stamps` gets, too (ms
-        since the Unix epoch)."""
+        """Yield the first `count` rows with the current time as their stamp (ms); appends it to `stamps`."""
         last_ms = -1
         for row in range(count):
             stamp_ms = time.time_ns() // 1_000_000
             if stamp_ms != last_ms:
-                # All that follow in the same millisecond have it already.
+                # Rows of the same millisecond have this stamp already.
                 self._stamps[row:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
                 last_ms = stamp_ms
             stamps.append(stamp_ms)

@@ -1,4 +1,4 @@
-"""Moves bytes between a wire and its socket, and waits: the only place where a client of a broker blocks."""
+"""Moves bytes between engine and socket, and waits: the only place where a client of a broker blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labconsole_amqp.link.proton_engine import ProtonEngine
 
 
 class SocketPump:
-    """Pumps one `wire`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
+    """Pumps one `engine`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
 
     def __init__(self, engine: ProtonEngine, peer: str) -> None:
         self._engine = engine
@@ -43,7 +43,7 @@ class SocketPump:
         self.write()
 
     def write(self) -> None:
-        """Write what the socket takes. Raises UserError if the connection is lost."""
+        """Write as much as the socket accepts. Raises UserError if the connection is lost."""
         try:
             self._engine.write()
         except OSError as error:
@@ -59,17 +59,14 @@ class SocketPump:
             raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
 
     def _pending_alert(self) -> OSError | None:
-        """The peer takes nothing more, but may have said why: take in what still lies in the socket.
-
-        Returns the TLS alert, if that is what it said.
-        """
+        """The TLS alert in the remaining input, if any: the reason why the peer accepts nothing more."""
         try:
             while not self._engine.over and self._engine.read():
                 pass
         except ssl.SSLError as alert:
             return alert
         except OSError:
-            # Nothing to learn here: the caller reports its own error.
+            # No alert: the caller reports its own error.
             return None
         return None
 
@@ -84,11 +81,11 @@ class SocketPump:
         try:
             self._wake_in.send(b"\0")
         except BlockingIOError:
-            # The pair is full of unread wakes: one more changes nothing.
+            # Unread wake-ups fill the pair: one more has no effect.
             return
 
     def close(self) -> None:
-        """Release what waiting needs; the wire stays."""
+        """Release selector and wake-up sockets; the engine stays open."""
         self._selector.close()
         self._wake_in.close()
         self._wake_out.close()

@@ -1,8 +1,8 @@
-"""TLS for both ends of an AMQP connection: settings, contexts, and failures said in one sentence.
+"""TLS for both ends of an AMQP connection: settings, contexts, and a sentence for each failure.
 
-Python's own `ssl` does TLS around the socket, and proton sees plain bytes. It is as fast as
-proton's `pn_ssl` (measured side by side), and unlike that it checks IP addresses in certificates, tells why a handshake
-failed, and loads no system CA bundle (25 ms each).
+Python's `ssl` does TLS on the socket, and proton handles plain bytes. It is as fast as
+proton's `pn_ssl` (measured side by side), and unlike that it checks IP addresses in certificates, reports why a
+handshake failed, and loads no system CA bundle (25 ms each).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def peer_subject(sock: ssl.SSLSocket) -> str | None:
 
 
 def server_failure(error: Exception) -> str:
-    """Why a broker refused a client in the TLS handshake, in a few words."""
+    """Why a broker refused a client in the TLS handshake, as a short clause."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code == _EXPIRED:
             return "client certificate expired"
@@ -187,7 +187,7 @@ _HANDSHAKE, _ALERT = 0x16, 0x15
 
 
 class PortProtocol(Enum):
-    """What was heard."""
+    """The protocol that a port answers."""
 
     AMQP = auto()
     TLS = auto()
@@ -195,7 +195,7 @@ class PortProtocol(Enum):
 
 
 def probe_port_protocol(host: str, port: int) -> PortProtocol:
-    """Ask the port over two connections of its own, at most 0.7 s each: first in plain AMQP, then by a TLS hello."""
+    """Find out by two more connections, at most 0.7 s each: first in plain AMQP, then by a TLS hello."""
     if _answer(host, port, SASL_HEADER)[:4] == b"AMQP":
         return PortProtocol.AMQP
     answer = _answer(host, port, _client_hello())
@@ -214,10 +214,10 @@ def tls_port_remedy(peer: str) -> str:
     return f"{peer} is a TLS port, and Test 1 has no TLS: use the broker's port without TLS, or choose Test 2, 3 or 4"
 
 
-def _answer(host: str, port: int, said: bytes) -> bytes:
+def _answer(host: str, port: int, request: bytes) -> bytes:
     try:
         with socket.create_connection((host, port), _TIMEOUT_S) as sock:
-            sock.sendall(said)
+            sock.sendall(request)
             return sock.recv(64)
     except OSError:
         return b""
@@ -226,7 +226,7 @@ def _answer(host: str, port: int, said: bytes) -> bytes:
 def _client_hello() -> bytes:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # only the first bytes of the answer are looked at
+    context.verify_mode = ssl.CERT_NONE  # only the first bytes of the answer are read
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
         context.wrap_bio(incoming, outgoing).do_handshake()

@@ -1,4 +1,4 @@
-"""The button "Test connection" of the form, for an external broker, and what the test found."""
+"""The button "Test connection" of the form, for an external broker, and the result of the test."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 CheckResult = tuple[list[str], str]
-"""The steps that succeeded, and the sentence of the one that did not; empty if all did."""
+"""The steps that succeeded, and the sentence of the one that failed; empty if none did."""
 
 
 class ConnectionTest(QWidget):
-    """Shown for an external broker; a result is hidden as soon as the form says something else."""
+    """Shown for an external broker; its result is hidden as soon as the form changes."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -55,8 +55,8 @@ class ConnectionTest(QWidget):
         column.addWidget(self.result)
         self.result.hide()
 
-    def offer(self, parameters: AmqpParameters | None) -> None:
-        """Offer to test what the form holds; None while it is not valid."""
+    def show_for(self, parameters: AmqpParameters | None) -> None:
+        """Set the form's parameters, None while they are not valid; hidden for the embedded broker."""
         self._parameters = parameters
         external = parameters is not None and parameters.broker is BrokerChoice.EXTERNAL
         if parameters is not None:
@@ -97,8 +97,8 @@ class ConnectionTest(QWidget):
         self._check_finished()
         self.result.hide()
 
-    def _done(self, found: CheckResult) -> None:
-        steps, fault = found
+    def _done(self, result: CheckResult) -> None:
+        steps, fault = result
         self._check_finished()
         lines = [*([f"✗ {fault}"] if fault else []), *(f"✓ {step}" for step in steps)]
         self._show("\n".join(lines), "bad" if fault else "good", "error" if fault else "good")

@@ -1,4 +1,4 @@
-"""The panel of the AMQP trial: what Tests 1-4 mean, and the size of a message before it is sent."""
+"""The panel of the AMQP trial: cards for Tests 1-4, identities by name, and sizes of messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 
 
 class IdentityEditor(Editor):
-    """A name from the list, or one that is typed: it may come to be known before the run. Empty: none by name."""
+    """A name from the list, or a typed one, which may be created before the run. Empty: no named identity."""
 
     def __init__(self, spec: FieldSpec) -> None:
         super().__init__(spec)
@@ -46,18 +46,18 @@ class IdentityEditor(Editor):
         self.line.setText(str(value))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Offer what is known by now; what stands in the line stays."""
+        """Fill the list with the current names; the text of the line is kept."""
         text = self.line.text()
         with QSignalBlocker(self.line):
             self.combo.clear()
-            self.combo.addItems(list(_known_names()))
+            self.combo.addItems(list(_identity_names()))
             self.combo.setCurrentIndex(self.combo.findText(text))
             self.line.setText(text)
         super().showEvent(event)
 
 
-def _known_names() -> Sequence[str]:
-    """Names of identities; a database that cannot be read is told by the run that needs it."""
+def _identity_names() -> Sequence[str]:
+    """Names of identities; a database that cannot be read is reported by the run that needs it."""
     try:
         return names()
     except UserError:
@@ -73,7 +73,7 @@ def make_panel(context: PanelContext) -> AmqpPanel:
 
 
 class AmqpPanel(TrialPanel):
-    """The usual panel; the test is chosen among four cards, and facts tell what goes over the wire."""
+    """The usual panel, with four cards for the test, and facts on message sizes."""
 
     def __init__(self, context: PanelContext) -> None:
         def tests(spec: FieldSpec) -> Editor:
@@ -85,20 +85,20 @@ class AmqpPanel(TrialPanel):
     def pieces(self) -> Iterator[None]:
         """Build the usual panel, and the test of a connection."""
         yield from super().pieces()
-        self.form.validated.connect(self._offer_test)
-        self._offer_test()
+        self.form.validated.connect(self._update_connection_test)
+        self._update_connection_test()
 
     def _add_form(self, column: QVBoxLayout) -> Iterator[None]:
         yield from super()._add_form(column)
         self.connection_test = ConnectionTest(self.context.theme, self)
         column.insertWidget(column.indexOf(self.facts_card), self.connection_test)
 
-    def _offer_test(self) -> None:
+    def _update_connection_test(self) -> None:
         parameters = self.form.parameters
-        self.connection_test.offer(parameters if isinstance(parameters, AmqpParameters) else None)
+        self.connection_test.show_for(parameters if isinstance(parameters, AmqpParameters) else None)
 
     def facts(self, parameters: Parameters) -> list[Fact]:
-        """Sizes of payload and encoded message, and the volume of the run; nothing for a payload that is not there."""
+        """Sizes of payload and encoded message, and the volume of the run; none if the payload is missing."""
         assert isinstance(parameters, AmqpParameters)
         size = _payload_size(parameters.payload)
         if size is None:
@@ -124,10 +124,10 @@ class AmqpPanel(TrialPanel):
                 tr("AmqpPanel", "What AMQP, signature and encryption add to each payload"),
             ),
         ]
-        if parameters.loop is not Loop.BOTH:  # how many messages fit into a phase is what is measured
+        if parameters.loop is not Loop.BOTH:  # the number of messages in a phase is measured, not set
             volume = _size(encoded * parameters.per_sender * parameters.senders)
-            told = tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP")
-            facts.append(Fact(tr("AmqpPanel", "Volume of a run"), volume, told))
+            tooltip = tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP")
+            facts.append(Fact(tr("AmqpPanel", "Volume of a run"), volume, tooltip))
         return facts
 
 
@@ -143,7 +143,7 @@ def _payload_size(choice: str) -> int | None:
     path = payload_path(choice)
     try:
         return path.stat().st_size if path.is_file() else None
-    except OSError:  # a name that is too long: the form says so
+    except OSError:  # a name that is too long: the form reports it
         return None
 
 

@@ -13,7 +13,7 @@ from labconsole_amqp.roles.role_settings import RoleSettings, load_own_identity,
 from labconsole_amqp.series import WORK_DONE
 
 MEASURE_COMMAND = {"do": "measure"}
-"""The command that tells the broker that all clients are connected and T0 is near: its CPU time counts from now."""
+"""The command from which the broker's CPU time counts: all clients are connected, and T0 is near."""
 
 
 class BrokerRole(Role):

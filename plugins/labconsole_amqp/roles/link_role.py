@@ -1,4 +1,4 @@
-"""What sender and receiver have in common: load, wait for the turn to connect, look into the queue, attach, work."""
+"""Base of sender and receiver: load, wait for the command to connect, check the queue, attach, work."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _POLL_S = 0.002
 
 
 def connect_command(host: str, port: int) -> dict[str, Any]:
-    """The command that lets a role, which is loaded and waits, connect to the broker."""
+    """The command to a loaded role to connect to the broker."""
     return {"do": "connect", "host": host, "port": port}
 
 
 def open_loop_command(begin_ns: int, first: Sequence[int]) -> dict[str, Any]:
-    """The command that begins the second of two phases at `begin_ns`; `first` is each sender's first sequence in it."""
+    """The command that starts the second of two phases at `begin_ns`; `first`: each sender's first sequence in it."""
     return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first)}
 
 
@@ -44,7 +44,7 @@ class LinkRole(Role):
 
     @property
     def connection(self) -> Connection:
-        """The connection, once it is there."""
+        """The connection, after `prepare`."""
         assert self._connection is not None
         return self._connection
 
@@ -54,14 +54,14 @@ class LinkRole(Role):
 
     @abstractmethod
     def attach(self) -> int:
-        """Attach to the queue; returns how long the broker took to answer, ns. Raises UserError."""
+        """Attach to the queue; returns the time until the broker's answer, ns. Raises UserError."""
 
     @abstractmethod
     def work(self) -> dict[str, Any]:
-        """`Role.run`. Raises UserError, with or without the full form of a sentence."""
+        """As `Role.run`. Raises UserError, whose text may be a clause."""
 
     def prepare(self) -> dict[str, Any]:
-        """Load, and when it is this role's turn, connect and attach. Raises UserError."""
+        """Load, wait for the command to connect, connect and attach. Raises UserError."""
         with self._in_full_sentences():
             identity = load_own_identity(self.settings, self.context)
             self.load(identity)
@@ -102,13 +102,13 @@ class LinkRole(Role):
         """Wait for the command to connect: (host, port)."""
         while (command := self.context.take_command()) is None:
             if self.context.stop_requested:
-                raise UserError("The run was ended before it had begun.")
+                raise UserError("The run was stopped before it had started.")
             time.sleep(_POLL_S)
         return command["host"], command["port"]
 
     @contextmanager
     def _in_full_sentences(self) -> Iterator[None]:
-        """The link says why it failed in a clause, as in "host:port refused the connection"."""
+        """Turn the link's faults, which are clauses ("host:port refused the connection"), into sentences."""
         try:
             yield
         except UserError as error:
@@ -127,7 +127,7 @@ _MAX_DRAINED = 1_000_000
 
 
 def require_empty_queue(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
-    """Raises UserError if messages lie in the queue and are not to be drained, or lie there after draining."""
+    """Drain the queue if the parameters say so. Raises UserError: there are messages in it."""
     drained = 0
     if parameters.leftover is Leftover.DRAIN:
         drained = drain_queue(connection, parameters.address, _MAX_DRAINED)
@@ -148,6 +148,6 @@ def require_empty_queue(connection: Connection, parameters: AmqpParameters, cont
             parameters={"leftover": Leftover.DRAIN.value},
         )
         raise UserError(
-            f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} lie in it and would "
-            f"spoil the figures: empty it there, or set {field_label('leftover')} to {Leftover.DRAIN}."
+            f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} are in it and would "
+            f"distort the figures: empty it there, or set {field_label('leftover')} to {Leftover.DRAIN}."
         )

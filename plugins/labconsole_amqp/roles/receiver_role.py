@@ -1,4 +1,4 @@
-"""The receiver role: connects, takes messages in, opens and checks each of them (it fails closed), and records them."""
+"""The receiver role: receives messages, opens and checks each (it fails closed), and records them."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_seale
 from labconsole_amqp.wire.template import learn_template, plain_template
 
 COUNT_COMMAND = {"do": "count"}
-"""The command upon which a receiver reports how many messages it has received."""
+"""The command to report the number of messages received."""
 
 _BATCH = 512
 _SEALED_BATCH = 32
-"""Fewer at a time when each has to be opened, so that credit and acknowledgements are not held up."""
+"""Fewer at a time where each is opened, so that credit and acknowledgements are not delayed."""
 _PUMP_S = 0.1
 _SETTLE_S = 2.0
-"""How long one of several receivers waits for a message once all senders are done: no one of them knows its share."""
+"""How long one of several receivers waits for a message once all senders are done: its share is not known."""
 _MAX_REFUSAL_EVENTS = 20
 _LARGEST_NUMBER = 2**63 - 1
 
 
 def senders_done(sent: int) -> dict[str, Any]:
-    """The command that tells a receiver that every sender is done, and how many messages they sent in all."""
+    """The command with which a receiver learns that all senders are done; `sent` is their number of messages."""
     return {"do": "all sent", "sent": sent}
 
 
 class ReceiverRole(LinkRole):
-    """Receives until all that was sent has come, nothing more comes, or it is stopped."""
+    """Receives until all messages have arrived, no more arrive, or it is stopped."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
@@ -132,7 +132,7 @@ class ReceiverRole(LinkRole):
         return {"received": self._count, "failed": self._failed}
 
     def _handle_command(self) -> None:
-        """Do what the trial asks for."""
+        """Execute a command of the trial, if there is one."""
         command = self.context.take_command() or {}
         match command.get("do"):
             case "count":
@@ -144,13 +144,13 @@ class ReceiverRole(LinkRole):
                 self._senders_done, self._to_come = True, command["sent"]
 
     def _end_reason(self, quiet: bool, quiet_s: float) -> ReceiverEnd | None:
-        """Whether and why to end now; `quiet_s` is how long no message has come. Raises UserError."""
+        """Why to finish now, None to continue; `quiet_s`: seconds since the last message. Raises UserError."""
         parameters = self.parameters
         if self.context.stop_requested:
             return ReceiverEnd.STOPPED
         if not (self._senders_done and quiet):
             return None
-        # An empty turn after the last one expected: duplicates and foreign messages are counted too.
+        # An empty batch after the last expected one: duplicates and unknown messages are counted, too.
         if parameters.receivers == 1 and self._count >= self._to_come:
             return ReceiverEnd.COMPLETE
         if parameters.mode is Mode.BOTH:
@@ -161,7 +161,7 @@ class ReceiverRole(LinkRole):
             longest_s = parameters.wait_for_peer
         elif quiet_s > parameters.wait_for_peer:
             raise UserError(
-                f"No message came within {parameters.wait_for_peer:g} s: let the other console begin to send, to the "
+                f"No message came within {parameters.wait_for_peer:g} s: start sending on the other console, to the "
                 f"same queue {parameters.address}, or set {field_label('wait_for_peer')} higher."
             )
         else:
@@ -201,7 +201,7 @@ class ReceiverRole(LinkRole):
         self._count += count
 
     def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[OpenedMessage]:
-        """Open messages, on several threads if a private key has to work (which releases the interpreter's lock)."""
+        """Open messages, on several threads if they are decrypted (which releases the GIL)."""
         if threads == 1 or len(messages) == 1:
             return self._open(messages)
         parts = [messages[start::threads] for start in range(min(threads, len(messages)))]
@@ -221,7 +221,7 @@ class ReceiverRole(LinkRole):
         numbers: NDArray[np.int64],
         good: NDArray[np.bool_],
     ) -> None:
-        """Show latencies on the live view, as they will be evaluated, but without the sender's samples."""
+        """Report latencies to the live view: as the evaluation does, but without the sender's samples."""
         parameters = self.parameters
         if parameters.loop is Loop.BOTH and not self._open_loops:
             return  # at full speed only throughput is measured
@@ -234,7 +234,7 @@ class ReceiverRole(LinkRole):
             first = np.array([schedule.first for schedule in self._open_loops])[np.where(own, sender, 0)]
             schedule = self._open_loops[0]
             warm_up = parameters.warm_up if schedule.phase is Phase.WHOLE else 0
-            # Beyond the last sequence, no sender of this run has sent it.
+            # A message beyond the last sequence is not from this run.
             counted = good & own & (sequence >= first + warm_up) & (sequence < first + schedule.count)
             due_ns = schedule.due_ns((sequence - first + schedule.first)[counted])
             latencies = (received_ns[counted] - due_ns)[schedule.phases(due_ns) == schedule.phase]
@@ -247,7 +247,7 @@ class ReceiverRole(LinkRole):
         self.context.observe(channel.name, latencies)
 
     def _record_refusal(self, opened: OpenedMessage) -> None:
-        """Record a message that was refused; the first ones in words."""
+        """Count a refused message; the first ones are recorded as events, too."""
         self._failed += 1
         self.context.count(FAILED_CHANNEL.name, 1)
         if self._failed <= _MAX_REFUSAL_EVENTS:
@@ -256,7 +256,7 @@ class ReceiverRole(LinkRole):
             self.context.event("refused", f"A message was refused: {reason}.{more}", Level.WARNING)
 
     def _learn_template(self, message: bytes) -> None:
-        """A broker changed the form of a good message: from now on this form passes in the fast path."""
+        """Accept the form of a good message in the fast path from now on: a broker has changed it."""
         template = learn_template(message, numbered=self.parameters.numbered)
         if template is not None:
             self._link.learn(template)

@@ -1,4 +1,4 @@
-"""Settings of a role of the AMQP trial (plain JSON), and what a role loads from them: identity, keys, endpoint."""
+"""Settings of a role of the AMQP trial (plain JSON); loads identity, keys and endpoint from them."""
 
 from __future__ import annotations
 
@@ -75,8 +75,10 @@ class RoleSettings(BaseModel):
         return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
 
     def _files(self) -> dict[str, Path]:
-        """The files that the role reads a copy of. Of identities only certificates are copied: a file that contains a
-        private key is read in place."""
+        """The files of which the role reads a copy.
+
+        Of identities only certificates are copied: a file that contains a private key is read in place.
+        """
         certificates = {
             _TRUST: self.identity.trust if self.identity is not None else None,
             _PEER: self.peer_certificate,

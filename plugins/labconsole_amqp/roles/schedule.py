@@ -1,4 +1,4 @@
-"""When a sender's messages are due: as fast as credit allows or at a rate, until a number or a time is reached."""
+"""The schedule of a sender's messages: by credit or at a rate, up to a number or a time."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class SendSchedule:
         return done >= self.first + self.count or now_ns >= self.end_ns
 
     def due_ns(self, sequences: ArrayLike) -> NDArray[np.int64]:
-        """When messages are due in an open loop."""
+        """The times at which messages of an open loop are due."""
         assert self.rate is not None
         return self.begin_ns + ((np.asarray(sequences) - self.first) * (1e9 / self.rate)).astype(np.int64)
 
     def intended_ns(self, sequences: NDArray[np.int64], sent_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When messages that were sent at `sent_ns` had been due."""
+        """The times at which messages sent at `sent_ns` were due."""
         return sent_ns if self.rate is None else self.due_ns(sequences)
 
     def phases(self, intended_ns: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -60,13 +60,13 @@ class SendSchedule:
 
 
 def whole_run(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
-    """A run without phases: so many messages, in a closed or an open loop."""
+    """A run without phases: a number of messages, in a closed or an open loop."""
     rate = parameters.rate if parameters.loop is Loop.OPEN else None
     return SendSchedule(begin_ns, rate=rate, count=parameters.per_sender)
 
 
 def full_speed(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
-    """The first of two phases: closed loop for so many seconds."""
+    """The first of two phases: a closed loop for a time."""
     warm_up_ns = int(FULL_SPEED_WARM_UP_S * 1e9)
     return SendSchedule(
         begin_ns,
@@ -78,7 +78,7 @@ def full_speed(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
 
 
 def open_loop(parameters: AmqpParameters, begin_ns: int, first: int) -> SendSchedule:
-    """The second of two phases: all messages that are due within so many seconds, from sequence `first` on."""
+    """The second of two phases: all messages that are due within a time, from sequence `first` on."""
     return SendSchedule(
         begin_ns,
         first=first,

@@ -1,4 +1,4 @@
-"""Messages sealed by threads ahead of the link, handed out in their order."""
+"""Seals messages in threads ahead of the link, and returns them in their order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class SealedMessage(NamedTuple):
-    """An encoded message, the offset of its stamp, and the ns that went into signing and encrypting it."""
+    """An encoded message, the offset of its stamp, and how long signing and encrypting took, ns."""
 
     message: bytes
     stamp_offset: int
@@ -19,9 +19,9 @@ class SealedMessage(NamedTuple):
 
 
 class SealingPool:
-    """Threads that call `make(sequence)` for every sequence ordered, from `first` on. All methods belong to one thread.
+    """Threads that call `make(sequence)` for each ordered sequence, from `first` on. All methods belong to one thread.
 
-    `on_ready` is called, on any thread, when the message that is to be taken next is ready.
+    `on_ready` is called, on any thread, when the next message in order is ready.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class SealingPool:
         self._working = [self._threads.submit(self._work) for _ in range(threads)]
 
     def order(self, until: int) -> None:
-        """Have all messages before sequence `until` made."""
+        """Order all messages before sequence `until`."""
         for sequence in range(self._ordered, until):
             self._orders.put(sequence)
         self._ordered = max(self._ordered, until)
 
     def take(self, limit: int) -> list[SealedMessage]:
-        """The messages that are ready at the head, at most `limit`. Raises what `make` raised."""
+        """The next messages in order that are ready, at most `limit`. Raises what `make` raised."""
         taken: list[SealedMessage] = []
         while len(taken) < limit and (sealed := self._ready.pop(self._taken, None)) is not None:
             taken.append(sealed)

@@ -31,17 +31,17 @@ _SEALED_BATCH = 256
 _AHEAD_PER_THREAD = 32
 """Messages that each crypto thread may be ahead of the link."""
 _GATHER_S = 0.002
-"""In a closed loop, sealed messages go out several at a time: one by one they would cost every role twice the CPU."""
+"""In a closed loop, sealed messages are sent several at a time: one by one they would cost each role twice the CPU."""
 _PUMP_S = 0.1
 _WAIT_S = 0.005
-"""Between two looks for a command while nothing is to be sent."""
+"""Interval of polling for a command while nothing is to be sent."""
 _LARGEST_EXAMPLE = 1_000_000
 _SLEEP_S = 0.002
-"""Waits for a due message end with a sleep, since the wait for a socket only knows whole milliseconds."""
+"""The end of a wait for a due message is a sleep, since waiting for a socket has steps of 1 ms."""
 
 
 class SenderRole(LinkRole):
-    """Sends messages to the queue: so many, or as many as are due in each of two phases."""
+    """Sends messages to the queue: a number of them, or those due in each of two phases."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
@@ -50,7 +50,7 @@ class SenderRole(LinkRole):
         self._done = 0
 
     def load(self, identity: LoadedIdentity | None) -> None:
-        """Load payload and keys, and make the first message. Raises UserError."""
+        """Load payload and keys, and create the first message. Raises UserError."""
         sealed = self.parameters.protection is not Protection.NONE
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         copy = self.context.file(PAYLOAD_FILE)
@@ -67,7 +67,7 @@ class SenderRole(LinkRole):
         return {"example": base64.b64encode(self._example).decode()}
 
     def attach(self) -> int:
-        """Attach; the broker must take messages of our size. Raises UserError."""
+        """Attach, and check that the broker accepts messages of this size. Raises UserError."""
         settled = self.parameters.settlement is Settlement.PRE_SETTLED
         self._link = Sender(self.connection, self.parameters.address, settled=settled)
         self._link.check_size(len(self._example))
@@ -94,12 +94,12 @@ class SenderRole(LinkRole):
         if link.rejected or link.released:
             raise UserError(
                 f"The broker did not take {link.rejected + link.released} of {self._done} messages "
-                f"({link.rejected} rejected, {link.released} released): look at its queue limits."
+                f"({link.rejected} rejected, {link.released} released): check its queue limits."
             )
         return {"sent": self._done}
 
     def _schedules(self) -> Iterator[SendSchedule]:
-        """What is to be sent; between two phases all queues are emptied, which is for the trial to say."""
+        """Yield the schedule of each phase; between two phases, wait for the trial's command."""
         begin_ns = self.context.start_ns
         if self.parameters.loop is not Loop.BOTH:
             yield whole_run(self.parameters, begin_ns)
@@ -158,7 +158,7 @@ class SenderRole(LinkRole):
                 self.context.tick()
 
     def _wait(self, schedule: SendSchedule, *, ready: bool) -> None:
-        """Wait for the next message to be due if the link and all that is due are `ready`, else for anything."""
+        """Wait until the next message is due; if link or messages are not `ready`, for input at most."""
         if schedule.rate is None or not ready:
             left_s = max(0.0, (schedule.end_ns - now_ns()) / 1e9)
             self._link.pump(min(left_s, _PUMP_S))
@@ -182,7 +182,7 @@ class SenderRole(LinkRole):
         return SealedMessage(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
 
     def _template(self) -> Template:
-        """The plain message that all of Tests 1 and 2 are made from."""
+        """The template of all messages of Tests 1 and 2."""
         number = message_number(self.settings.index, 0) if self.parameters.numbered else None
         return plain_template(self._payload, number, durable=self.parameters.durable)
 
@@ -218,7 +218,7 @@ class SenderRole(LinkRole):
             self._acknowledged.extend(acknowledged_ns=acknowledged)
 
     def _drain(self) -> None:
-        """Wait until all is written and acknowledged, as long as it goes on within the operator's patience."""
+        """Wait until all is written and acknowledged; stop when nothing has moved for `patience`."""
         patience_ns = int(self.parameters.patience * 1e9)
         left, since_ns = -1, now_ns()
         while (waiting := self._link.drain(_PUMP_S)) or self.connection.engine.blocked:
@@ -231,10 +231,10 @@ class SenderRole(LinkRole):
         self._process_acknowledgements()
         if self.context.stop_requested:
             return
-        patience = f"within {self.parameters.patience:g} s"
+        within = f"within {self.parameters.patience:g} s"
         if waiting:
             raise UserError(
-                f"The broker did not acknowledge {waiting} of {self._done} messages {patience}: is its queue full?"
+                f"The broker did not acknowledge {waiting} of {self._done} messages {within}: is its queue full?"
             )
         if self.connection.engine.blocked:
-            raise UserError(f"The last messages could not be written {patience}: is the link to the broker too slow?")
+            raise UserError(f"The last messages could not be written {within}: is the link to the broker too slow?")

@@ -52,12 +52,12 @@ from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
 
 _LEAD_NS = 20_000_000
-"""T0 lies this far ahead, so that every role has heard of it."""
+"""T0 is this far in the future, so that all roles know it before."""
 _READY_S = 30.0
 _READY_AFTER_DRAINING_S = 600.0
-"""How long a role may take to connect; the second one if it first throws away what lies in the queue."""
+"""How long a role may take to connect; the second one where the queue is drained first."""
 _GRACE_S = 2.0
-"""How long roles may take to end by themselves once they are told to."""
+"""How long roles may take to finish after they are asked to stop."""
 _PAUSE_NS = 100_000_000
 """Between the last message of the first phase and the first of the second."""
 _LONGEST_DRAIN_S = 3600.0
@@ -70,7 +70,7 @@ _BROKER = "labconsole_amqp.roles.broker_role:BrokerRole"
 
 
 class AmqpTrial(Trial[AmqpParameters]):
-    """Send messages through a broker, plain or with TLS, signed, encrypted, and measure what it costs."""
+    """Sends messages through a broker, plain or with TLS, signed, encrypted, and measures the cost."""
 
     kind: ClassVar[str] = "amqp.messaging"
     title: ClassVar[str] = "AMQP messaging, Tests 1-4"
@@ -107,7 +107,7 @@ class AmqpTrial(Trial[AmqpParameters]):
             host, port = info["host"], info["port"]
             broker.begin(now_ns())
         sender_info: Mapping[str, Any] = {}
-        # One after the other, so that none disturbs the other's connect time; the first looks into the queue.
+        # One after the other, so that none disturbs the other's connect time; the first checks the queue.
         for role in (*receivers, *senders):
             if context.stop_requested:
                 return
@@ -147,7 +147,7 @@ class AmqpTrial(Trial[AmqpParameters]):
             senders,
             stall_s=parameters.longest_wait,
             reason=f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue "
-            "is full and no receiver empties it, or a limit holds it back; look at the queue there.",
+            "is full and no receiver empties it, or a limit holds it back; check the queue there.",
         )
         if context.stop_requested:
             return
@@ -158,7 +158,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         context.wait(
             receivers,
             stall_s=parameters.longest_wait + _GRACE_S,
-            reason="The receiver does not end by itself: look at the log.",
+            reason="The receiver does not finish: read the log.",
         )
 
     def evaluate(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
@@ -184,31 +184,33 @@ class AmqpTrial(Trial[AmqpParameters]):
         return message_tables(parameters, samples, events)
 
     def warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
-        told = []
+        warnings = []
         if parameters.loop is Loop.CLOSED:
-            told.append(
+            warnings.append(
                 "Closed loop: each message waits in queues at sender, broker and receiver, as in the source, so that "
                 "its time in queue is not the link's latency."
             )
         if parameters.settlement is Settlement.PRE_SETTLED:
-            told.append("Pre-settled: no message is acknowledged, so one may be lost without a fault.")
+            warnings.append("Pre-settled: no message is acknowledged, so one may be lost without a fault.")
         if parameters.mode is Mode.RECEIVER:
             measured = "Time in queue" if parameters.loop is Loop.CLOSED else "Latency"
-            told.append(
+            warnings.append(
                 f"{measured} is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
                 "includes the difference of the two clocks."
             )
         if parameters.username and not parameters.tls:
-            told.append(
-                "User name and password go to the broker unencrypted (SASL PLAIN over TCP): anybody may read them."
+            warnings.append(
+                "User name and password go to the broker unencrypted (SASL PLAIN over TCP), and can be read on the way."
             )
         if parameters.broker is BrokerChoice.EMBEDDED:
-            told.append("Embedded broker: sender, receiver and broker share one computer, over its loopback interface.")
-        return tuple(told)
+            warnings.append(
+                "Embedded broker: sender, receiver and broker share one computer, over its loopback interface."
+            )
+        return tuple(warnings)
 
 
 def _stop_roles(roles: Sequence[RoleHandle]) -> None:
-    """Let roles end by themselves, so that they write how far they came; whoever is late is ended by the engine."""
+    """Let roles finish, so that they record their state; the engine ends those that are late."""
     for role in roles:
         role.stop()
     deadline = time.monotonic() + _GRACE_S
@@ -271,7 +273,7 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
 def _conduct_phases(
     parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
 ) -> None:
-    """Return once the open loop is about to begin. Raises UserError."""
+    """Wait for the first phase, and command the start of the open loop. Raises UserError."""
     longest_s = parameters.full_speed + _LONGEST_DRAIN_S
     sent = [sender.report(longest_s)["sent"] for sender in senders]
     left = sum(sent) - _received(parameters, receivers, sum(sent))
@@ -280,7 +282,7 @@ def _conduct_phases(
         OPEN_LOOP,
         f"All queues are empty; the open loop begins: {parameters.rate:g} messages per second of each sender."
         if left <= 0
-        else f"{left} messages of the first phase did not arrive; the open loop begins all the same.",
+        else f"{left} messages of the first phase did not arrive; the open loop begins nevertheless.",
         begin_ns=begin_ns,
         first=sent,
     )
@@ -289,7 +291,7 @@ def _conduct_phases(
 
 
 def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> int:
-    """How many messages the receivers have once they have all that were sent, or nothing came for the patience."""
+    """Wait until all `sent` messages are received, or none for `patience`; returns the number received."""
     last, since = -1, time.monotonic()
     while True:
         for receiver in receivers:
@@ -316,10 +318,10 @@ _MAY_DIFFER = frozenset({"test", "count", "port"})
 
 
 def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
-    """ "TLS against plain" and the like where `other` does more to each message than `reference` and all else is equal;
-    nothing where the two are no fair pair.
+    """The name of a contrast, such as "TLS against plain"; empty where the two are not a fair pair.
 
-    The number of messages may differ: slow tests are given fewer, throughput is per second and latency per message.
+    They are a fair pair where `other` does more to each message than `reference`, and all else is equal.
+    The number of messages may differ: slow tests have fewer, throughput is per second and latency per message.
     (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
     of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
     """
@@ -334,7 +336,7 @@ def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
 
 
 def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
-    """What the steps from `reference` to `other` cost: in throughput at full speed, in latency at an equal rate."""
+    """Questions on the cost of `other` over `reference`: in throughput, in latency at an equal rate."""
     if not _contrast_label(reference, other):
         return ()
     *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
@@ -346,5 +348,5 @@ def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Questi
         left_of="messages a second",
     )
     latency = Question(f"What does {added} cost in latency?", "latency_mean", f"With {added}")
-    asked = {Loop.CLOSED: (throughput,), Loop.OPEN: (latency,), Loop.BOTH: (throughput, latency)}
-    return asked[other.loop]
+    by_loop = {Loop.CLOSED: (throughput,), Loop.OPEN: (latency,), Loop.BOTH: (throughput, latency)}
+    return by_loop[other.loop]

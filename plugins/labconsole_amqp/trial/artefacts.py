@@ -1,4 +1,4 @@
-"""Artefacts of a run, for later checks: public certificates, the payload's hash, and one encoded message."""
+"""Artefacts of a run for later checks: certificates, the payload's hash, one encoded message."""
 
 from __future__ import annotations
 

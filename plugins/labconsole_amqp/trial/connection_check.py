@@ -1,4 +1,4 @@
-"""The connection test to an external broker as an operation: TCP, TLS, SASL and queue, as the ends of a run connect."""
+"""The connection test to an external broker as an operation: TCP, TLS, SASL and queue, as in a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _with_key(settings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ConnectionParameters(Parameters):
-    """An external broker, its queue, and what else a run would set."""
+    """An external broker, its queue, and other parameters of a run."""
 
     host: str = parameter("Host", "Host name or address of the broker", min_length=1)
     port: int = parameter("Port", "Its port", ge=1, le=65_535)
@@ -90,7 +90,7 @@ class CheckConnection(Operation[ConnectionParameters]):
 
 
 def check_connection(parameters: AmqpParameters, prompt: Prompt, report: Callable[[str], None]) -> None:
-    """Connect each end that this console plays, attach it to the queue, and `report` each step that succeeded.
+    """Connect each end of this console, attach it to the queue, and `report` each successful step.
 
     `prompt` returns the secrets that the operator entered, by the keys of `secret_requests`. Nothing is sent; messages
     that are counted in the queue are released again. Takes at most about 12 s an end.

@@ -1,4 +1,4 @@
-"""Lines over time that explain a run's figures: throughput at both ends, percentiles of latency or time in queue."""
+"""Curves over time of a run: throughput at both ends, percentiles of latency or time in queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHORTEST_S = 0.1
 
 
 def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
-    """Throughput per interval at sender and receiver, and p50 and p99 per interval of what the run measures.
+    """Throughput at sender and receiver, and p50 and p99 of the run's `measures`, per interval.
 
     t = 0 is T0; on a console that plays one end and may have waited for the other, the first message.
     """
@@ -32,7 +32,7 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
         return ()
     zero_ns = begins[0] if begins else int(min(times[0] for times in present))
     end_s = max(_SHORTEST_S, (max(int(times[-1]) for times in present) - zero_ns) / 1e9)
-    # The last interval ends with the last message: one that went on would show a drop of the rate that was none.
+    # The last interval ends with the last message: a longer one would show a drop of the rate.
     edges = np.linspace(0.0, end_s, min(_INTERVALS, int(end_s / _SHORTEST_S)) + 1)
     width_s = edges[1]
     middles = edges[:-1] + width_s / 2
@@ -55,7 +55,7 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
 def _quantiles(
     t_s: NDArray[Any], values: NDArray[Any], edges: NDArray[np.float64], fractions: Sequence[float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The middles of the intervals that have any of `values`, and a row of quantiles in them for each fraction.
+    """The middles of intervals with values, and a row of their quantiles for each fraction.
 
     `t_s` is ascending and ends with the last edge, or before.
     """
@@ -67,6 +67,6 @@ def _quantiles(
 
 
 def _percentiles(values: NDArray[Any], fractions: Sequence[float]) -> NDArray[Any]:
-    """The percentiles as the metrics have them (`numpy.quantile`, `inverted_cdf`), which takes longer than sorting."""
+    """The percentiles as in the metrics (`numpy.quantile`, `inverted_cdf`), which is slower than sorting."""
     ordered = np.sort(values)
     return ordered[[max(0, math.ceil(fraction * len(ordered)) - 1) for fraction in fractions]]

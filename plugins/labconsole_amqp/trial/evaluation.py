@@ -1,4 +1,4 @@
-"""From stored samples and events to the trial's figures and verdicts: pure, and the same whenever it is called."""
+"""Computes the trial's metrics and verdicts from stored samples and events: a pure function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
 _LINK_USE_LIMIT = 110.0
-"""Above this share (%) of a link its stated rate cannot be right; a shaper lets a burst through at the beginning."""
+"""Above this share (%) of a link its stated rate cannot be right; a shaper passes a burst at the beginning."""
 _SHORTEST_S = 0.5
 """A throughput over less time than this is not judged: so short a burst fits into buffers."""
 
@@ -30,9 +30,9 @@ _PHASE_LABELS: Final = {Phase.FULL_SPEED: "at full speed", Phase.OPEN_LOOP: "in 
 
 
 def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
-    """All figures of a run. Those that need an end which this console did not play are left out.
+    """Metrics and verdicts of a run; those of an end on another console are left out.
 
-    A run keeps the definitions by which it was recorded; what changed with definitions 2 stands with each metric.
+    A run keeps the definitions by which it was recorded; each metric describes what changed with definitions 2.
     """
     joined = load_joined(parameters, samples)
     definitions = samples.definitions
@@ -105,7 +105,7 @@ def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence
         return
     done = _events_of(events, WORK_DONE, "sender")
     connects = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
-    # Without the end of one sender, the others' time would be too short for the messages of all.
+    # If one sender has not finished, the time of the others is too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
         span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
         yield metric("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
@@ -145,7 +145,7 @@ def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed:
     if parameters.loop is Loop.OPEN:
         doubts.append("an open loop is not full speed")
     both = parameters.loop is Loop.BOTH
-    # A phase has its length; what was due in it may come in less time, after a hold-up.
+    # A phase has its length; after a delay, its messages may arrive within less time.
     if span_s < (parameters.full_speed / 2 if both else _SHORTEST_S) or (both and parameters.full_speed < _SHORTEST_S):
         doubts.append(f"all within {span_s * 1e3:.3g} ms: a burst below {_SHORTEST_S:g} s says little of a rate")
     yield metric("throughput", (len(times) - 1) / span_s, len(times), "; ".join(filter(None, doubts)))
@@ -173,7 +173,7 @@ def _unrecorded(
             sequence = numbers & SEQUENCE_MASK
             found |= (numbers >> SENDER_SHIFT == index + 1) & (sequence >= np.count_nonzero(own))
         else:
-            # Without a number, messages of the last millisecond cannot be told from those that follow.
+            # Without a number, messages of the last millisecond cannot be distinguished from later ones.
             found |= ~joined.matched & (stamps >= (joined.sent["stamp_ms"][own][-1] if own.any() else 0))
     return found
 
@@ -185,9 +185,9 @@ def _integrity(
         return
     outcomes = joined.received["outcome"]
     total = len(outcomes)
-    expected, came = _expected(parameters, joined), _arrived(parameters, joined)
+    expected, arrived = _expected(parameters, joined), _arrived(parameters, joined)
     if _all_roles_finished(parameters, events):
-        yield metric("lost", expected - came, expected)
+        yield metric("lost", expected - arrived, expected)
     if parameters.mode is Mode.BOTH:
         yield metric("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
         yield metric("unknown", int(np.count_nonzero((joined.of_received < 0) & ~unrecorded)), total)
@@ -202,14 +202,14 @@ def _integrity(
 
 
 def _expected(parameters: AmqpParameters, joined: JoinedSamples) -> int:
-    """Messages that must have come: all that were sent, or that the other console was to send."""
+    """Number of messages that must arrive: all that were sent, or that the other console is to send."""
     if parameters.mode is Mode.BOTH:
         return len(joined.sent["seq"])
     return parameters.per_sender * parameters.senders
 
 
 def _arrived(parameters: AmqpParameters, joined: JoinedSamples) -> int:
-    """How many different messages of those came."""
+    """Number of different messages of those that arrived."""
     if parameters.mode is Mode.BOTH:
         return int(np.count_nonzero(joined.matched))
     numbers = joined.received["number"]
@@ -218,7 +218,7 @@ def _arrived(parameters: AmqpParameters, joined: JoinedSamples) -> int:
 
 
 def _all_roles_finished(parameters: AmqpParameters, events: Sequence[Event]) -> bool:
-    """Whether every end worked to its end: in a run that was cancelled or failed, nobody knows what is lost."""
+    """Whether every role finished: in a run that was cancelled or failed, losses are not known."""
     ends = [event.data["end"] for event in _events_of(events, WORK_DONE, "receiver")]
     if parameters.mode is Mode.BOTH and len(_events_of(events, WORK_DONE, "sender")) < parameters.senders:
         return False
@@ -226,7 +226,7 @@ def _all_roles_finished(parameters: AmqpParameters, events: Sequence[Event]) -> 
 
 
 def _out_of_order(joined: JoinedSamples) -> int:
-    """Messages that came after a later one of the same sender, at the same receiver."""
+    """Number of messages that arrived after a later one of the same sender, at the same receiver."""
     index = joined.of_received[joined.matched]
     senders, receivers = joined.sent["role"][index], joined.received["role"][joined.matched]
     total = 0
@@ -267,16 +267,18 @@ def _verdicts(parameters: AmqpParameters, joined: JoinedSamples, metrics: Sequen
         "came": _arrived(parameters, joined),
         "received": figures.get("received", 0),
     }
-    whole = VerdictKind.INTEGRITY
-    yield Verdict("all messages arrived", *_loss_verdict(figures.get("lost"), evidence["expected"]), evidence, whole)
+    integrity = VerdictKind.INTEGRITY
+    yield Verdict(
+        "all messages arrived", *_loss_verdict(figures.get("lost"), evidence["expected"]), evidence, integrity
+    )
     foreign = {"duplicated": figures.get("duplicated", 0), "unknown": figures.get("unknown", 0)}
     if parameters.mode is Mode.BOTH:
         unrecorded = figures.get("unrecorded", 0)
         once = _duplicates_verdict(**foreign, unrecorded=unrecorded)
-        yield Verdict("no message arrived twice or from elsewhere", *once, foreign, whole)
+        yield Verdict("no message arrived twice or from elsewhere", *once, foreign, integrity)
     failed = figures["failed_verifications"]
     reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
-    yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, whole)
+    yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, integrity)
     use = next((one.value for one in metrics if one.name == LINK_USE), None)
     if use is not None:
         yield Verdict("the link rate can be as stated", *_link_rate_verdict(use), {LINK_USE: use})

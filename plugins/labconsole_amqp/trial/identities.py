@@ -1,4 +1,4 @@
-"""Which identities a run uses: by name from the certificate database, the operator's own files, else the lab's."""
+"""The identities of a run, by name, from files or the lab's, and the secrets of their keys."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _FIRST_OPENSSL_WITH_ML_DSA = (3, 5)  # OpenSSL
 
 
 class RunIdentities:
-    """The identities of one run; the lab's are made on first use, and only if one of them is needed.
+    """The identities of one run; the lab's are created on first use, and only if one of them is needed.
 
-    Every method raises UserError: the lab identities cannot be made, or an identity by name is not there or unusable.
+    Every method raises UserError: the lab identities cannot be created, or a named identity is missing or unusable.
     """
 
     def __init__(self, parameters: AmqpParameters) -> None:
@@ -44,7 +44,7 @@ class RunIdentities:
 
     @property
     def local_roles(self) -> tuple[RoleName, ...]:
-        """The roles that this console plays."""
+        """The roles that run on this console."""
         mode = self._parameters.mode
         plays: dict[RoleName, bool] = {
             "sender": mode is not Mode.RECEIVER,
@@ -65,7 +65,7 @@ class RunIdentities:
         return files.model_copy(update={"trust": trust or self._lab.authority_file})
 
     def certificate(self, role: RoleName) -> Path:
-        """What the other end verifies with or encrypts for: of an identity of files the key need not be known."""
+        """The certificate that the other end verifies with or encrypts for; its key is not needed here."""
         given = self._parameter(role, "certificate")
         return Path(given) if given else self._files(role).certificate
 
@@ -73,7 +73,7 @@ class RunIdentities:
     def server_name(self) -> str:
         """The name that the broker's certificate must carry; empty: the host.
 
-        A State's own certificate for the embedded broker names the State's host, not this computer.
+        A State's certificate for the embedded broker names the State's host, not this computer.
         """
         if self._parameters.server_name or "broker" not in self.local_roles or not self.name("broker"):
             return self._parameters.server_name
@@ -83,11 +83,11 @@ class RunIdentities:
         return next((host for host in hosts if "*" not in host), "")
 
     def name(self, role: RoleName) -> str:
-        """The name of a role's identity in the certificate database; empty where it is of files or the lab's."""
+        """The name of a role's identity in the certificate database; empty for files and lab identities."""
         return self._parameter(role, "identity")
 
     def uses_lab_identity(self, role: RoleName) -> bool:
-        """Whether the role has an identity of the console's own, whose passphrase is never asked for."""
+        """Whether the role has a lab identity, whose passphrase is never asked for."""
         return not self.name(role) and not self._parameter(role, "certificate")
 
     @cached_property
@@ -123,7 +123,7 @@ class RunIdentities:
         )
 
     def _check(self, role: RoleName, files: IdentityFiles) -> None:
-        """Whether TLS and messages of this test can use the key of an identity by name. Raises UserError."""
+        """Raises UserError if TLS or messages of this test cannot use the key of a named identity."""
         key = load_certificates(files.certificate)[0].public_key()
         if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _FIRST_OPENSSL_WITH_ML_DSA:
             raise UserError(

@@ -1,4 +1,4 @@
-"""Joins what senders and receivers recorded: which received message is which sent one.
+"""Joins the samples of senders and receivers: which received message is which sent one.
 
 Messages with a number are joined by (sender, sequence). The source's envelope has none: its messages are joined by
 their stamp (`sent_time`, ms) and their rank among those with the same stamp, which is exact as long as the queue keeps
@@ -22,7 +22,7 @@ from labconsole_amqp.wire.envelope import SENDER_SHIFT, message_number
 Table = dict[str, NDArray[Any]]
 
 TIME_COLUMNS = {SENT.name: "sent_ns", RECEIVED.name: "received_ns"}
-"""The column of each series that says when a message passed."""
+"""The column of each series with the time of a message."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class JoinedSamples:
     """Senders' and receivers' samples of one run, joined.
 
     `sent` and `received` are all rows of all roles, in order of time, with a column `role` (the role's index).
-    `of_received` gives for each received row the index of its row in `sent`, -1 if nobody of this run sent it.
-    Of several arrivals of one message all but one are `duplicates`: the first good one stays, or the first at all.
+    `of_received` gives for each received row the index of its row in `sent`, -1 if no sender of this run sent it.
+    Of several arrivals of one message all but one are `duplicates`: kept is the first good one, else the first.
     """
 
     sent: Table
@@ -60,7 +60,7 @@ def load_joined(parameters: AmqpParameters, samples: Samples) -> JoinedSamples:
 
 
 def join_samples(parameters: AmqpParameters, sent: Table, received: Table) -> JoinedSamples:
-    """Join what both ends recorded, each `merged_by_time` from its roles."""
+    """Join the samples of both ends, each `merged_by_time` from its roles."""
     refused = received["outcome"] != 0
     if parameters.numbered:
         sent_numbers = message_number(0, 0) + (sent["role"] << SENDER_SHIFT) + sent["seq"]
@@ -71,7 +71,7 @@ def join_samples(parameters: AmqpParameters, sent: Table, received: Table) -> Jo
 
 
 def merged_by_time(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
-    """The rows of all roles in order of time, with a column `role` (its index), from tables with their role's name."""
+    """The rows of all roles, given with their names, in order of time; a column `role` has the role's index."""
     time_column = TIME_COLUMNS[series.name]
     tables = [
         {**table, "role": np.full(len(table[time_column]), int(role.rpartition("-")[2]), np.int64)}
@@ -91,16 +91,18 @@ def merged_by_time(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
 
 
 def _duplicate_arrivals(index: NDArray[np.int64], refused: NDArray[np.bool_], sent: int) -> NDArray[np.bool_]:
-    """Which arrivals of a message (`index` among those `sent`, -1 for none) are not the one that stays: its first good
-    one, or the first at all."""
+    """Which arrivals are duplicates: all of a message but its first good one, else its first.
+
+    `index` gives for each arrival the message among those `sent`, -1 for none.
+    """
     worst_first = np.argsort(refused, kind="stable")[::-1]
-    stays = np.full(sent + 1, -1, np.int64)
-    stays[index[worst_first]] = worst_first  # of several values for one place the last one remains
-    return np.asarray((index >= 0) & (stays[index] != np.arange(len(index))))
+    kept = np.full(sent + 1, -1, np.int64)
+    kept[index[worst_first]] = worst_first  # the last of several is kept
+    return np.asarray((index >= 0) & (kept[index] != np.arange(len(index))))
 
 
 def _index_of_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each wanted key its place in `keys` (unique, in any order), -1 if it is not there."""
+    """For each wanted key its place in `keys` (unique, in any order), -1 if it is missing."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     if np.array_equal(keys, wanted):
@@ -114,14 +116,15 @@ def _index_of_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArra
 def _match_by_stamp(
     sent: NDArray[np.int64], received: NDArray[np.int64], refused: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """The place in `sent` of each received message, by stamp and rank among equal stamps, good ones before refused.
+    """The place in `sent` of each received message, by stamp and rank among equal stamps, -1 for none.
 
-    A message with a stamp that more messages carry than were sent is taken for the last one with that stamp.
+    Good messages rank before refused ones. Where more messages have a stamp than were sent with it, those beyond are
+    matched to the last of them.
     """
     if not len(sent):
         return np.full(len(received), -1, np.int64)
     if np.array_equal(sent, received) and np.all(sent[1:] >= sent[:-1]) and not refused.any():
-        return np.arange(len(sent))  # nothing was lost or came twice, and the queue kept the order
+        return np.arange(len(sent))  # no message lost, none twice, and the order kept
     order = np.argsort(sent, kind="stable")
     stamps, starts, counts = np.unique(sent[order], return_index=True, return_counts=True)
     group = np.minimum(np.searchsorted(stamps, received), len(stamps) - 1)

@@ -1,4 +1,4 @@
-"""Latency and time in queue of each message, their figures, and why a run's latency is not judged."""
+"""Latency and time in queue of messages, their metrics, and reasons why latency is not judged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is n
 
 @dataclass(frozen=True)
 class Measure:
-    """What a run measures of each message's way: its figures' prefix and title, and the phase that gives it."""
+    """A time that a run measures of each message: prefix of its metrics, title, and phase."""
 
     prefix: str
     title: str
@@ -51,10 +51,10 @@ def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
 
 
 def counted_rows(parameters: AmqpParameters, joined: JoinedSamples, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:
-    """Which received rows count: those of messages that were due in `phase`, or without phases all but the warm-up, the
-    first messages of each sender.
+    """Which received rows count: those of messages due in `phase`; without phases, all after the warm-up.
 
-    Without the senders' samples, their sequence is the one in the message's number, or that of receiving.
+    The warm-up is the first messages of each sender. Without the senders' samples, the sequence is that of the
+    message's number, or of receiving.
     """
     if phase is not Phase.WHOLE:
         if not len(joined.sent["seq"]):
@@ -106,9 +106,9 @@ def latency_figures(
     busy: str = "",
     full_speed: float | None = None,
 ) -> Iterator[Metric]:
-    """The figures of each of the run's `measures`.
+    """Yield the metrics of each of the run's `measures`.
 
-    `busy` is why the computer was too busy in the open loop, or empty; `full_speed` is the run's own, messages per
+    `busy`: why the computer was too busy in the open loop, or empty; `full_speed`: the run's throughput in messages per
     second. Runs recorded with definitions 1 call the time in queue latency, and judge it.
     """
     for measure in measures(parameters):
@@ -140,7 +140,7 @@ def latency_figures(
 
 
 def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
-    """What is behind mean and percentiles of each of the run's `measures`, ms: of all good messages that count."""
+    """The values behind mean and percentiles of each of the run's `measures`, ms."""
     joined = load_joined(parameters, samples)
     found = ((one.title, latencies_ns(parameters, joined, events, one.phase)[1]) for one in measures(parameters))
     return tuple(Distribution(title, "ms", latencies / 1e6) for title, latencies in found if len(latencies))
@@ -155,7 +155,7 @@ def _due(joined: JoinedSamples, phase: Phase) -> NDArray[np.bool_]:
 def _reasons_not_judged(
     parameters: AmqpParameters, joined: JoinedSamples, latencies: NDArray[np.int64], phase: Phase
 ) -> Iterator[str]:
-    """Why the latency of an open loop does not speak for the link, in a few words each."""
+    """Yield reasons why the latency of an open loop is not that of the link, a short clause each."""
     refused = int(np.count_nonzero(~joined.good & counted_rows(parameters, joined, phase)))
     if parameters.mode is Mode.BOTH:
         due = _due(joined, phase)
@@ -170,7 +170,7 @@ def _reasons_not_judged(
     third = len(latencies) // 3
     if third:
         first, last = float(np.median(latencies[:third])), float(np.median(latencies[-third:]))
-        if min(first, last) < 0:  # only from a stamp
+        if min(first, last) < 0:  # possible only with latencies from stamps
             yield "latency is below zero: the clocks of both computers differ"
         elif last > MAX_LATENCY_RISE * first:
             thirds = f"median {first / 1e6:.3g} ms in the first third, {last / 1e6:.3g} in the last"
@@ -178,7 +178,7 @@ def _reasons_not_judged(
 
 
 def _sender_lag(parameters: AmqpParameters, joined: JoinedSamples, due: NDArray[np.bool_]) -> Iterator[str]:
-    """What a sender did not keep of its schedule; `due` are the sent rows that count."""
+    """Yield how senders missed their schedule; `due` are the sent rows that count."""
     sent = {name: column[due] for name, column in joined.sent.items()}
     achieved = [
         (len(times) - 1) / (int(times[-1] - times[0]) / 1e9) / parameters.rate
@@ -187,7 +187,7 @@ def _sender_lag(parameters: AmqpParameters, joined: JoinedSamples, due: NDArray[
     ]
     if achieved and min(achieved) < MIN_ACHIEVED_RATE:
         yield f"the offered rate was not achieved ({min(achieved):.0%} of it)"
-    # Sealing is part of latency; what is late is the sender that did not begin it when the message was due.
+    # Sealing is part of latency: a sender is late if it did not begin it when the message was due.
     late_ns = sent["sent_ns"] - sent["intended_ns"] - sent["sign_ns"] - sent["encrypt_ns"]
     late_ms = float(np.quantile(late_ns, 0.99, method="inverted_cdf")) / 1e6 if len(late_ns) else 0.0
     if late_ms > MAX_SENDER_LATENESS_MS:

@@ -1,4 +1,4 @@
-"""One row per message, sent and received joined: the latency of each, to be exported beside the samples."""
+"""The exported table of messages: one row for each, sent and received joined, with its latency."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from labconsole_amqp.trial.latency import latencies_from_stamps_ns, latency_star
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 
 BLOCK_ROWS = 100_000
-"""Messages in a block, as far as their keys tell them apart."""
+"""Messages in a block; more where they have the same key."""
 
 Key = Callable[[Table], NDArray[Any]]
 
 
 class SentBlocks:
-    """A run's messages sent, in order of their keys, each with its arrivals."""
+    """Blocks of a run's messages sent, in order of their keys, joined with their arrivals.
+
+    A block has all rows of a range of keys (sequence or stamp), so that memory stays flat for any number of messages.
+    """
 
     def __init__(self, parameters: AmqpParameters, samples: Samples) -> None:
         self._parameters = parameters
@@ -38,7 +41,7 @@ class SentBlocks:
 
 
 class ReceivedBlocks:
-    """All messages received, in order of time, joined with nothing: those of a console that only receives."""
+    """Blocks of a run's messages received, in order of time, for a console that only receives."""
 
     def __init__(self, parameters: AmqpParameters, samples: Samples) -> None:
         self._parameters = parameters
@@ -68,7 +71,7 @@ def _stamp(table: Table) -> NDArray[Any]:
 
 
 class _Keyed:
-    """One series of all its roles, read by ranges of a key: for each stored part its range is known."""
+    """One series of all its roles, read by ranges of a key; the range of each stored part is read first."""
 
     def __init__(self, samples: Samples, series: Series, key: Key) -> None:
         self._samples = samples
@@ -78,7 +81,7 @@ class _Keyed:
         self.rows = sum(int(spans[:, 2].sum()) for spans in self._spans.values())
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """(lowest, highest) key of each block: together they hold every row once."""
+        """(lowest, highest) key of each block; each row is in exactly one."""
         spans = np.concatenate([*self._spans.values(), np.empty((0, 3), np.int64)])
         spans = spans[spans[:, 2] > 0]
         if not len(spans):
@@ -91,11 +94,11 @@ class _Keyed:
                 low, rows = last + 1, 0
 
     def table(self, low: int, high: int) -> Table:
-        """The rows of all roles whose key lies in [low, high], in order of time, with a column `role`."""
+        """The rows of all roles with a key in [low, high], in order of time, with a column `role`."""
         return merged_by_time(self._series, self._parts(low, high))
 
     def _spans_of(self, role: str) -> NDArray[np.int64]:
-        """(lowest key, highest key, rows) of each part; a part without rows has the range of none."""
+        """(lowest key, highest key, rows) of each part; a part without rows has an empty range."""
         spans = []
         for part in self._samples.parts(self._series.name, role):
             keys = self._key(part)
@@ -129,11 +132,10 @@ MESSAGES = Series(
 
 
 def message_tables(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
-    """Every message sent, in order of sending (of sequence, with numbers); on a console that only receives, every one
-    received, in that order.
+    """The table of messages sent, in order of sending (of sequence, with numbers); none without messages.
 
-    There sender and sequence are those in the message's number, times of sending are unknown (-1), and the latency is
-    from the stamp. No table without messages.
+    On a console that only receives it has the messages received, in that order: sender and sequence are those in the
+    message's number, times of sending are unknown (-1), and the latency is from the stamp.
     """
     if parameters.mode is Mode.RECEIVER:
         received = ReceivedBlocks(parameters, samples)

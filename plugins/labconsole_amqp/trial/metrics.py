@@ -1,4 +1,4 @@
-"""The figures of the AMQP trial, with the source's names and their exact definitions."""
+"""The metrics of the AMQP trial, with the source's names and their exact definitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _time_metrics(
 METRICS: tuple[MetricKind, ...] = (
     MetricKind(
         "connect_time",
-        "Connection establishing",
+        "Connection setup time",
         "ms",
         _LOWER,
         "Sender: from the start of connecting until TCP, TLS (Tests 2-4), SASL and AMQP open are done; mean over "
@@ -41,7 +41,7 @@ METRICS: tuple[MetricKind, ...] = (
         "Sender duration",
         "ms",
         _LOWER,
-        "Connection establishing, plus the time from the first message handed to the link until the last one is "
+        "Connection setup time, plus the time from the first message handed to the link until the last one is "
         "acknowledged (pre-settled: written). The source's sender duration includes connecting as well. Left out where "
         "a sender did not come to its end, and with both phases.",
     ),
@@ -50,13 +50,13 @@ METRICS: tuple[MetricKind, ...] = (
         "Message sending rate",
         "msg/s",
         _HIGHER,
-        "Messages sent, warm-up included, over the sender duration without connection establishing. Left out where a "
+        "Messages sent, warm-up included, over the sender duration without connection setup time. Left out where a "
         "sender did not come to its end. With both phases: of the messages sent at full speed.",
     ),
     MetricKind("sent_size", "Sender message size", "B", _LOWER, "Bytes of the encoded AMQP message as sent; mean."),
     MetricKind(
         "receiver_link_time",
-        "Receiver link establishing",
+        "Receiver link setup time",
         "ms",
         _LOWER,
         "Receiver: from the start of connecting until the broker has answered the attach of the link; mean over "

@@ -48,7 +48,7 @@ _SIZE_BYTES = dict.fromkeys((0xA0, 0xA1, 0xA3, 0xC0, 0xC1, 0xE0), 1) | dict.from
 
 
 class EnvelopeError(Exception):
-    """A message that is malformed or not of the expected envelope; the message says why, for the run's events."""
+    """A message that is malformed or not of the expected envelope; its text is the reason, for the run's events."""
 
 
 class Value(NamedTuple):
@@ -142,7 +142,7 @@ def _items(message: Buffer, value: Value) -> list[Value]:
     count = int.from_bytes(message[value.start : at], "big")
     items = []
     for _ in range(count):
-        # A described value stands for its content; descriptors nest only to the right here.
+        # A described value counts as its content; descriptors nest only to the right here.
         while at < stop and message[at] == 0:
             at = value_at(message, at + 1, stop).stop
         item = value_at(message, at, stop)

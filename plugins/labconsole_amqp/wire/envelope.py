@@ -1,4 +1,4 @@
-"""The message envelope of the source's own tool, byte for byte: encoder, strict decoder and stamp finder.
+"""The message envelope of the source's tool, byte for byte: encoder, strict decoder, stamp finder.
 
 AMQP 1.0 message (OASIS AMQP 1.0 part 3) as `amqp-kamehameha` sends it (WP/16, "Tools Used"):
 
@@ -7,7 +7,7 @@ AMQP 1.0 message (OASIS AMQP 1.0 part 3) as `amqp-kamehameha` sends it (WP/16, "
 * body: the payload as an amqp-value string; when encrypted, the ciphertext as an amqp-value binary;
 * signed: `x-digital-signature`; encrypted: also `x-encrypted-key` and `x-iv`, each a base64 string.
 
-These three fields stand in the application-properties, or, in the tool's earlier form, in the message-annotations
+These three fields are in the application-properties, or, in the tool's earlier form, in the message-annotations
 (`FieldsIn`). With RSA-2048 the encoded message has, for payloads of 11 / 237 / 42,708 bytes, these sizes in bytes:
 
 | | plain | signed | signed and encrypted |
@@ -19,7 +19,7 @@ They are the source's "Sender Message Size" figures: its Within-Malaysia tables 
 tables the application-property form. One cell follows from neither: small payload, Test 4, MY to SG, printed as 903.
 
 The encoder writes what `proton.Message.encode()` writes for the same fields, without proton. The decoder also accepts
-what brokers make of it on the way (header filled in, annotations added, sections in other widths, data sections, a
+what brokers change on the way (header filled in, annotations added, sections in other widths, data sections, a
 footer), and `sent_time` as a long, as version 0.1.0 of the console sent it; it refuses everything else.
 """
 
@@ -58,7 +58,7 @@ NUMBER_BEFORE_STAMP = 32
 """In a message made by `encode`, the 8 bytes of the message id begin this many bytes before the stamp."""
 
 SENDER_SHIFT = 40
-"""Bits of a message number that hold the sequence; the sender, counted from 1, stands above them."""
+"""Bits of a message number for the sequence; the bits above are the sender, counted from 1."""
 SEQUENCE_MASK = (1 << SENDER_SHIFT) - 1
 
 _FIELDS = frozenset((SIGNATURE, ENCRYPTED_KEY, IV))
@@ -84,7 +84,7 @@ _AES_BLOCK = 16
 
 
 class Protection(StrEnum):
-    """What is done to the payload: Tests 1 and 2 send it as it is, Test 3 signs, Test 4 signs and encrypts."""
+    """Protection of the payload: Tests 1 and 2 send it as it is, Test 3 signs, Test 4 signs and encrypts."""
 
     NONE = "none"
     SIGNED = "signed"
@@ -99,10 +99,10 @@ class FieldsIn(StrEnum):
 
 
 class MessageParts(NamedTuple):
-    """What differs from message to message. `signature` (RSA), `encrypted_key` (RSA) and `iv` (16 bytes) are raw.
+    """The parts that differ between messages. `signature` (RSA), `encrypted_key` (RSA) and `iv` (16 bytes) are raw.
 
     `body` is the UTF-8 payload, or the ciphertext if there is an `encrypted_key`. `sign_ns` and `encrypt_ns` are the
-    nanoseconds that went into making them.
+    nanoseconds that signing and encrypting took.
     """
 
     body: bytes
@@ -114,7 +114,7 @@ class MessageParts(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """A decoded message. `stamp_ms` is `sent_time`; `message_id` is None without one or if it is no ulong."""
+    """A decoded message. `stamp_ms` is `sent_time`; `message_id` is None without one or if it is not a ulong."""
 
     stamp_ms: int
     message_id: int | None
@@ -170,7 +170,7 @@ def encoded_size(
     durable: bool = False,
     message_id: bool = False,
 ) -> int:
-    """Bytes of an encoded message with a payload of `payload_length` bytes and RSA-2048 keys, from the layout."""
+    """Size in bytes of an encoded message with `payload_length` bytes of payload and RSA-2048 keys."""
     size = len(_HEADER_DURABLE if durable else _HEADER)
     size += len(_PROPERTIES_ID) + 8 if message_id else len(_PROPERTIES)
     size += len(_APPLICATION_PROPERTIES) + _MAP_PREFIX_BYTES + len(_STAMP_KEY) + _STAMP_BYTES
@@ -189,7 +189,7 @@ def decode(message: Buffer) -> Envelope:
     """Decode a message of this envelope as it came through any AMQP 1.0 broker.
 
     Raises:
-        EnvelopeError: it is malformed, or is no message of this envelope; the reason is one sentence.
+        EnvelopeError: it is malformed, or not a message of this envelope; the reason is one sentence.
     """
     message_id: int | None = None
     stamp: Value | None = None
@@ -230,7 +230,7 @@ def decode(message: Buffer) -> Envelope:
 def find_stamp(message: Buffer) -> int:
     """The offset of the 8-byte stamp in a message of this envelope.
 
-    Looks only as far as the stamp: what follows it is not checked.
+    Reads only up to the stamp: what follows is not checked.
 
     Raises:
         EnvelopeError: there is no stamp of 8 bytes, or what comes before it is malformed.
@@ -260,7 +260,7 @@ def _map_prefix(entry_bytes: int, entries: int) -> bytes:
 
 
 def _collect(message: Buffer, section: Value, fields: dict[bytes, bytes]) -> Value | None:
-    """Take the envelope's fields out of a map section into `fields`; returns the value of sent_time, if any."""
+    """Copy the envelope's fields from a map section to `fields`; returns the value of sent_time, if any."""
     stamp = None
     for key, item in map_items(message, section):
         if key.type not in STRINGS and key.type not in SYMBOLS:

@@ -1,17 +1,17 @@
-"""Signs, encrypts, opens and checks payloads the way the source's own tool does, and takes the time of each step.
+"""Signs, encrypts, opens and checks payloads as the source's tool does, and measures each step.
 
 Test 3 signs the payload with RSA PKCS#1 v1.5 and SHA-256. Test 4 also encrypts it with a fresh AES-256 key and IV in
 CBC mode (PKCS#7 padding); the AES key travels wrapped with RSA-OAEP (SHA-1, MGF1 with SHA-1).
 
-What this format protects, and what not, since it is the source's and is kept as it is:
+What this format protects and what not (it is the source's, and is not changed):
 
 * The signature covers the plaintext payload only. `sent_time`, message id and address are not signed: a message can
   be **replayed**, re-dated or sent on to another receiver, and still verifies.
-* CBC ciphertext has **no MAC**. A changed one is found out only by its padding or by the signature after decryption.
-  Whoever can tell those two failures apart has a **padding oracle** and can read messages. `Outcome` is for the
-  receiver's own record only; towards the peer and the broker every outcome but OK must look the same (same
+* CBC ciphertext has **no MAC**. A changed one is detected only by its padding or by the signature after decryption.
+  A peer that can distinguish those two failures has a **padding oracle** and can read messages. `Outcome` is for the
+  receiver's record only; towards the peer and the broker every outcome but OK must look the same (same
   disposition, no reason). The time that opening takes still differs between them.
-* The signature inside does not name the recipient: a recipient can encrypt a signed payload anew for a third party.
+* The signature inside does not name the recipient: a recipient can encrypt a signed payload again for a third party.
 
 Receivers fail closed: with a required signature or encryption missing, the payload is refused.
 """
@@ -47,7 +47,7 @@ _IV_BYTES = 16
 
 
 class Outcome(StrEnum):
-    """What became of a received message. Never tell the peer which failure it was (padding oracle)."""
+    """The outcome of a received message. Never report to the peer which failure it was (padding oracle)."""
 
     OK = "ok"
     SIGNATURE_MISSING = "signature missing"
@@ -109,7 +109,7 @@ def open_sealed(
 ) -> OpenedMessage:
     """Decode, decrypt and verify one received message; with `expected`, the payload must also be this one.
 
-    Never raises for what the message holds. `protection` is what the receiver demands, whatever the message claims.
+    Never raises because of the message's content. `protection` is what the receiver requires, not what the message has.
 
     Raises:
         ValueError: the protection needs a key that is not given.
@@ -146,14 +146,14 @@ def open_sealed(
 
 
 def rsa_private_key(key: PrivateKeyTypes, owner: str) -> RSAPrivateKey:
-    """`key` if the envelope can use it. Raises UserError if it is no RSA key."""
+    """`key`, checked for use by the envelope. Raises UserError if it is not an RSA key."""
     if not isinstance(key, RSAPrivateKey):
         raise UserError(f"The key of {owner} is not an RSA key, which message signing and encryption need: choose one.")
     return key
 
 
 def rsa_public_key(certificate: x509.Certificate, owner: str) -> RSAPublicKey:
-    """The key in `certificate` if the envelope can use it. Raises UserError if it is no RSA key."""
+    """The key in `certificate`, checked for use by the envelope. Raises UserError if it is not an RSA key."""
     key = certificate.public_key()
     if not isinstance(key, RSAPublicKey):
         raise UserError(
@@ -163,7 +163,7 @@ def rsa_public_key(certificate: x509.Certificate, owner: str) -> RSAPublicKey:
 
 
 def _decrypt(envelope: Envelope, decryption_key: RSAPrivateKey) -> bytes | None:
-    """The payload, or None whatever the reason: wrapped key, length, or padding are not told apart."""
+    """The payload, or None on any failure: wrapped key, length and padding are not distinguished."""
     if envelope.encrypted_key is None or envelope.iv is None or len(envelope.iv) != _IV_BYTES:
         return None
     try:

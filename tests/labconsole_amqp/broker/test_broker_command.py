@@ -1,4 +1,4 @@
-"""`labconsole broker`: serves foreign tools and a second console, says where, and stops in order."""
+"""`labconsole broker`: serves other tools and consoles, prints its addresses, stops in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one client may take of the embedded broker: a client that breaks a limit loses its connection, nobody else's."""
+"""Limits of one client of the embedded broker: only a client that exceeds one loses its connection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.labconsole_amqp.link_transfer import receive_all, send_all, template
 
 
 class RawClient:
-    """A client that keeps to no rule: it sends frames, without reading."""
+    """A client that breaks the rules: it sends frames without reading."""
 
     def __init__(self, broker: RunningBroker) -> None:
         self.sock = socket.create_connection(("127.0.0.1", broker.plain.port), 5)
@@ -44,24 +44,24 @@ class RawClient:
         self.sock.sendall(frame(TRANSFER, fields, payload))
 
     def answer(self) -> bytes:
-        """All that the broker says until it hangs up."""
-        said = b""
+        """All output of the broker until it disconnects."""
+        received = b""
         while True:
             try:
                 data = self.sock.recv(65536)
             except ConnectionResetError:
-                return said
+                return received
             if not data:
-                return said
-            said += data
+                return received
+            received += data
 
-    def until(self, words: bytes) -> None:
-        """Read until the broker has said `words`."""
-        said = b""
-        while words not in said:
+    def until(self, expected: bytes) -> None:
+        """Read until the broker has sent `expected`."""
+        received = b""
+        while expected not in received:
             data = self.sock.recv(65536)
-            assert data, said
-            said += data
+            assert data, received
+            received += data
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ class TestSize:
         serves_others(broker)
 
     def test_a_queue_full_in_bytes_leaves_the_rest_to_its_producers(self) -> None:
-        """Credit that was given before does not fill the broker's memory; nothing is lost."""
+        """Earlier credit does not fill the broker's memory; nothing is lost."""
         limits = QueueLimits(size_bytes=1_000_000)
         with (
             serving(BrokerSettings(queues=("q",), limits=limits)) as broker,
@@ -215,14 +215,14 @@ class TestNumber:
         assert frame(CLOSE, []) in raw.answer()
         assert not broker.refused
 
-    def test_a_name_of_any_length_is_refused_in_few_words(self, broker: RunningBroker, raw: RawClient) -> None:
+    def test_the_refusal_of_a_long_name_is_short(self, broker: RunningBroker, raw: RawClient) -> None:
         raw.attach(0, "q" * 60_000)
         raw.until(b"no queue " + b"q" * 200)
         serves_others(broker)
 
 
 def test_a_client_that_closes_late_has_finished_its_handshake() -> None:
-    """The broker's clock may tick between a client's last word and the answer to it, in a run of any length."""
+    """The broker may check its time limits between the last frame of a client and the answer to it."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     refused: Counter[str] = Counter()

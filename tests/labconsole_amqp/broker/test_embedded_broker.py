@@ -1,4 +1,4 @@
-"""The embedded broker: order, bounds, redelivery, who is let in; and proton's own blocking client as second opinion."""
+"""The embedded broker: order, bounds, redelivery, access; also with proton's blocking client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MESSAGE = Template(b"\x00\x53\x77\xa0\x10" + bytes(16), stamp_offset=5, number_o
 
 
 def until(done: Callable[[], bool], *pump: Connection) -> None:
-    """Pump until it is so."""
+    """Pump until `done`."""
     deadline = time.monotonic() + 30
     while not done():
         assert time.monotonic() < deadline
@@ -265,21 +265,21 @@ class TestLimits:
             send(Sender(connection, "q"), 5)
         assert broker.refused == Counter({"client does not speak AMQP 1.0": 1, "client sent a malformed SASL frame": 1})
 
-    @pytest.mark.parametrize("said", [b"", b"AMQP\x00\x01\x00\x00"], ids=["nothing", "header only"])
+    @pytest.mark.parametrize("sent", [b"", b"AMQP\x00\x01\x00\x00"], ids=["nothing", "header only"])
     def test_a_client_that_does_not_finish_the_handshake_is_disconnected(
-        self, broker: RunningBroker, monkeypatch: pytest.MonkeyPatch, said: bytes
+        self, broker: RunningBroker, monkeypatch: pytest.MonkeyPatch, sent: bytes
     ) -> None:
         monkeypatch.setattr("labconsole_amqp.broker.client_connection._HANDSHAKE_NS", 100_000_000)
         with socket.create_connection(("127.0.0.1", broker.plain.port), 5) as sock:
-            sock.sendall(said)
+            sock.sendall(sent)
             sock.settimeout(4)
             while sock.recv(4096):
                 pass
         assert broker.refused == Counter({"client did not finish its handshake in time": 1})
 
     @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
-    def test_a_client_that_hangs_up_before_it_is_accepted(self, secure: bool, pki: LabCa) -> None:
-        """As a port scan or a health check does: its connection is reset already when the broker accepts it."""
+    def test_a_client_that_disconnects_before_it_is_accepted(self, secure: bool, pki: LabCa) -> None:
+        """As a port scan or a health check does: its connection is already reset when the broker accepts it."""
         server = pki.issue("reset broker")
         tls = tls_of(server)
         refused: list[str] = []
@@ -321,16 +321,16 @@ class TestAccess:
 
     def test_reasons_of_refusal_are_counted(self, secure: RunningBroker, pki: LabCa, tmp_path: Path) -> None:
         assert secure.ports.tls is not None
-        old, stranger = pki.issue("old", days=(-20, -10)), LabCa(tmp_path, "Another CA").issue("stranger")
+        old, unknown = pki.issue("old", days=(-20, -10)), LabCa(tmp_path, "Another CA").issue("unknown")
         settings = [
             TlsSettings(trust=pki.ca_file),
             tls_of(old),
-            tls_of(stranger, trust=pki.ca_file),
+            tls_of(unknown, trust=pki.ca_file),
         ]
         endpoints = [Endpoint("127.0.0.1", secure.ports.tls, tls) for tls in settings]
         endpoints += [
             Endpoint("127.0.0.1", secure.plain.port, username="lab", password="wrong"),
-            Endpoint("127.0.0.1", secure.plain.port, username="nobody", password="secret"),
+            Endpoint("127.0.0.1", secure.plain.port, username="other", password="secret"),
         ]
         for endpoint in endpoints:
             with pytest.raises(UserError):
@@ -343,7 +343,7 @@ class TestAccess:
         }
         until(lambda: secure.refused == Counter(reasons))
 
-    def test_anonymous_clients_stay_out(self, secure: RunningBroker) -> None:
+    def test_anonymous_clients_are_refused(self, secure: RunningBroker) -> None:
         with pytest.raises(UserError, match="does not offer SASL ANONYMOUS"):
             connect(secure.plain)
         with socket.create_connection(("127.0.0.1", secure.plain.port), 5) as sock:
@@ -352,7 +352,7 @@ class TestAccess:
             assert sock.recv(8) == b"AMQP\x03\x01\x00\x00"
             assert sock.recv(8) == b""
 
-    def test_protons_own_client_gets_in_with_its_certificate(self, secure: RunningBroker, pki: LabCa) -> None:
+    def test_protons_client_is_accepted_with_its_certificate(self, secure: RunningBroker, pki: LabCa) -> None:
         """A second implementation of TLS and SASL EXTERNAL on the client's side."""
         client = pki.issue("proton client")
         domain = SSLDomain(SSLDomain.MODE_CLIENT)
@@ -369,7 +369,7 @@ class TestAccess:
         finally:
             connection.close()
 
-    def test_protons_own_client_with_a_wrong_password(self, secure: RunningBroker) -> None:
+    def test_protons_client_with_a_wrong_password_is_refused(self, secure: RunningBroker) -> None:
         with pytest.raises(ConnectionException):
             BlockingConnection(
                 f"127.0.0.1:{secure.ports.plain}",

@@ -44,7 +44,7 @@ def tls_endpoint(broker: RunningBroker, settings: TlsSettings, host: str = "127.
 
 @contextmanager
 def broker_up_to(version: ssl.TLSVersion, pki: LabCa) -> Iterator[RunningBroker]:
-    """A broker that speaks no later version of TLS."""
+    """A broker whose highest version of TLS is `version`."""
     server = pki.issue("broker of its time")
     tls = tls_of(server)
     with serving(BrokerSettings(queues=("q",), tls_port=0, tls=tls)) as running:
@@ -191,9 +191,9 @@ class TestConnecting:
             connect(tls_endpoint(tls_broker, TlsSettings(trust=pki.ca_file)))
 
     def test_a_foreign_client_certificate(self, tls_broker: RunningBroker, pki: LabCa, tmp_path: Path) -> None:
-        stranger = LabCa(tmp_path, "Another CA").issue("stranger")
-        settings = tls_of(stranger, trust=pki.ca_file)
-        with pytest.raises(UserError, match=r"refused our client certificate .*stranger\.pem: it does not know the CA"):
+        unknown = LabCa(tmp_path, "Another CA").issue("unknown")
+        settings = tls_of(unknown, trust=pki.ca_file)
+        with pytest.raises(UserError, match=r"refused our client certificate .*unknown\.pem: it does not know the CA"):
             connect(tls_endpoint(tls_broker, settings))
 
     def test_an_expired_client_certificate(self, tls_broker: RunningBroker, pki: LabCa) -> None:
@@ -212,11 +212,11 @@ class TestConnecting:
             connect(Endpoint("127.0.0.1", tls_broker.ports.tls, connect_timeout_s=5))
 
 
-def _answer(listener: socket.socket, words: bytes) -> None:
-    """Say something that is not AMQP, and wait until the client hangs up."""
+def _answer(listener: socket.socket, answer: bytes) -> None:
+    """Send something that is not AMQP, and wait until the client disconnects."""
     sock, _ = listener.accept()
     with sock:
-        sock.sendall(words)
+        sock.sendall(answer)
         sock.settimeout(5)
         while sock.recv(4096):
             pass

@@ -1,4 +1,4 @@
-"""Faulty and hostile peers: the broker keeps serving the others, a client ends with one sentence; no crash, no hang.
+"""Faulty and hostile peers: the broker serves its other clients, a client fails with one sentence; no crash, no hang.
 
 The suite throws some hundred mutants; `pytest -m slow` throws `LABCONSOLE_MUTANTS` (200,000) at each end.
 """
@@ -48,8 +48,8 @@ def _links_of_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_base, "_link_numbers", itertools.cycle(range(3)))
 
 
-def live(endpoint: Endpoint) -> None:
-    """A client's whole life: it sends, looks into the queue, receives and closes. Raises UserError."""
+def run_client(endpoint: Endpoint) -> None:
+    """Run a client: it sends, probes the queue, receives and closes. Raises UserError."""
     link_base._link_numbers = itertools.cycle(range(3))
     with connect(endpoint) as client:
         sender = Sender(client, "q", timeout_s=0.5)
@@ -71,18 +71,18 @@ def live(endpoint: Endpoint) -> None:
 
 
 def conversation(*, user: bool) -> tuple[RecordedStream, RecordedStream]:
-    """What client and broker say in such a life."""
+    """The streams of client and broker of such a client."""
     with (
         serving(BrokerSettings(queues=("q",), access=USER)) as broker,
         recorded(broker.plain) as (way, client_said, broker_said),
     ):
         name = "user" if user else None
-        live(Endpoint(way.host, way.port, username=name, password="password", connect_timeout_s=2))
+        run_client(Endpoint(way.host, way.port, username=name, password="password", connect_timeout_s=2))
     return client_said, broker_said
 
 
-def throw(endpoint: Endpoint, frames: list[Frame]) -> None:
-    """Say it all to the broker, and wait until it hangs up."""
+def send_frames(endpoint: Endpoint, frames: list[Frame]) -> None:
+    """Send `frames` to the broker, and wait until it disconnects."""
     with socket.create_connection((endpoint.host, endpoint.port), 5) as sock:
         try:
             sock.sendall(b"".join(frame.data for frame in frames))
@@ -94,7 +94,7 @@ def throw(endpoint: Endpoint, frames: list[Frame]) -> None:
             return
 
 
-def still_good(endpoint: Endpoint) -> None:
+def assert_still_serves(endpoint: Endpoint) -> None:
     """The broker serves a good client."""
     with connect(endpoint) as client:
         drain_queue(client, "q", 1_000_000, _QUIET_S)
@@ -102,33 +102,33 @@ def still_good(endpoint: Endpoint) -> None:
         receive_all(Receiver(client, "q", templates=[template()]), 10)
 
 
-def throw_all(endpoint: Endpoint, process: psutil.Process, count: int) -> None:
-    """Throw `count` mutants of two conversations at a broker in `process`."""
+def send_mutants(endpoint: Endpoint, process: psutil.Process, count: int) -> None:
+    """Send `count` mutants of two recorded clients to a broker in `process`."""
     before = process.memory_info().rss
     streams = [mutants(conversation(user=user)[0].frames(), count // 2, seed=user) for user in (False, True)]
     for number, frames in enumerate(itertools.chain.from_iterable(zip(*streams, strict=True))):
-        throw(endpoint, frames)
+        send_frames(endpoint, frames)
         if number % _LOOK_EVERY == 0:
-            still_good(endpoint)
+            assert_still_serves(endpoint)
             assert process.memory_info().rss < before + _MOST_GROWTH, number
-    still_good(endpoint)
+    assert_still_serves(endpoint)
 
 
 def test_broker_survives_mutants_and_serves_the_others() -> None:
     with serving(BrokerSettings(queues=("q",), access=USER)) as broker:
-        throw_all(broker.plain, psutil.Process(), FEW)
+        send_mutants(broker.plain, psutil.Process(), FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_broker_survives_many_mutants() -> None:
     with broker_process() as (process, endpoint):
-        throw_all(endpoint, psutil.Process(process.pid), MANY)
+        send_mutants(endpoint, psutil.Process(process.pid), MANY)
         assert process.poll() is None
 
 
 class Hostile:
-    """A broker that says what it is given, each frame when the client is as far as when it was recorded.
+    """A broker that replays frames, each when the client has sent as much as in the recording.
 
     A client that was refused asks on connections of its own what the port speaks; those are closed at once.
     """
@@ -142,8 +142,8 @@ class Hostile:
         self.endpoint = Endpoint("127.0.0.1", self._listener.getsockname()[1], connect_timeout_s=2)
 
     @contextmanager
-    def saying(self, frames: list[Frame]) -> Iterator[None]:
-        """Answer the next client with it."""
+    def replaying(self, frames: list[Frame]) -> Iterator[None]:
+        """Answer the next client with `frames`."""
         self._to_say.put(frames)
         try:
             yield
@@ -206,14 +206,14 @@ def hostile() -> Iterator[Hostile]:
         broker.close()
 
 
-def face_all(count: int) -> None:
-    """Let `count` clients face mutants of a broker's part."""
+def meet_mutants(count: int) -> None:
+    """Connect `count` clients to mutants of a broker's frames."""
     before = psutil.Process().memory_info().rss
     with hostile() as broker:
         for number, frames in enumerate(mutants(conversation(user=False)[1].frames(), count, seed=2)):
-            with broker.saying(frames):
+            with broker.replaying(frames):
                 try:
-                    live(broker.endpoint)
+                    run_client(broker.endpoint)
                 except UserError as error:
                     assert "\n" not in str(error)
             if number % _LOOK_EVERY == 0:
@@ -221,15 +221,15 @@ def face_all(count: int) -> None:
 
 
 def test_client_refuses_a_session_that_a_broker_opens() -> None:
-    """Each would take memory, and a client never looks at it."""
+    """Each would take memory, and a client never uses it."""
     frames = conversation(user=False)[1].frames()
     begin = frame(BEGIN, [None, uint(0), uint(2048), uint(2048)], channel=5)
     with (
         hostile() as broker,
-        broker.saying([*frames[:5], Frame(begin, frames[5].after)]),
+        broker.replaying([*frames[:5], Frame(begin, frames[5].after)]),
         pytest.raises(UserError, match="opened a session or link to the console"),
     ):
-        live(broker.endpoint)
+        run_client(broker.endpoint)
 
 
 def test_client_refuses_a_message_that_is_too_large(connection: Connection) -> None:
@@ -240,10 +240,10 @@ def test_client_refuses_a_message_that_is_too_large(connection: Connection) -> N
 
 
 def test_client_of_a_hostile_broker_ends_with_a_sentence() -> None:
-    face_all(FEW // 3)
+    meet_mutants(FEW // 3)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_client_survives_many_hostile_brokers() -> None:
-    face_all(MANY)
+    meet_mutants(MANY)

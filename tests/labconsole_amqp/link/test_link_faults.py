@@ -1,4 +1,4 @@
-"""What goes wrong on an open link is one clear sentence, and nothing stays open."""
+"""Each fault of an open link is one clear sentence, and nothing stays open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast link through a foreign broker, RabbitMQ with its AMQP 1.0 plugin: not only our own two ends agree."""
+"""The fast link through a foreign broker: RabbitMQ with its AMQP 1.0 plugin, another implementation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUEUES = tuple(f"q{number}" for number in range(6))
 
 @dataclass(frozen=True)
 class Foreign:
-    """The broker, and the ways in."""
+    """The broker, and endpoints of its ports."""
 
     broker: rabbitmq.RabbitMq
     pki: LabCa
@@ -131,7 +131,7 @@ def test_a_queue_that_is_not_empty_is_seen_and_drained(foreign: Foreign, queue: 
 
 
 def test_a_missing_queue(foreign: Foreign) -> None:
-    """RabbitMQ tells only who wants to receive: a sender's messages vanish there, so look before sending."""
+    """RabbitMQ reports it to receivers only; a sender's messages vanish: the queue is checked before."""
     missing = foreign.broker.address("nowhere")
     with connect(foreign.plain) as connection, pytest.raises(UserError, match="has no queue /amq/queue/nowhere"):
         Receiver(connection, missing)
@@ -141,7 +141,7 @@ def test_a_missing_queue(foreign: Foreign) -> None:
 
 @pytest.fixture(scope="module")
 def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
-    """How it refuses a wrong password and a name that it does not know: it takes 3 s for each."""
+    """Its refusals of a wrong password and of an unknown name; each takes 3 s."""
     unknown = foreign.pki.issue("State X")
     tls = tls_of(unknown)
     endpoints = {
@@ -172,8 +172,8 @@ def test_a_client_certificate_is_required(foreign: Foreign) -> None:
 
 
 def test_a_foreign_client_certificate(foreign: Foreign, tmp_path: Path) -> None:
-    stranger = LabCa(tmp_path, "Another CA").issue(CLIENT)
-    tls = tls_of(stranger, trust=foreign.pki.ca_file)
+    unknown = LabCa(tmp_path, "Another CA").issue(CLIENT)
+    tls = tls_of(unknown, trust=foreign.pki.ca_file)
     with pytest.raises(UserError, match=r"refused our client certificate .* does not know the CA"):
         connect(Endpoint(foreign.secure.host, foreign.secure.port, tls))
 

@@ -1,4 +1,4 @@
-"""A port that waits in silence for the other protocol is named within two seconds: plain AMQP, or TLS."""
+"""A silent port of the other protocol, plain AMQP or TLS, is recognised within two seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AMQP, TLS_ALERT = b"AMQP\x03\x01\x00\x00", b"\x15\x03\x03\x00\x02\x02\x28"
 
 @contextmanager
 def answering(begins: bytes, answer: bytes) -> Iterator[Endpoint]:
-    """A port that gives `answer` to what begins with `begins`, and is silent to all else, as some brokers are."""
+    """A port that sends `answer` to input that starts with `begins`, and is silent otherwise."""
     listener = socket.create_server(("127.0.0.1", 0))
     opened: list[socket.socket] = []
 

@@ -1,4 +1,4 @@
-"""The fast link: what is sent arrives byte for byte, is settled, and takes no memory."""
+"""The fast link: messages arrive byte for byte, are settled, and do not accumulate in memory."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class TestQueueProbe:
 
 @pytest.mark.parametrize(("messages", "limit_mb"), [(100_000, 8), pytest.param(1_000_000, 16, marks=pytest.mark.slow)])
 def test_memory_does_not_grow(messages: int, limit_mb: int) -> None:
-    """A few MB are how full the broker's queue happens to be; a hundred bytes a message would be 10 or 100 MB."""
+    """A few MB are the messages in the broker's queue; a leak of a hundred bytes a message would be 10 or 100 MB."""
     with broker_process() as (process, endpoint), connect(endpoint) as opened:
         sender, receiver = Sender(opened, "q"), Receiver(opened, "q", templates=[template()])
         usage = [psutil.Process(), psutil.Process(process.pid)]

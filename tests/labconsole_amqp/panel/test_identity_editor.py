@@ -1,4 +1,4 @@
-"""Identities by name in the form of the AMQP trial: what is offered, and when."""
+"""Identities by name in the form of the AMQP trial: which names are offered, and when."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 
 @pytest.fixture
 def form(own_home: Path, qtbot: QtBot, qapp: QApplication) -> Iterator[ParameterForm]:
-    """The trial's form for Test 2, in sight."""
+    """The trial's form for Test 2, visible."""
     form = ParameterForm(AmqpParameters, Theme(qapp, ThemeMode.LIGHT), {"sender_identity": IdentityEditor})
     qtbot.addWidget(form)
     form.set_values(AmqpParameters(test=2, sender_identity="to-be-made").model_dump(mode="json"))

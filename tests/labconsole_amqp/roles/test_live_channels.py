@@ -1,4 +1,4 @@
-"""The live view against the stored figures: what it last showed is what `evaluate` finds in the samples."""
+"""The live view against the stored figures: its last values are those that `evaluate` computes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ BIN = 2 ** (1 / 64) - 1
 
 
 def stamp_error_ms(outcome: Outcome) -> tuple[float, float]:
-    """How far the stamps of this run's messages lie before their times of sending: (least, most), ms."""
-    offset_ns = outcome.told(WALL_OFFSET)[0].data["offset_ns"]
+    """How far the stamps of this run's messages are before their times of sending: (least, most), ms."""
+    offset_ns = outcome.events_named(WALL_OFFSET)[0].data["offset_ns"]
     early = outcome.column("sent", "sent_ns") + offset_ns - outcome.column("sent", "stamp_ms") * 1_000_000
     return float(early.min()) / 1e6, float(early.max()) / 1e6
 
 
 def throughput_with_warm_up(outcome: Outcome) -> float:
-    """The stored throughput, msg/s; it leaves a warm-up and the open loop out, which the live view counts."""
+    """The stored throughput, msg/s; without warm-up and open loop, which the live view counts."""
     if not outcome.parameters.warm_up and outcome.parameters.loop is not Loop.BOTH:
         return outcome.figures["throughput"]
     received_ns = outcome.column("received", "received_ns")
@@ -61,7 +61,7 @@ def test_the_last_live_frame_agrees_with_the_stored_figures(settings: dict[str, 
     samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics}
     assert latency.count == latency.histogram.count == samples[f"{prefix}_mean"]
     least, most = (0.0, 0.0) if "loop" in settings else stamp_error_ms(outcome)
-    assert most < 500, "stamps lie far from the times of sending"
+    assert most < 500, "stamps are far from the times of sending"
     for name, fraction in ((f"{prefix}_p50", 0.5), (f"{prefix}_p99", 0.99)):
         shown_ns = latency.histogram.quantile(fraction)
         assert shown_ns is not None
@@ -86,7 +86,7 @@ def test_the_last_live_frame_agrees_with_the_stored_figures(settings: dict[str, 
 
 def test_the_stamp_is_at_most_one_step_and_one_chunk_before_the_time_of_sending(tmp_path: Path) -> None:
     outcome = Lab(tmp_path / "run").run(test=4, count=100)
-    offset_ns = outcome.told(WALL_OFFSET)[0].data["offset_ns"]
+    offset_ns = outcome.events_named(WALL_OFFSET)[0].data["offset_ns"]
     early_ms = (outcome.column("sent", "sent_ns") + offset_ns) / 1e6 - outcome.column("sent", "stamp_ms")
     assert early_ms.min() > -0.5
     assert np.median(early_ms) < 2.0

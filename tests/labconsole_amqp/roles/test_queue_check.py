@@ -1,4 +1,4 @@
-"""Whoever looks into a queue before a run takes no message of the run."""
+"""The check of a queue before a run takes no message of the run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.labconsole_amqp.lab import run
 
 @pytest.mark.parametrize("outcome", (lib.PN_RELEASED, lib.PN_ACCEPTED))
 def test_the_queue_probe_leaves_no_credit_behind(outcome: int) -> None:
-    """RabbitMQ notices tens of ms late that a consumer is gone; what it gets meanwhile arrives late, out of order."""
+    """RabbitMQ notices tens of ms late that a consumer is gone; messages for it arrive late, out of order."""
     message, stamp_offset = encode(MessageParts(b"payload"))
     with (
         serving(BrokerSettings(queues=("q",))) as broker,
-        connect(broker.plain) as looking,
+        connect(broker.plain) as probing,
         connect(broker.plain) as sending,
     ):
-        assert _ProbeReceiver(looking, "q").fetch(1000, outcome, quiet_s=0.05) == 0
+        assert _ProbeReceiver(probing, "q").fetch(1000, outcome, quiet_s=0.05) == 0
         sender = Sender(sending, "q")
         while not sender.capacity:
             sender.pump(0.1)
@@ -54,7 +54,7 @@ def test_a_queue_that_is_not_empty_after_draining_refuses_the_run(
             f"The queue q at 127.0.0.1:{broker.plain.port} is still not empty after 6 messages were discarded: stop "
             "the sender, and run again."
         )
-        assert [event.message for event in outcome.told("drained")] == [
+        assert [event.message for event in outcome.events_named("drained")] == [
             "6 messages were in the queue and were discarded."
         ]
         assert "sent" not in outcome.figures

@@ -1,4 +1,4 @@
-"""The files of a run's roles: payload and certificates travel with it, private keys stay where they are."""
+"""The files of a run's roles: payload and certificates are copied, private keys are read in place."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_certificate_file_that_holds_its_key_is_read_in_place(tmp_path: Path) 
 
 
 def _no_key_in(folder: Path, key: Path) -> None:
-    """The canary is a line of the key itself."""
+    """No file contains a line of the key."""
     canary = key.read_bytes().splitlines()[3]
     assert len(canary) > 40
     for path in folder.rglob("*"):

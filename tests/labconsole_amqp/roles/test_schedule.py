@@ -1,4 +1,4 @@
-"""When messages are due: by number or by time, in a closed or an open loop, and of which phase each is."""
+"""The schedule of messages: by number or time, in a closed or an open loop, and their phases."""
 
 from __future__ import annotations
 

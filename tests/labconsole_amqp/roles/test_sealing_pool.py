@@ -1,4 +1,4 @@
-"""Messages sealed ahead by threads come out in order, whole, and with their faults."""
+"""The sealing pool returns messages in order and whole, and raises faults of its threads."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_only_ordered_messages_are_sealed() -> None:
 
 
 def test_waiters_are_notified_when_the_next_message_is_ready() -> None:
-    told = threading.Event()
-    with SealingPool(sealed, 2, told.set) as ahead:
+    notified = threading.Event()
+    with SealingPool(sealed, 2, notified.set) as ahead:
         assert ahead.take(1) == []
         ahead.order(1)
-        assert told.wait(5)
+        assert notified.wait(5)
         assert [item.message for item in ahead.take(5)] == [b"0"]
 
 
@@ -58,9 +58,9 @@ def test_a_fault_in_a_thread_is_raised_by_take() -> None:
     def make(sequence: int) -> SealedMessage:
         raise ValueError("no such key")
 
-    told = threading.Event()
-    with SealingPool(make, 1, told.set) as ahead:
+    notified = threading.Event()
+    with SealingPool(make, 1, notified.set) as ahead:
         ahead.order(1)
-        assert told.wait(5)
+        assert notified.wait(5)
         with pytest.raises(ValueError, match="no such key"):
             take_all(ahead, 1)

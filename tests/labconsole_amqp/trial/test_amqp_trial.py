@@ -1,4 +1,4 @@
-"""The AMQP trial on the embedded broker: Tests 1-4 with the source's payloads, sizes, options and faults."""
+"""The AMQP trial on the embedded broker: Tests 1-4 with payloads, sizes, options and faults."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def all_good(outcome: Outcome, sent: int) -> None:
         0
     ] * 5
     assert set(outcome.verdicts.values()) == {"pass"}
-    ends = {event.data["end"] for event in outcome.told("work done") if event.source.startswith("receiver")}
+    ends = {event.data["end"] for event in outcome.events_named("work done") if event.source.startswith("receiver")}
     assert ends == {ReceiverEnd.COMPLETE if outcome.parameters.receivers == 1 else ReceiverEnd.QUIET}
 
 
@@ -76,7 +76,7 @@ def test_each_test_with_each_payload_gives_the_sources_sizes_and_every_figure(
         assert metric.value >= 0
     figures = outcome.figures
     assert 0 < figures["queue_time_min"] <= figures["queue_time_p50"] <= figures["queue_time_max"]
-    tls = {event.data["tls"] for event in outcome.told("connected")}
+    tls = {event.data["tls"] for event in outcome.events_named("connected")}
     assert tls == ({None} if test == 1 else {"TLSv1.3"})
 
 
@@ -177,7 +177,7 @@ def test_a_cancelled_run_keeps_its_figures_but_claims_no_loss(tmp_path: Path) ->
     assert outcome.figures["throughput"] > 0
     assert "lost" not in outcome.figures
     assert outcome.verdicts["all messages arrived"] == "unknown"
-    assert {event.source for event in outcome.told("work done")} >= {"sender-0", "receiver-0"}
+    assert {event.source for event in outcome.events_named("work done")} >= {"sender-0", "receiver-0"}
 
 
 def test_messages_received_by_another_client_are_lost_and_the_run_still_ends(tmp_path: Path) -> None:
@@ -191,11 +191,11 @@ def test_messages_received_by_another_client_are_lost_and_the_run_still_ends(tmp
     assert outcome.failure is None
     assert outcome.figures["lost"] == 150 - outcome.figures["received"] > 0
     assert outcome.verdicts["all messages arrived"] == "fail"
-    assert outcome.told("work done")[-1].source == "broker"
+    assert outcome.events_named("work done")[-1].source == "broker"
 
 
 def endpoint(lab: Lab, *, tls: bool = False) -> Endpoint:
-    """The embedded broker of a run that goes on; with TLS, as State B."""
+    """The embedded broker of a run in progress; with TLS, as State B."""
     info = lab.context._roles[0].ready()
     settings = TlsSettings(lab_identities().identity(STATE_B)) if tls else None
     return Endpoint(info["host"], info["port"], tls=settings)
@@ -234,7 +234,7 @@ def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Pa
     assert outcome.figures["lost"] == 0
     assert outcome.verdicts["all messages arrived"] == "pass"
     assert outcome.verdicts["all messages were accepted"] == "fail"
-    assert len(outcome.told("refused")) == 5
+    assert len(outcome.events_named("refused")) == 5
     assert outcome.frame.channels["failed"].count == 5
 
 
@@ -274,4 +274,4 @@ def test_unknown_messages_do_not_end_the_run_before_all_of_its_own_arrived(tmp_p
 )
 def test_a_password_that_goes_unencrypted_is_warned_of(test: int, username: str, warned: bool) -> None:
     parameters = AmqpParameters.model_validate({"test": test, "broker": "external", "username": username})
-    assert any("unencrypted" in told for told in AmqpTrial().warnings(parameters)) is warned
+    assert any("unencrypted" in warning for warning in AmqpTrial().warnings(parameters)) is warned

@@ -1,4 +1,4 @@
-"""What a run keeps for whoever checks it: certificates, the payload's hash, a message; never a key."""
+"""Artefacts of a run for later checks: certificates, the payload's hash, a message; never a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators get wrong, and what breaks in mid-run: each one sentence that says what to do, and nothing lost."""
+"""Wrong input, and faults in mid-run: each is one sentence with a remedy, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("lab_home")
 
 
 def sentence(outcome: Outcome) -> str:
-    """The one sentence a run failed with."""
+    """The sentence with which a run failed."""
     assert outcome.failure is not None
     assert outcome.failure[0].isupper(), outcome.failure
     assert outcome.failure.endswith((".", "?")), outcome.failure
@@ -46,7 +46,7 @@ def sentence(outcome: Outcome) -> str:
 
 
 class Files:
-    """Certificates of two States and brokers, good and bad ones; made once."""
+    """Certificates of two States and brokers, good and bad ones, created once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,7 +56,7 @@ class Files:
         self.sender = write_identity(folder, "state-x", self.authority)
         self.receiver = write_identity(folder, "state-y", self.authority)
         self.expired = write_identity(folder, "expired", self.authority, validity=EXPIRED)
-        self.stranger = write_identity(folder, "stranger", self.foreign)
+        self.unknown = write_identity(folder, "unknown", self.foreign)
         self.expired_broker = write_identity(
             folder, "expired-broker", self.authority, CertificateProfile.TLS_SERVER, EXPIRED
         )
@@ -73,7 +73,7 @@ def tls_settings(own: IdentityFiles, trust: IdentityFiles) -> TlsSettings:
 
 @contextmanager
 def broker(own: IdentityFiles, files: Files, **limits: int) -> Iterator[RunningBroker]:
-    """A broker with TLS and a plain port, which lets in user `operator`, and who has a certificate of the test CA."""
+    """A broker with a TLS and a plain port; it accepts user `operator`, and certificates of the test CA."""
     settings = BrokerSettings(
         queues=("q",),
         tls_port=0,
@@ -184,8 +184,8 @@ class TestConnecting:
 
 class TestTls:
     def test_the_wrong_authority(self, good_broker: RunningBroker, files: Files, tmp_path: Path) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, trust=str(files.stranger.trust)))
-        assert re.search(r"certificate of 127.0.0.1:\d+ is not trusted by .*stranger.trust.pem", sentence(outcome))
+        outcome = run(tmp_path / "run", **through(good_broker, files, 2, trust=str(files.unknown.trust)))
+        assert re.search(r"certificate of 127.0.0.1:\d+ is not trusted by .*unknown.trust.pem", sentence(outcome))
 
     def test_a_broker_whose_certificate_has_expired(self, files: Files, tmp_path: Path) -> None:
         with broker(files.expired_broker, files) as running:
@@ -199,9 +199,9 @@ class TestTls:
     def test_a_client_certificate_of_a_foreign_authority(
         self, good_broker: RunningBroker, files: Files, tmp_path: Path
     ) -> None:
-        outcome = run(tmp_path / "run", **through(good_broker, files, 2, **identity("sender", files.stranger)))
+        outcome = run(tmp_path / "run", **through(good_broker, files, 2, **identity("sender", files.unknown)))
         assert "refused our client certificate" in sentence(outcome)
-        assert "stranger.pem" in sentence(outcome)
+        assert "unknown.pem" in sentence(outcome)
 
     def test_a_client_certificate_that_has_expired(
         self, good_broker: RunningBroker, files: Files, tmp_path: Path
@@ -226,7 +226,7 @@ class TestIdentities:
         assert "none.pem does not exist: check the path." in sentence(run(tmp_path / "run", **settings))
 
     @pytest.mark.parametrize(
-        ("settings", "told"),
+        ("settings", "expected"),
         (
             ({"sender_key": "k.pem"}, "set `sender_certificate` too"),
             ({"receiver_certificate": "c.pem"}, "set `receiver_key` to that of `receiver_certificate`"),
@@ -235,15 +235,15 @@ class TestIdentities:
             ({"cuont": 5}, "there is no key cuont; did you mean count?"),
         ),
     )
-    def test_conflicting_parameters_are_refused(self, settings: dict[str, Any], told: str, tmp_path: Path) -> None:
+    def test_conflicting_parameters_are_refused(self, settings: dict[str, Any], expected: str, tmp_path: Path) -> None:
         lines = [f"{key} = {value if isinstance(value, int) else repr(value)}" for key, value in settings.items()]
         file = tmp_path / "trial.toml"
         file.write_text("\n".join(["format = 1", 'kind = "amqp.messaging"', "[parameters]", "test = 3", *lines]))
-        with pytest.raises(ProfileError, match=re.escape(told)):
+        with pytest.raises(ProfileError, match=re.escape(expected)):
             load_profile(str(file), Plugins.discover())
 
     @pytest.mark.parametrize(
-        ("settings", "field", "told"),
+        ("settings", "field", "expected"),
         (
             ({"sender_key": "k.pem"}, "sender_key", "set `sender_certificate` too"),
             ({"receiver_certificate": "c.pem"}, "receiver_key", "set `receiver_key` to that of"),
@@ -252,13 +252,13 @@ class TestIdentities:
         ),
     )
     def test_conflicting_parameters_are_reported_at_a_field(
-        self, settings: dict[str, Any], field: str, told: str
+        self, settings: dict[str, Any], field: str, expected: str
     ) -> None:
         with pytest.raises(ValidationError) as caught:
             AmqpParameters(test=3, **settings)
         (error,) = caught.value.errors()
         assert error["loc"] == (field,)
-        assert told in error["msg"]
+        assert expected in error["msg"]
 
     def test_a_certificate_of_the_other_end_needs_no_key(self, tmp_path: Path) -> None:
         file = tmp_path / "trial.toml"
@@ -272,7 +272,7 @@ class TestPayload:
     def test_a_payload_that_is_missing(self, tmp_path: Path) -> None:
         outcome = run(tmp_path / "run", payload=str(tmp_path / "none.xml"))
         assert "none.xml: name an existing file or one of small, fpl-tac, fpl-fixm." in sentence(outcome)
-        assert outcome.told("connected") == [], "nothing should have been started for it"
+        assert outcome.events_named("connected") == [], "nothing should have been started for it"
 
     @pytest.mark.parametrize("test", (1, 3))
     def test_a_payload_that_is_larger_than_the_broker_takes(self, test: int, tmp_path: Path) -> None:
@@ -331,15 +331,15 @@ def test_a_full_queue_ends_the_run_after_the_timeout(tmp_path: Path, files: File
 
 
 @pytest.mark.parametrize(
-    ("clause", "said"),
+    ("clause", "expected"),
     (
         ("host:1 refused it: is it on?", "The broker host:1 refused it: is it on?"),
         ("the file is gone", "The file is gone."),
         ("A whole sentence.", "A whole sentence."),
     ),
 )
-def test_clauses_of_the_link_become_sentences(clause: str, said: str) -> None:
-    assert full_sentence(clause, "host:1") == said
+def test_clauses_of_the_link_become_sentences(clause: str, expected: str) -> None:
+    assert full_sentence(clause, "host:1") == expected
 
 
 @contextmanager

@@ -49,9 +49,9 @@ def parameters(broker: RunningBroker, test: int = 2, **more: object) -> AmqpPara
 
 
 def steps(asked: AmqpParameters) -> list[str]:
-    said: list[str] = []
-    check_connection(asked, lambda _: None, said.append)
-    return [re.sub(r"\d+\.\d ms", "N ms", sentence) for sentence in said]
+    reported: list[str] = []
+    check_connection(asked, lambda _: None, reported.append)
+    return [re.sub(r"\d+\.\d ms", "N ms", sentence) for sentence in reported]
 
 
 def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure: RunningBroker) -> None:
@@ -66,8 +66,8 @@ def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure:
             f"{role}: logged in by SASL EXTERNAL in N ms. Broker: labconsole-broker.",
             f"{role}: may {verb} the queue q (N ms).",
         ]
-    said = steps(parameters(secure))
-    assert sorted(said) == sorted([*expected, "The queue is not empty: 3 messages."])
+    reported = steps(parameters(secure))
+    assert sorted(reported) == sorted([*expected, "The queue is not empty: 3 messages."])
     assert secure.broker.depths() == {"q": 3}
 
 
@@ -134,13 +134,13 @@ def offered(qtbot: QtBot, qapp: object) -> ConnectionTest:
 def test_the_button_shows_what_was_found_until_the_form_changes(
     qtbot: QtBot, secure: RunningBroker, offered: ConnectionTest
 ) -> None:
-    offered.offer(AmqpParameters())
+    offered.show_for(AmqpParameters())
     assert offered.isHidden(), "the embedded broker starts with the run"
     for asked, first in (
         (parameters(secure), "✓ Sender: TCP connection"),
         (parameters(secure, address="other"), "✗ Sender: The broker 127.0.0.1"),
     ):
-        offered.offer(asked)
+        offered.show_for(asked)
         assert not offered.isHidden()
         assert offered.result.isHidden()
         offered.show()

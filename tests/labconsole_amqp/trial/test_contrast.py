@@ -1,4 +1,4 @@
-"""Which two scenarios make a fair pair for a finding, and the warnings that a reader of a run is given."""
+"""Fair pairs of scenarios for a finding, and the warnings of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def contrast(reference: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("reference", "other", "words"),
+    ("reference", "other", "label"),
     [
         (1, 2, "TLS against plain"),
         (1, 3, "TLS and signing against plain"),
@@ -30,8 +30,8 @@ def contrast(reference: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         (3, 3, ""),
     ],
 )
-def test_a_test_against_one_that_does_less_is_named(reference: int, other: int, words: str) -> None:
-    assert contrast({"test": reference}, {"test": other}) == words
+def test_a_test_against_one_that_does_less_is_named(reference: int, other: int, label: str) -> None:
+    assert contrast({"test": reference}, {"test": other}) == label
 
 
 def test_every_pair_of_the_demo_is_a_fair_one() -> None:

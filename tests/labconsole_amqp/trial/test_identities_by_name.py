@@ -1,4 +1,4 @@
-"""Runs whose identities are taken by name from the certificate database: trust of each end, refusals, secrets."""
+"""Runs with identities by name from the certificate database: trust of each end, refusals, secrets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         named(store, alpha, beta, "alpha-client")
         named(store, beta, beta, "beta-client")
         named(store, beta, beta, "beta-broker", CertificateProfile.TLS_SERVER)
-        named(store, alpha, alpha, "alpha-stranger")
+        named(store, alpha, alpha, "alpha-unknown")
         named(store, beta, beta, "beta-ec", type=KeyType.P_256)
         named(store, beta, beta, "beta-ml-dsa", CertificateProfile.TLS_CLIENT, KeyType.ML_DSA_44)
         named(store, beta, beta, "beta-asked", type=KeyType.P_256, passphrase=CANARY)
@@ -100,10 +100,10 @@ def test_two_states_by_name(tmp_path: Path, test: int) -> None:
 
 
 def test_a_certificate_of_a_ca_that_the_broker_does_not_trust_is_refused(tmp_path: Path) -> None:
-    outcome = run(tmp_path / "run", test=2, sender_identity="alpha-stranger")
+    outcome = run(tmp_path / "run", test=2, sender_identity="alpha-unknown")
     assert outcome.failure is not None
     assert "it does not know the CA" in outcome.failure
-    assert "alpha-stranger-" in outcome.failure
+    assert "alpha-unknown-" in outcome.failure
 
 
 def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Messages sent and received are joined whatever the queue did: losses, duplicates, order, forged and refused ones."""
+"""Joining sent and received messages: losses, duplicates, another order, forged and refused ones."""
 
 from __future__ import annotations
 

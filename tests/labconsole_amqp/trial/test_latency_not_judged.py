@@ -1,4 +1,4 @@
-"""What a comparison of AMQP runs judges: latency only at one offered rate, and only at a quarter of full speed."""
+"""A comparison judges latency only at one offered rate, and up to a quarter of full speed."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_blocks_give_the_same_rows_as_the_whole_run(numbered: bool, monkeypatch:
         }
         rest = {name: np.zeros(len(mine), np.int32) for name in ("size", "sign_ns", "encrypt_ns")}
         tables["sent", f"sender-{sender}"] = parts(sent | rest, 64)
-    # Some never came, some came twice or out of order, some were refused, some are nobody's.
+    # Some are missing, some arrive twice or out of order, some are refused, some are unknown.
     came = np.concatenate([place[random.random(count) > 0.05], random.integers(0, count, 80)])
     came = came[np.argsort(came + random.normal(0, 40, len(came)), kind="stable")]
     number = (came % senders + 1 << 40) + came // senders if numbered else np.full(len(came), -1)

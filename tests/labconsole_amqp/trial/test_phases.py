@@ -1,4 +1,4 @@
-"""Both phases in one run: what counts for throughput and for latency, and when neither is judged."""
+"""Both phases in one run: messages that count for throughput and latency, and when neither is judged."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tests.labconsole_amqp.synthetic_samples import (
 
 PARAMETERS = AmqpParameters.model_validate({"loop": "both", "rate": 100.0, "full_speed": 0.5, "open_loop": 1.0})
 SPEED = 1000
-"""Messages per second of the made-up run at full speed."""
+"""Messages per second of the synthetic run at full speed."""
 
 
 class Run:
-    """A made-up run: 0.3 s and 0.5 s at full speed, 0.2 s and 1 s at 100 per second from 2 s on; 5 ms of latency."""
+    """A synthetic run: 0.3 s and 0.5 s at full speed, 0.2 s and 1 s at 100 per second from 2 s on; 5 ms of latency."""
 
     def __init__(self, *, speed: int = SPEED) -> None:
         fast = np.arange(0, 800 * MS, 1000 * MS // speed)
@@ -198,7 +198,7 @@ def test_a_real_run_empties_all_queues_between_its_phases(settings: dict[str, ob
     phases = outcome.column("sent", "phase")
     assert np.count_nonzero(phases == Phase.OPEN_LOOP) == 40 * senders
     assert np.count_nonzero(phases == Phase.OPEN_LOOP_WARM_UP) == 40 * senders
-    [begun] = outcome.told(OPEN_LOOP)
+    [begun] = outcome.events_named(OPEN_LOOP)
     received_ns = np.sort(outcome.column("received", "received_ns"))
     assert received_ns[np.count_nonzero(phases <= Phase.FULL_SPEED) - 1] < begun.data["begin_ns"]
     assert sum(begun.data["first"]) == np.count_nonzero(phases <= Phase.FULL_SPEED)
@@ -210,7 +210,7 @@ def test_a_real_run_empties_all_queues_between_its_phases(settings: dict[str, ob
 def test_sealing_that_takes_longer_than_32_bits_of_nanoseconds_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A message of 100 MB takes more than 2.1 s on a slow computer; here only the time that is reported is so long."""
+    """A message of 100 MB takes more than 2.1 s on a slow computer; here only the reported time is so long."""
     monkeypatch.setattr(
         sender_role, "seal", lambda *keys: seal(*keys)._replace(sign_ns=3_000_000_000, encrypt_ns=2**32)
     )
@@ -222,7 +222,7 @@ def test_sealing_that_takes_longer_than_32_bits_of_nanoseconds_is_recorded(
 
 @pytest.mark.parametrize("numbered", (False, True))
 def test_arrivals_of_a_killed_sender_are_unrecorded_and_not_unknown(numbered: bool) -> None:
-    """207 rows were written, 260 messages came."""
+    """207 rows were written, 260 messages arrived."""
     sent_ns = np.arange(260) * MS
     numbers = (1 << 40) + np.arange(260) if numbered else None
     received = received_table(sent_ns + 2 * MS, EPOCH_MS + sent_ns // MS, numbers)

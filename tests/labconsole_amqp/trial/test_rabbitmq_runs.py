@@ -1,6 +1,6 @@
-"""Every figure once more through a broker of other people's: RabbitMQ, and proton.Message as second reader.
+"""Every figure also through a foreign broker: RabbitMQ, and proton.Message as second reader.
 
-Nearly all of such a run is waiting for the broker: those that look at figures, not at times, are made in lanes.
+Such a run mostly waits for the broker: those that check figures, not times, run in parallel.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ LANES = 4
 
 
 def queue_of(case: tuple[object, ...]) -> str:
-    """Each case of `FIGURES`, `LEFT` and `OPTIONS` has a queue of its own, so that several go on at a time."""
+    """Each case of `FIGURES`, `LEFT` and `OPTIONS` has its own queue, so that several run at a time."""
     return "-".join(map(str, case))
 
 
 class Foreign:
-    """A running RabbitMQ, which lets state-x and state-y in by their certificates (SASL EXTERNAL)."""
+    """A running RabbitMQ, which accepts state-x and state-y by their certificates (SASL EXTERNAL)."""
 
     def __init__(
         self, rabbit: RabbitMq, ca: LabCa, sender: IdentityFiles, receiver: IdentityFiles, folder: Path
@@ -83,7 +83,7 @@ class Foreign:
         return common | more
 
     def fetch(self, queue: str, count: int) -> list[bytes]:
-        """The raw messages that lie in the queue."""
+        """The raw messages in the queue."""
         with connect(self.login) as connection:
             receiver, raw = Receiver(connection, RabbitMq.address(queue)), []
             deadline = time.monotonic() + 10
@@ -114,7 +114,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
 
 
 def all_good(outcome: Outcome, count: int) -> None:
-    """Everything arrived and was accepted; the order is the foreign broker's own affair (it may redeliver)."""
+    """Everything arrived and was accepted; the order is left to the foreign broker (it may redeliver)."""
     assert outcome.failure is None
     figures = outcome.figures
     assert figures["sent"] == figures["received"] == count
@@ -147,10 +147,10 @@ def test_rabbitmq_runs_give_every_figure(
     all_good(outcome, _count(payload))
     assert outcome.figures["sent_size"] == SIZES[test][PAYLOADS.index(payload)]
     assert set(outcome.figures) == ALWAYS | CRYPTO[test]
-    containers = {event.data["container"] for event in outcome.told("connected")}
+    containers = {event.data["container"] for event in outcome.events_named("connected")}
     assert len(containers) == 1
     assert "labconsole-broker" not in containers
-    assert {event.data["tls"] is not None for event in outcome.told("connected")} == {test >= 2}
+    assert {event.data["tls"] is not None for event in outcome.events_named("connected")} == {test >= 2}
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ Slow = Mapping[Callable[[Foreign, Path], Any], Future[Any]]
 
 @pytest.fixture(scope="module")
 def slow(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Slow:
-    """Runs for which the broker takes its time, at the same time: each function with what it returned."""
+    """Runs that are slow at the broker, in parallel: the result of each function."""
     folder = tmp_path_factory.mktemp("slow")
     return run_parallel(
         (_shared, _missing_or_not_empty, _wrong_password), lambda make: make(foreign, folder / make.__name__), LANES
@@ -228,7 +228,7 @@ Left = Mapping[tuple[int, str, FieldsIn], Future[tuple[Outcome, list[bytes]]]]
 
 @pytest.fixture(scope="module")
 def left(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """A run of each case of `LEFT` that only sends three messages, and what then lay in the queue."""
+    """A run of each case of `LEFT` that only sends three messages, and the messages in the queue after it."""
     folder = tmp_path_factory.mktemp("left")
 
     def make(case: tuple[int, str, FieldsIn]) -> tuple[Outcome, list[bytes]]:
@@ -272,7 +272,7 @@ def test_a_queue_that_is_missing_or_not_empty_is_reported_in_one_sentence(slow: 
     assert "has no queue /amq/queue/no-such-queue" in missing.failure
     assert sent.failure is None
     assert refused.failure is not None
-    assert "is not empty, 7 messages lie in it" in refused.failure
+    assert "is not empty, 7 messages are in it" in refused.failure
     all_good(drained, 5)
 
 

@@ -36,7 +36,7 @@ from tests.helpers.terminal import Terminal
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab, Outcome
 
-PASSWORD = "a password that nobody may see"
+PASSWORD = "a password that must not leak"
 
 
 class Site:
@@ -152,13 +152,13 @@ def test_two_consoles_connect_in_any_order_of_start(first: str, test: int, meeti
     assert receiver.verdicts == {"all messages arrived": "pass", "all messages were accepted": "pass"}
     assert receiver.figures["queue_time_mean"] > -1
     assert sender.samples.roles("received") == receiver.samples.roles("sent") == []
-    assert not (meetings.home / "identities").exists(), "lab identities were made that nobody needs"
+    assert not (meetings.home / "identities").exists(), "unneeded lab identities were created"
 
 
 def test_a_receiver_without_a_sender_reports_it(broker: RunningBroker, site: Site, tmp_path: Path) -> None:
     outcome = Lab(tmp_path / "run").run(**external(broker, site, "receiver", 1, wait_for_peer=1.0))
     assert outcome.failure == (
-        "No message came within 1 s: let the other console begin to send, to the same queue q, or set "
+        "No message came within 1 s: start sending on the other console, to the same queue q, or set "
         '"Wait for the other console" (wait_for_peer) higher.'
     )
 
@@ -178,15 +178,17 @@ def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: RunningBroker, 
     both = external(broker, site, "sender", 1, count=20) | {"mode": "both"}
     refused = Lab(tmp_path / "second").run(**both)
     assert refused.failure == (
-        f"The queue q at 127.0.0.1:{broker.ports.plain} is not empty, 30 messages lie in it and would spoil the "
+        f"The queue q at 127.0.0.1:{broker.ports.plain} is not empty, 30 messages are in it and would distort the "
         'figures: empty it there, or set "Queue not empty" (leftover) to drain.'
     )
-    (remedy,) = refused.told(REMEDY)
+    (remedy,) = refused.events_named(REMEDY)
     assert remedy.data == {"title": "Drain the queue and run again", "parameters": {"leftover": "drain"}}
     drained = Lab(tmp_path / "third").run(**both, leftover="drain")
     assert drained.failure is None
     assert (drained.figures["received"], drained.figures["unknown"], drained.figures["lost"]) == (20, 0, 0)
-    assert [event.message for event in drained.told("drained")] == ["30 messages were in the queue and were discarded."]
+    assert [event.message for event in drained.events_named("drained")] == [
+        "30 messages were in the queue and were discarded."
+    ]
 
 
 def profile(path: Path, settings: dict[str, Any]) -> Path:
@@ -293,7 +295,7 @@ def test_without_a_terminal_no_prompt_is_shown(broker: RunningBroker, site: Site
 
 
 def _shown(process: psutil.Process) -> bytes:
-    """What anybody can see of a process: its arguments and environment."""
+    """What other processes can see of a process: its arguments and environment."""
     try:
         return "\0".join([*process.cmdline(), *(f"{k}={v}" for k, v in process.environ().items())]).encode()
     except (psutil.NoSuchProcess, psutil.AccessDenied):

@@ -1,4 +1,4 @@
-"""The envelope against `proton.Message` as second reader and writer, byte for byte, and against damaged messages."""
+"""The envelope against `proton.Message` as second reader and writer, and against damaged messages."""
 
 import base64
 import itertools
@@ -107,7 +107,7 @@ def test_payload_outside_ascii_is_counted_in_bytes() -> None:
     assert decode(message).body == payload
 
 
-def test_stamp_and_number_are_written_into_a_message_made_before() -> None:
+def test_stamp_and_number_are_written_into_an_encoded_message() -> None:
     made, stamp_at = encode(MessageParts(b"Hello SWIM!"), message_id=message_number(0, 0))
     message = bytearray(made)
     message[stamp_at : stamp_at + 8] = STAMP.to_bytes(8, "big")
@@ -122,28 +122,28 @@ def test_stamp_and_number_are_written_into_a_message_made_before() -> None:
 
 
 def foreign_messages() -> Iterator[tuple[str, Message]]:
-    """What brokers and other clients make of a message on the way."""
+    """Messages as brokers and other clients change them on the way."""
     parts = parts_for(b"Hello SWIM!", Protection.SIGNED, random.Random(3))
     in_properties, in_annotations = FieldsIn.APPLICATION_PROPERTIES, FieldsIn.MESSAGE_ANNOTATIONS
     yield "header filled in", by_proton(parts, in_properties, True, None, priority=9, ttl=60.0, delivery_count=3)
     routed = by_proton(parts, in_annotations, False, 7)
     routed.annotations = {**(routed.annotations or {}), symbol("x-routing-key"): "swim.fpl", symbol("x-exchange"): ""}
     yield "annotations of RabbitMQ", routed
-    told = by_proton(parts, in_properties, False, None)
-    told.instructions = {symbol("x-opt-enqueued"): timestamp(STAMP), symbol("x-opt-node"): Array(Data.INT, 1, 2)}
-    told.annotations = {
+    foreign = by_proton(parts, in_properties, False, None)
+    foreign.instructions = {symbol("x-opt-enqueued"): timestamp(STAMP), symbol("x-opt-node"): Array(Data.INT, 1, 2)}
+    foreign.annotations = {
         symbol("x-opt-nested"): {"a": [1, None, True, 2.5], "sent_time": 3},
         symbol("x-opt-described"): Described(symbol("some:type"), b"\0" * 300),
     }
-    properties: Any = told.properties
+    properties: Any = foreign.properties
     properties.update({"priority": byte(-4), "region": int32(70_000)})
-    yield "delivery annotations and nested values", told
+    yield "delivery annotations and nested values", foreign
     named = by_proton(parts, in_properties, False, None, user_id=b"guest", address="swim", content_type="text/plain")
     yield "properties filled in", named
 
 
 @pytest.mark.parametrize(("what", "message"), list(foreign_messages()))
-def test_what_brokers_add_is_accepted(what: str, message: Message) -> None:
+def test_additions_of_brokers_are_accepted(what: str, message: Message) -> None:
     encoded = message.encode()
     envelope = decode(encoded)
     assert envelope.body == b"Hello SWIM!"
@@ -161,8 +161,11 @@ def test_message_id_of_another_type_is_not_read_as_a_number() -> None:
 
 
 def test_other_widths_of_the_same_values_are_accepted() -> None:
-    """map8 and str32, keys as symbols, wide descriptors and sizes, data sections in pieces, a footer, and every form of
-    ulong (the source's tool) and long (version 0.1.0 of the console)."""
+    """Other types for the same values, and every form of sent_time.
+
+    map8 and str32, keys as symbols, wide descriptors and sizes, data sections in pieces, a footer; ulong (the source's
+    tool) and long (version 0.1.0 of the console).
+    """
     key32, key_symbol = b"\xb1\0\0\0\x09sent_time", b"\xa3\x09sent_time"
     long_stamps = [code + STAMP.to_bytes(8, "big") for code in (b"\x80", b"\x81")]
     small_stamps = {b"\x44": 0, b"\x53\xfe": 254, b"\x55\x05": 5}
@@ -233,7 +236,7 @@ def test_every_truncation_is_refused() -> None:
 
 
 def test_damaged_messages_are_refused_or_read_as_proton_reads_them() -> None:
-    """Flips, insertions and deletions: never another exception, and never another reading than the second reader's."""
+    """Flips, insertions and deletions: no other exception, and the same reading as the second reader."""
     randomness = random.Random(5)
     originals = [message.encode() for _, message in foreign_messages()]
     originals += [

@@ -1,4 +1,4 @@
-"""Payload files: exact sizes and well-formed content, and one sentence for every file that cannot be sent."""
+"""Payload files: exact sizes, well-formed content, and one sentence for each unusable file."""
 
 import re
 import xml.etree.ElementTree as ElementTree

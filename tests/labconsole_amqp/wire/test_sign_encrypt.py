@@ -1,4 +1,4 @@
-"""Signing, encrypting, opening: what another implementation makes of it, and that receivers fail closed."""
+"""Signing, encrypting, opening: another implementation agrees, and receivers fail closed."""
 
 import base64
 import threading
@@ -37,7 +37,7 @@ def opened(keys: Keys, message: bytes, protection: Protection, expected: bytes |
 
 @pytest.mark.parametrize("fields_in", FieldsIn)
 @pytest.mark.parametrize("protection", Protection)
-def test_what_is_sealed_opens(keys: Keys, protection: Protection, fields_in: FieldsIn) -> None:
+def test_sealed_messages_open(keys: Keys, protection: Protection, fields_in: FieldsIn) -> None:
     for payload in (b"", b"Hello SWIM!", PAYLOAD, bytes(16), b"x" * 42_708):
         parts = sealed(keys, protection, payload)
         result = opened(keys, encode(parts, 1_000, fields_in=fields_in)[0], protection, payload)
@@ -48,7 +48,7 @@ def test_what_is_sealed_opens(keys: Keys, protection: Protection, fields_in: Fie
 
 
 def test_another_implementation_opens_it_step_by_step(keys: Keys) -> None:
-    """As the source's tool does: read with proton, unwrap the key, decrypt, unpad by hand, verify the plaintext."""
+    """As the source's tool: read with proton, unwrap the key, decrypt, unpad, verify the plaintext."""
     sender, receiver = keys
     message = Message()
     message.decode(encode(sealed(keys, Protection.SIGNED_ENCRYPTED), 1_000)[0])
@@ -69,7 +69,7 @@ def test_key_and_iv_are_fresh_for_every_message(keys: Keys) -> None:
     assert first.iv != second.iv and first.body != second.body
 
 
-def test_receivers_demand_what_their_test_demands(keys: Keys) -> None:
+def test_receivers_require_the_protection_of_their_test(keys: Keys) -> None:
     plain, signed, encrypted = (encode(sealed(keys, protection), 1_000)[0] for protection in Protection)
     assert opened(keys, plain, Protection.SIGNED).outcome is Outcome.SIGNATURE_MISSING
     assert opened(keys, plain, Protection.SIGNED_ENCRYPTED).outcome is Outcome.SIGNATURE_MISSING
@@ -112,7 +112,7 @@ def test_every_change_is_refused_without_payload(
 
 
 def test_every_decryption_failure_has_the_same_outcome(keys: Keys) -> None:
-    """A wrapped key that does not unwrap, one for AES-128 under which all would be well, and wrong padding."""
+    """A wrapped key that does not unwrap, a valid one for AES-128, and wrong padding."""
     parts = sealed(keys, Protection.SIGNED_ENCRYPTED)
     assert parts.iv is not None
     oaep = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
@@ -136,8 +136,8 @@ def test_every_decryption_failure_has_the_same_outcome(keys: Keys) -> None:
 def test_another_payload_or_signer_is_refused(keys: Keys) -> None:
     signed = encode(sealed(keys, Protection.SIGNED), 1_000)[0]
     assert opened(keys, signed, Protection.SIGNED, b"another").outcome is Outcome.PAYLOAD_DIFFERS
-    stranger = open_sealed(signed, Protection.SIGNED, keys[1].public_key())
-    assert (stranger.outcome, stranger.payload) == (Outcome.SIGNATURE_WRONG, None)
+    unknown = open_sealed(signed, Protection.SIGNED, keys[1].public_key())
+    assert (unknown.outcome, unknown.payload) == (Outcome.SIGNATURE_WRONG, None)
 
 
 def test_missing_keys_are_a_fault_of_the_caller(keys: Keys) -> None:

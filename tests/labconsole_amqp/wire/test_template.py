@@ -1,4 +1,4 @@
-"""Forms that a foreign broker gives to plain messages are learnt only where their fields are found for certain."""
+"""Templates are learned from a broker's form of a message only where its fields are certain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NUMBER = message_number(3, 77)
 
 
 def foreign(number: int | None = None) -> bytes:
-    """What a broker may make of a message: header filled in, annotations added."""
+    """A message as a broker may change it: header filled in, annotations added."""
     message = Message(body="payload", properties={"sent_time": STAMP_MS}, durable=True, priority=4, ttl=60.0)
     message.annotations = {symbol("x-routing-key"): "q"}
     if number is not None:
@@ -40,7 +40,7 @@ def test_without_numbers_only_the_stamp_is_a_field() -> None:
     assert decode(with_field(template.message, template.stamp_offset, 9)).stamp_ms == 9
 
 
-def test_our_own_form_is_found_as_encoded() -> None:
+def test_the_encoded_form_is_learned_as_it_is() -> None:
     message, stamp_offset = encode(MessageParts(b"payload"), STAMP_MS, message_id=NUMBER)
     template = learn_template(message, numbered=True)
     assert template is not None
@@ -57,5 +57,5 @@ def test_a_message_without_a_fixed_offset_of_its_number_gives_no_template() -> N
 
 
 def test_bytes_that_are_not_a_message_give_no_template() -> None:
-    assert learn_template(b"this is no message", numbered=False) is None
+    assert learn_template(b"this is not a message", numbered=False) is None
     assert learn_template(b"", numbered=True) is None

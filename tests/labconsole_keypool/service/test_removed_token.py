@@ -39,7 +39,7 @@ def run_and_remove(tmp_path: Path, **changes: object) -> Outcome:
 def test_a_removed_token_is_named(tmp_path: Path) -> None:
     outcome = run_and_remove(tmp_path, keys="generated")
     assert outcome.failure == "The token office is gone, and no other one is left: put it back and run again."
-    (event,) = outcome.told("token gone")
+    (event,) = outcome.events_named("token gone")
     assert event.message.startswith("The token office is gone. ") and event.data["token"] == "office"
 
 
@@ -47,6 +47,6 @@ def test_with_several_tokens_the_run_continues_with_the_others(tmp_path: Path) -
     outcome = run_and_remove(tmp_path, further_tokens="lab", signers=2, threads=2, generators=2, generate="idle")
     assert outcome.failure is None
     assert outcome.figures["processed"] == 80
-    assert {event.data["role"] for event in outcome.told("token gone")} >= {"signer-1"}
+    assert {event.data["role"] for event in outcome.events_named("token gone")} >= {"signer-1"}
     assert outcome.verdicts["every request answered or counted as dropped"] == "pass"
     assert outcome.verdicts["no key used twice"] == "pass"

@@ -38,7 +38,7 @@ def assert_sound(outcome: Outcome) -> None:
         "store linked": "pass",
     }
     path = store_path(outcome.parameters.key_store)
-    at_begin, at_end = (Head.from_data(event.data) for event in outcome.told("key store head"))
+    at_begin, at_end = (Head.from_data(event.data) for event in outcome.events_named("key store head"))
     assert at_begin.rows < at_end.rows, "a run that is killed has noted one, too"
     assert not verify_store(path, at_begin) and not verify_store(path, at_end)
     with KeyReader(path) as store:
@@ -120,8 +120,8 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     )
     assert_sound(outcome)
     assert outcome.figures["processed"] == 500
-    assert [event.data["by"] for event in outcome.told("replaced")] == ["generator-1b", "signer-1b"]
-    assert outcome.told("carried"), "the second token has the wrapper key of the first"
+    assert [event.data["by"] for event in outcome.events_named("replaced")] == ["generator-1b", "signer-1b"]
+    assert outcome.events_named("carried"), "the second token has the wrapper key of the first"
     assert outcome.sources["pool"] > 60, "the second signer found keys too"
     assert outcome.samples.roles("refills") == ["signer-1", "signer-1b"]
     assert outcome.samples.table("generated", "generator-1b")["stored"].size
@@ -146,8 +146,8 @@ def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_
     )
     assert_sound(outcome)
     assert outcome.figures["processed"] == 60
-    assert [event.data["by"] for event in outcome.told("replaced")] == ["signer-2b", "signer-1b"]
-    (late,) = outcome.told("not needed")
+    assert [event.data["by"] for event in outcome.events_named("replaced")] == ["signer-2b", "signer-1b"]
+    (late,) = outcome.events_named("not needed")
     assert late.message.startswith("signer-1b took another's place and was not needed any more: ")
 
 
@@ -169,7 +169,7 @@ def test_a_cancelled_run_without_pool_ends_soon_and_leaves_no_verdict_about_the_
     lab = LiveLab(tmp_path / "run", during=cancel)
     outcome = lab.run(**P_256, rate=20.0, requests=10_000, keys="generated")
     assert outcome.failure is None
-    assert not outcome.told("killed"), "they exit by themselves"
+    assert not outcome.events_named("killed"), "they exit by themselves"
     assert outcome.sources.keys() == {"generated"}
     assert outcome.verdicts["every request answered or counted as dropped"] in ("pass", "unknown"), "by what was left"
     assert outcome.verdicts["store linked"] == "unknown"
@@ -183,7 +183,7 @@ def test_a_run_that_is_cancelled_while_the_pool_is_filled_keeps_the_keys(tmp_pat
 
     outcome = LiveLab(tmp_path / "run", during=cancel).run(**P_256, pool_at_start=100_000)
     assert outcome.failure is None
-    assert not outcome.told("killed") and not outcome.told("T0")
+    assert not outcome.events_named("killed") and not outcome.events_named("T0")
     with KeyReader(store_path("lab")) as store:
         assert 20 <= store.counts().new == store.counts().total < 100_000
     assert {verdict.result for verdict in outcome.evaluation.verdicts} == {"unknown"}
@@ -211,6 +211,6 @@ def test_a_wrong_pin_is_one_sentence_and_tried_once(tmp_path: Path) -> None:
     )
     assert_sound(right)
     assert right.sources == {"generated": 5}, "nothing is carried into a token that is not the console's own"
-    (event,) = right.told("keys missing")
+    (event,) = right.events_named("keys missing")
     assert event.message.startswith("signer-1 could load 0 of 3 keys: ")
     assert "the token office lacks: load these from their shares" in event.message

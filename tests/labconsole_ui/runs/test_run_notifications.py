@@ -62,7 +62,7 @@ def test_queue_that_is_not_empty_is_drained_by_the_button_of_its_message(qtbot: 
         with qtbot.waitSignal(bridge.finished):
             bridge.queue.submit(campaign("Refused", **through))
         (entry,) = window.messages.entries()
-        assert "is not empty, 20 messages lie in it" in entry.message.sentence
+        assert "is not empty, 20 messages are in it" in entry.message.sentence
         assert entry.remedy_button.text() == "Drain the queue and run again"
         with qtbot.waitSignal(bridge.finished) as again:
             qtbot.mouseClick(entry.remedy_button, Qt.MouseButton.LeftButton)
