@@ -8,7 +8,7 @@ nothing is read off a curve. A table has figures, verdicts or both.
     format = 1
     title = "Key pool thesis"               # the source: what references begin with
     kinds = ["keypool.load"]                # the trials whose metrics and parameters are meant: a live one and its
-                                            # simulation, say, whose runs stand beside the same figures
+                                            # simulation, say, whose runs are shown next to the same figures
 
     [units]                                 # units as printed -> the metric's unit, and what one of them is in it
     "msg / sec" = { unit = "msg/s" }
@@ -21,7 +21,7 @@ nothing is read off a curve. A table has figures, verdicts or both.
     [[tables]]
     name = "thesis-load"                    # unique; `labconsole compare ... --published thesis-load`
     title = "Thesis, peak load"
-    reference = "Table 5.2"                 # where it stands in the source
+    reference = "Table 5.2"                 # the place in the source
     parameters = { algorithm = "rsa-2048" } # as those of a column, for all columns of this table
     known = { requests = 10000 }            # what else the source used: a run that differs is the same scenario all
                                             # the same, and the difference is said

@@ -34,8 +34,8 @@ class ShapeRow:
 class ShapeColumn:
     """A column: its title as the source has it, and the parameters by which a run belongs there.
 
-    They are those of the published column, and may be more: two columns may set different runs beside the same figures.
-    `published` names the published column ("java-2xha") where one run stands beside several.
+    They are those of the published column, and may be more: two columns may show different runs next to the same
+    figures. `published` names the published column ("java-2xha") where one run is shown next to several.
     """
 
     title: str

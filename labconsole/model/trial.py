@@ -62,10 +62,10 @@ class VerdictKind(StrEnum):
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A figure that a trial can report: its exact definition stands in `description` (shown as tooltip).
+    """A figure that a trial can report: its exact definition is `description` (shown as tooltip).
 
-    `quantile` is the fraction that a percentile stands for (0.99 for p99): it is flagged where too few samples stand
-    behind it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
+    `quantile` is the fraction of a percentile (0.99 for p99): it is flagged where too few samples are behind
+    it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
     most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.column_figures`).
     """
 
@@ -110,8 +110,8 @@ class ServiceLevel:
 
 
 LINK_USE = "link_use"
-"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are told
-by it (`labconsole.analysis.caveats`)."""
+"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are
+found by it (`labconsole.analysis.caveats`)."""
 
 LINK_RATE = "link_rate"
 """Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; what is said of link-bound runs
@@ -123,7 +123,7 @@ class Metric:
     """One figure of one run, from `samples` samples.
 
     `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
-    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs can be told in one:
+    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs fit one reason:
     "the sender was late (p99 3.1 ms)".
     """
 
@@ -158,7 +158,7 @@ change; the window offers to queue the scenario again with them.
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is no finite number.
+    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is not a finite number.
 
     `disturbed` says what disturbed the run from outside, or is empty: the queue then repeats the run once.
     """
@@ -217,8 +217,8 @@ class RoleSpec:
 class DerivedTable:
     """Rows that a trial works out from a run's samples.
 
-    `parts` gives them anew at each call, `rows` in all, some thousands at a time; each part has the columns of `series`
-    as arrays of equal length. So a long run is exported in flat memory.
+    `parts` gives them again at each call, `rows` in all, some thousands at a time; each part has the columns of
+    `series` as arrays of equal length. So a long run is exported in flat memory.
     """
 
     series: Series
@@ -318,14 +318,14 @@ class RunContext(Protocol):
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
         """Announce the work, for progress and ETA: `total` counts of live channel `channel`, from T0 on.
 
-        `begin_ns` is T0 (`clock.now_ns`), as the roles were told it in `RoleHandle.begin`.
+        `begin_ns` is T0 (`clock.now_ns`), as the roles got it in `RoleHandle.begin`.
         """
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""
 
     def artefact(self, name: str, media_type: str, content: bytes) -> None:
-        """Keep a small file with the run, for whoever checks it (a certificate, a message as sent): never a secret.
+        """Keep a small file with the run, for later checks (a certificate, a message as sent): never a secret.
 
         `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
         Raises UserError otherwise.
@@ -383,7 +383,7 @@ class Trial(ABC, Generic[P]):
 
     @abstractmethod
     def run(self, parameters: P, context: RunContext) -> None:
-        """Conduct one run. Raises UserError when it cannot start or go on; what was sampled stays."""
+        """Conduct one run. Raises UserError when it cannot start or continue; what was sampled stays."""
 
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
@@ -412,7 +412,7 @@ class Trial(ABC, Generic[P]):
         return True
 
     def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
-        """Tables that an export holds beside the samples; their names differ from those of `series`."""
+        """Tables that an export has in addition to the samples; their names differ from those of `series`."""
         return ()
 
     def warnings(self, parameters: P) -> tuple[str, ...]:

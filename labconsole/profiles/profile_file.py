@@ -27,8 +27,8 @@ class _Strict(BaseModel):
 class Threshold(_Strict):
     """Bounds of one metric, in the metric's unit; at least one of them."""
 
-    min: float | None = None
-    max: float | None = None
+    min: Annotated[float | None, Field(description="The metric must not be lower")] = None
+    max: Annotated[float | None, Field(description="The metric must not be higher")] = None
 
     @model_validator(mode="after")
     def _can_be_met(self) -> Threshold:
@@ -42,22 +42,22 @@ class Threshold(_Strict):
 class Site(_Strict):
     """One row of the source's resource table."""
 
-    name: str
-    endpoint: str = ""
-    host_name: str = ""
-    tls_port: int | None = None
-    plain_port: int | None = None
-    server: str = ""
-    infrastructure: str = ""
-    remarks: str = ""
+    name: Annotated[str, Field(description="The site, as in Malaysia")]
+    endpoint: Annotated[str, Field(description="Address of the service")] = ""
+    host_name: Annotated[str, Field(description="Host name")] = ""
+    tls_port: Annotated[int | None, Field(description="Port with TLS")] = None
+    plain_port: Annotated[int | None, Field(description="Port without TLS")] = None
+    server: Annotated[str, Field(description="Software of the broker")] = ""
+    infrastructure: Annotated[str, Field(description="Computer and network")] = ""
+    remarks: Annotated[str, Field(description="Anything else")] = ""
 
 
 class ScenarioTable(_Strict):
     """One of `[[scenarios]]`."""
 
-    name: str
-    parameters: dict[str, Any] = {}
-    thresholds: dict[str, Threshold] = {}
+    name: Annotated[str, Field(description="What lists of runs show")]
+    parameters: Annotated[dict[str, Any], Field(description="Parameters that this scenario sets")] = {}
+    thresholds: Annotated[dict[str, Threshold], Field(description="Bounds of metrics in this scenario, by metric")] = {}
 
 
 class Order(StrEnum):
@@ -72,19 +72,22 @@ class Order(StrEnum):
 class ProfileFile(_Strict):
     """The form of a profile file, after `extends` was followed."""
 
-    format: int
-    kind: str
-    name: str = ""
-    title: str = ""
-    description: str = ""
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
-    seed: int = 1
-    order: Order = Order.SHUFFLED
-    parameters: dict[str, Any] = {}
-    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
-    scenarios: list[ScenarioTable] = []
-    thresholds: dict[str, Threshold] = {}
-    sites: list[Site] = []
+    format: Annotated[int, Field(description="Version of the format: 1")]
+    kind: Annotated[str, Field(description="Kind of trial")]
+    name: Annotated[str, Field(description="Name for `labconsole run`; by default that of the file")] = ""
+    title: Annotated[str, Field(description="What lists of profiles show")] = ""
+    description: Annotated[str, Field(description="One sentence")] = ""
+    repeats: Annotated[int, Field(description="Repeats of each scenario, 1 to 1,000", ge=1, le=1000)] = 1
+    seed: Annotated[int, Field(description="Seed of the order, and of all randomness in the runs")] = 1
+    order: Annotated[Order, Field(description="Order of the scenarios in each round")] = Order.SHUFFLED
+    parameters: Annotated[dict[str, Any], Field(description="Parameters of all scenarios")] = {}
+    matrix: Annotated[
+        dict[str, Annotated[list[Any], Field(min_length=1)]],
+        Field(description="Parameter -> its values: every combination becomes a scenario"),
+    ] = {}
+    scenarios: Annotated[list[ScenarioTable], Field(description="Scenarios by name")] = []
+    thresholds: Annotated[dict[str, Threshold], Field(description="Bounds of metrics in all scenarios, by metric")] = {}
+    sites: Annotated[list[Site], Field(description="Where it was run, as the source's resource table has it")] = []
 
 
 def merged_tables(path: Path, base_of: Callable[[Path, str], Path], seen: tuple[Path, ...] = ()) -> dict[str, Any]:

@@ -129,28 +129,17 @@ class ThreadDurations(_Strict):
 
 
 class TimingProfile(_Strict):
-    """How long each operation of a device takes.
-
-    Attributes:
-        title: The device, and what sets this profile apart.
-        key_generation: Generate a key pair (KG, section 2.10.1).
-        wrap: Wrap a private key and save it (section 2.10.2); None: as fast as the token is.
-        unwrap: Load one wrapped key into the device and unwrap it (KP, section 2.10.3).
-        sign: Sign with one thread (Si), by name.
-        sign_by_threads: Sign with several threads (section 2.10.4).
-        ram: What the device's RAM holds.
-        store: What the device's store holds.
-        one_way: Between the service and a device that stands elsewhere: a signature goes there and back.
-        connection_set_up: Until the device takes its first order.
-        warm_up: How much longer the first signature takes.
-    """
+    """How long each operation of a device takes. KG, KP and Si are those of the source's section 2.10."""
 
     title: Annotated[str, Field(description="the device, and what sets this profile apart")]
     key_generation: Annotated[
         KeyGeneration,
         Field(description="shortest_ms and longest_ms to generate a key pair, and the reference that gives them"),
     ]
-    wrap: DurationRange | None = None
+    wrap: Annotated[
+        DurationRange | None,
+        Field(description="shortest_ms and longest_ms to wrap a private key and save it; none: as fast as the token"),
+    ] = None
     unwrap: Annotated[Duration, Field(description="ms to load one wrapped key and unwrap it, and the reference")]
     sign: Annotated[
         dict[str, Duration],
@@ -162,9 +151,11 @@ class TimingProfile(_Strict):
     ]
     ram: Annotated[Capacity, Field(description="key_pairs that the device's RAM holds, and the reference")]
     store: Annotated[Capacity, Field(description="key_pairs that the device's store holds, and the reference")]
-    one_way: Duration | None = None
-    connection_set_up: Duration | None = None
-    warm_up: Duration | None = None
+    one_way: Annotated[
+        Duration | None, Field(description="ms between the service and a device at another site, each way")
+    ] = None
+    connection_set_up: Annotated[Duration | None, Field(description="ms until the device takes its first order")] = None
+    warm_up: Annotated[Duration | None, Field(description="ms by which the first signature takes longer")] = None
 
     def sign_ms(self, time: str, threads: int) -> float:
         """What each of `threads` takes for a signature, where one alone takes the `time` of this profile.

@@ -62,7 +62,7 @@ class SecretSource(BaseModel):
         return self.passphrase_file is None and self._in_keyring() is None
 
     def describe(self) -> str:
-        """Where the secret lies, to complete "The passphrase lies ..."."""
+        """Where the secret is stored, to complete "The passphrase is expected ..."."""
         places = []
         if self.keyring_entry is not None:
             places.append(f"in the OS keyring as {os_keyring.SERVICE}/{self.keyring_entry}")

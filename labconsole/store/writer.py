@@ -82,7 +82,7 @@ class Writer:
                 self._checkpoint()
 
     def checkpoint(self) -> None:
-        """Empty the write-ahead log, unless somebody reads in it just now. Raises StoreError."""
+        """Empty the write-ahead log, unless a reader uses it just now. Raises StoreError."""
         with self._exclusive():
             self._checkpoint()
 
