@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import palette
 from PySide6.QtWidgets import QApplication, QWidget
 
 from labconsole_ui.shell.main_window import MainWindow
@@ -45,6 +46,6 @@ class Camera:
             self._window.set_theme(mode)
             self.settle()
             path = self._folder / f"{name}-{mode.value}.png"
-            if not (widget or self._window).grab().save(str(path)):
+            if not palette.save((widget or self._window).grab().toImage(), path):
                 raise SystemExit(f"{path} cannot be written")
             print(path.name)

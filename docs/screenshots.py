@@ -1,4 +1,4 @@
-"""Makes the pictures of README and guide anew: the real window, a real demo campaign, both themes.
+"""Takes the pictures of README and documentation again: the real window, a real demo campaign, both themes.
 
     .venv/bin/python docs/screenshots.py [FOLDER] [--size 1280x800] [--only certificates]
 
