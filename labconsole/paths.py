@@ -3,7 +3,8 @@
 The user's data is in the platform's directory for application data. `LABCONSOLE_HOME` names another one, and so does
 the `home` argument, which wins. Every directory made here is its owner's alone (0700), because identities lie in it.
 
-Profiles and resources lie at the root of a checkout (an editable installation) and in `labconsole/_data` of a wheel.
+Profiles, resources and documentation are at the root of a checkout (an editable installation) and in `labconsole/_data`
+of a wheel.
 """
 
 from __future__ import annotations
@@ -64,6 +65,15 @@ def resource(*parts: str) -> Path:
         FileNotFoundError: there is no such resource.
     """
     return _shipped("resources", *parts)
+
+
+def documentation_dir() -> Path:
+    """Return the directory of the documentation (Markdown).
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+    """
+    return _shipped("docs")
 
 
 def _shipped(*parts: str) -> Path:

@@ -1,14 +1,26 @@
-"""Hooks of `mkdocs build`: the console's own font, and a search index that a page opened from the disk can load."""
+"""Hooks of `mkdocs build`: contents, the console's own font, and a search index for pages opened from the disk."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
-FONTS = Path(__file__).parents[2] / "resources" / "fonts"
+ROOT = Path(__file__).parents[2]
+CONTENTS = ROOT / "docs" / "contents.toml"
+FONTS = ROOT / "resources" / "fonts"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Take the navigation from the contents that the window shows, too."""
+    nav: list[object] = []
+    for section in tomllib.loads(CONTENTS.read_text("utf-8"))["sections"]:
+        nav += [{section["title"]: section["pages"]}] if section["title"] else section["pages"]
+    config.nav = nav
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -33,7 +33,7 @@ def in_the_wheel(site: Path, code: str) -> str:
 
 
 def test_profiles_and_resources_are_found_in_the_wheel(site: Path) -> None:
-    code = "from labconsole import locations as l; print(l.profiles_dir(), l.resource(), sep='\\n')"
+    code = "from labconsole import paths as l; print(l.profiles_dir(), l.resource(), sep='\\n')"
     expected = [str(site / "labconsole" / "_data" / name) for name in SHIPPED]
     assert in_the_wheel(site, code).splitlines() == expected
 
@@ -44,6 +44,19 @@ def test_nothing_of_them_is_left_out(site: Path, name: str) -> None:
         return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     assert contents(site / "labconsole" / "_data" / name) == contents(ROOT / name)
+
+
+def test_documentation_is_found_in_the_wheel_with_all_pages_and_pictures(site: Path) -> None:
+    code = (
+        "from labconsole.documentation import Documentation; found = Documentation()\n"
+        "print(found.folder, *(page.title and page.name for page in found.pages), sep='\\n')"
+    )
+    folder, *names = in_the_wheel(site, code).splitlines()
+    assert Path(folder) == site / "labconsole" / "_data" / "docs"
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert set(names) == pages == {str(path.relative_to(folder)) for path in Path(folder).rglob("*.md")}
+    pictures = {path.name for path in Path(folder, "images").iterdir()}
+    assert pictures == {path.name for path in (ROOT / "docs" / "images").iterdir()}
 
 
 def test_all_three_floors_and_the_plugins_come_from_the_wheel(site: Path) -> None:

@@ -1,31 +1,160 @@
-"""What the documents point to is there, and the guide names every command."""
+"""What the documents point to is there: pages, headings, pictures, commands; and the site needs no network."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import re
+import shlex
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from labconsole.cli.arguments import command_parser
+from labconsole.documentation import Documentation, anchor_of
+
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/*.md"))
+DOCS = ROOT / "docs"
+LOOSE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES = [page.path for page in Documentation(DOCS).pages]
+DOCUMENTS = LOOSE + PAGES
+PICTURE_BYTES = 5_000_000
+"""All pictures together: they are in the wheel."""
+LISTING = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)")
+OF_THE_SAMPLE = "labconsole roll-dice"
+"""A command of the plugin that CONTRIBUTING.md shows."""
+PLACEHOLDER = re.compile(r"^[A-Z]+(\.\.\.)?$|^\.\.\.$")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_and_pictures_are_there(document: Path) -> None:
-    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
-    assert [target for target in targets if not (document.parent / target).exists()] == []
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
 
 
-def test_the_guide_names_every_command_and_no_other() -> None:
-    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
-    table = guide.partition("## The command line")[2].partition("Exit codes")[0]
-    told = set(re.findall(r"^\| `labconsole ([\w-]+)", table, re.MULTILINE)) | set(
-        re.findall(r", `labconsole ([\w-]+)", table)
-    )
-    shown = subprocess.run(
-        [sys.executable, "-m", "labconsole.cli.main", "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    assert told == set(re.findall(r"^    ([\w-]+)(?:  |$)", shown, re.MULTILINE))
+def links(document: Path) -> Iterator[tuple[bool, str]]:
+    """Whether it is a picture, and the target, of each link that does not lead out of the project."""
+    for mark, target in LINK.findall(LISTING.sub("", document.read_text(encoding="utf-8"))):
+        if "://" not in target:
+            yield bool(mark), target
+
+
+def anchors(document: Path) -> Counter[str]:
+    text = LISTING.sub("", document.read_text(encoding="utf-8"))
+    return Counter(anchor_of(heading) for heading in re.findall(r"^#{1,6} +(.+)$", text, re.MULTILINE))
+
+
+def test_every_page_is_in_the_contents_once() -> None:
+    names = [page.name for page in Documentation(DOCS).pages]
+    assert sorted(names) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_to_a_file_and_a_heading(document: Path) -> None:
+    missing = []
+    for _picture, target in links(document):
+        path, _, anchor = target.partition("#")
+        file = (document.parent / path).resolve() if path else document
+        # Of two equal headings MkDocs and GitHub name the second one in different ways: no link may need it.
+        if not file.exists() or (anchor and anchors(file)[anchor] != 1):
+            missing.append(target)
+    assert missing == []
+
+
+def test_every_picture_is_used_and_light_enough() -> None:
+    used = {
+        (document.parent / target).resolve() for document in DOCUMENTS for picture, target in links(document) if picture
+    }
+    pictures = sorted((DOCS / "images").iterdir())
+    # The window shows the dark one of a pair in its dark theme.
+    unused = [path.name for path in pictures if path.with_name(path.name.replace("-dark.", "-light.")) not in used]
+    assert unused == []
+    assert sum(path.stat().st_size for path in pictures) <= PICTURE_BYTES
+
+
+def typed_commands(document: Path) -> Iterator[str]:
+    """The lines of listings that begin with `labconsole`, without what belongs to the shell."""
+    for listing in LISTING.findall(document.read_text(encoding="utf-8")):
+        for line in listing.splitlines():
+            if line.startswith("labconsole "):
+                yield line.partition(" #")[0].strip().removesuffix("&").removesuffix("|| true").strip()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_commands_in_listings_are_accepted(document: Path) -> None:
+    refused = [command for command in typed_commands(document) if (said := refusal(command)) and print(said) is None]
+    assert refused == []
+
+
+def refusal(command: str) -> str:
+    """What the parser says against a command, or nothing."""
+    words = shlex.split(command)[1:]
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
+        command_parser(words).parse_args(words)
+    return errors.getvalue()
+
+
+def mentioned_commands(document: Path) -> set[str]:
+    """Commands in the text: often without the arguments that they need, or with `NAME` in place of one."""
+    text = LISTING.sub("", document.read_text(encoding="utf-8"))
+    return set(re.findall(r"`(labconsole [^`]+)`", text))
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=name_of)
+def test_commands_in_the_text_are_there_with_their_options(document: Path) -> None:
+    unknown = []
+    for command in mentioned_commands(document):
+        if command.startswith(OF_THE_SAMPLE):
+            continue
+        words = shlex.split(command.replace("...", ""))[1:]
+        options = [word.partition("=")[0] for word in words if word.startswith("--")]
+        parser = parser_of([word for word in words if not word.startswith("-")])
+        if parser is None or not set(options) <= set(parser._option_string_actions):
+            unknown.append(command)
+    assert unknown == []
+
+
+def parser_of(words: Sequence[str]) -> argparse.ArgumentParser | None:
+    """The parser of the command that the words begin with; the one of its group where the command is a placeholder."""
+    parser = command_parser(words[:2])
+    for word in words:
+        inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        if not inner or PLACEHOLDER.match(word):
+            return parser
+        if word not in inner[0].choices:
+            return None
+        parser = inner[0].choices[word]
+    return parser
+
+
+def test_a_wrong_command_is_found() -> None:
+    assert "invalid choice" in refusal("labconsole hsm invent")
+    assert "unrecognized" in refusal("labconsole run demo --twice")
+    assert parser_of(["hsm", "invent"]) is None
+    assert parser_of(["pki", "COMMAND"]) is not None
+
+
+def test_site_is_built_and_loads_nothing_from_the_network(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")]
+    built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    site = tmp_path / "site"
+    assert (site / "search" / "search_index.js").stat().st_size > 100_000
+    assert (site / "site" / "Inter-Regular.otf").is_file()
+    loaded = [
+        address
+        for page in site.rglob("*.html")
+        for address in re.findall(r'<(?:script|img|iframe)[^>]+src="([^"]+)"', page.read_text("utf-8"))
+        + re.findall(r'<link[^>]+href="([^"]+)"', page.read_text("utf-8"))
+    ]
+    loaded += [
+        address for sheet in site.rglob("*.css") for address in re.findall(r"url\(['\"]?([^)'\"]+)", sheet.read_text())
+    ]
+    assert len(loaded) > 500
+    assert [address for address in loaded if address.startswith(("http:", "https:", "//"))] == []

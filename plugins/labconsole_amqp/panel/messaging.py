@@ -21,6 +21,7 @@ from labconsole_amqp.wire.payload import payload_path
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
+from labconsole_ui.widgets.help_chapter import set_chapter
 
 
 class IdentityEditor(Editor):
@@ -81,6 +82,7 @@ class AmqpPanel(TrialPanel):
 
         names = {f"{role}_identity": IdentityEditor for role in ("broker", "sender", "receiver")}
         super().__init__(context, {"test": tests, **names})
+        set_chapter(self, "explanation/amqp-trial.md")
 
     def pieces(self) -> Iterator[None]:
         """Build the usual panel, and the test of a connection."""

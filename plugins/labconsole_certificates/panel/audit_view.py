@@ -21,6 +21,7 @@ class AuditView(Tab):
     """The newest entries first, as many as a snapshot holds; `labconsole pki audit` lists all of them."""
 
     key: ClassVar[str] = "audit"
+    chapter: ClassVar[str] = "reference/certificates-page.md#audit"
     icon: ClassVar[str] = "log"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

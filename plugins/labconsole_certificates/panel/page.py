@@ -33,6 +33,7 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.incremental import PageBuilder
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 _BUNDLES = "trust"
@@ -122,6 +123,7 @@ class CertificatesPage(QWidget):
             self._classes[made.key] = made
             holder = QWidget()
             holder.setObjectName(made.key)
+            set_chapter(holder, made.chapter)
             QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
             self.tabs.addTab(holder, title)
         column = QVBoxLayout(self)

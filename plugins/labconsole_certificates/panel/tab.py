@@ -58,6 +58,8 @@ class Tab(QWidget):
 
     key: ClassVar[str]
     icon: ClassVar[str]
+    chapter: ClassVar[str]
+    """Of the documentation: what F1 opens."""
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -25,6 +25,7 @@ from labconsole_ui.form.editors import ChoiceEditor, Editor
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.panels.trial_panel import PanelContext
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
 
 Values = Mapping[str, Any]
@@ -48,6 +49,7 @@ class PlannerView(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        set_chapter(self, "how-to/plan-a-key-pool.md")
         self._database = context.bridge.queue.store.path
         self._values, self._use = values, use
         self._log: ArrivalLog | None = None

@@ -21,6 +21,7 @@ from labconsole_keypool.panel.token_card import TokenCard
 from labconsole_keypool.panel.trial_panels import editors
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
+from labconsole_ui.widgets.help_chapter import set_chapter
 
 SERVICE, SCENARIO, PLANNER = range(3)
 TOKEN_ACTIONS = ("keypool.initialise-token", "keypool.add-token")
@@ -36,6 +37,7 @@ class ServicePanel(TrialPanel):
 
     def __init__(self, context: PanelContext) -> None:
         super().__init__(context, editors(context.theme))
+        set_chapter(self, "reference/key-pool-page.md")
 
     def pieces(self) -> Iterator[None]:
         """Build the page: the content of the first tab, the form of the second, the planner last."""

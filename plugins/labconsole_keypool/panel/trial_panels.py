@@ -20,6 +20,7 @@ from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.form.token_editor import token_editor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 
 _ICONS = {KeySource.POOL: "database", KeySource.GENERATED: "key"}
 
@@ -41,6 +42,7 @@ class SimulationPanel(TrialPanel):
 
     def __init__(self, context: PanelContext) -> None:
         super().__init__(context, editors(context.theme))
+        set_chapter(self, "explanation/key-pool-simulation.md")
 
     def facts(self, parameters: Parameters) -> list[Fact]:
         """The device's rates with and without keys, its keys, and the time of the last request."""
@@ -54,6 +56,7 @@ class MeasuringPanel(TrialPanel):
     def __init__(self, context: PanelContext) -> None:
         of_pool = editors(context.theme)
         super().__init__(context, {name: of_pool[name] for name in ("token", "timing")})
+        set_chapter(self, "explanation/key-pool-steps.md")
 
     def facts(self, parameters: Parameters) -> list[Fact]:
         """The duration of the step on the emulated device, where one is emulated."""

@@ -1,4 +1,4 @@
-"""The guide's terminal examples of certificates are executed as they stand, one after another, by an operator."""
+"""The documentation's terminal examples of certificates are executed as they are, one after another, by an operator."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from labconsole.cli.main import main
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.x509.fingerprints import groups
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "certificates-on-the-terminal.md"
 _ANSWERS_S = 60
 _METHODS = ("CSR method", "No-CSR method", "Pinning", "Trust bundles", "OCSP", "Rotation")
 
 
 def examples() -> dict[str, list[str]]:
-    """The code blocks of the section, by the sentence above them: their lines without comments."""
-    guide = GUIDE.read_text(encoding="utf-8")
-    section = guide.partition("### On the terminal\n")[2].partition("\n## ")[0]
-    blocks = re.findall(r"^\*\*(.+?)\*\*.*\n```\n((?:.+\n)+?)```$", section, re.MULTILINE)
-    assert len(blocks) == section.count("```") // 2, "a block has no sentence above it"
+    """The code blocks of the page, by the heading above them: their lines without comments."""
+    page = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^## (.+)\n\n(?:(?!#|```).*\n)*?```\n((?:.+\n)+?)```$", page, re.MULTILINE)
+    assert len(blocks) == page.count("```") // 2, "a block has no heading of its own"
     return {title: [line for line in block.splitlines() if line] for title, block in blocks}
 
 

@@ -18,7 +18,12 @@ from labconsole_ui.shell.main_window import MainWindow
 from tests.helpers.pages import opened
 
 RECORDED = json.loads((Path(__file__).parent / "window-0.1.0.json").read_text())
-TITLES: dict[str, str] = {}
+TITLES: dict[str, str] = {
+    "Help and shortcuts": "Help on this page",
+    "Help > Help and shortcuts": "Help > Help on this page",
+    "Operator's guide": "Documentation",
+    "Help > Operator's guide": "Help > Documentation",
+}
 """Entry or shortcut of version 0.1.0 -> its name today."""
 
 

@@ -1,1 +1,1 @@
-"""Help: the operator's guide, the page of steps and shortcuts, About."""
+"""Help: the documentation, the page of steps and shortcuts, About."""

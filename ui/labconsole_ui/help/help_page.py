@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMessageBox, QTextBrowser, QWidget
 
 import labconsole
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 
 
 class HelpPage(QTextBrowser):
@@ -20,6 +21,7 @@ class HelpPage(QTextBrowser):
 
     def __init__(self, theme: Theme, actions: Sequence[QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        set_chapter(self, "reference/window.md#keyboard")
         self._theme = theme
         self._actions = actions
         self.setAccessibleName(self.tr("Help"))

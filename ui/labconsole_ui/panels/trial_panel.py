@@ -15,6 +15,7 @@ from labconsole.model.field_spec import FieldSpec
 from labconsole.model.plugin import Plugin, Plugins
 from labconsole.model.trial import Parameters, Trial
 from labconsole.profiles.profile import Profile, ProfileError
+from labconsole.reference.trials import trial_page_name
 from labconsole.store.records import NewScenario
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.parameter_form import ParameterForm
@@ -26,6 +27,7 @@ from labconsole_ui.runtime.incremental import PageBuilder
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import IconLabel
 from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.message_bar import Message, Tone
@@ -69,6 +71,7 @@ class TrialPanel(QWidget):
     def __init__(self, context: PanelContext, editors: Mapping[str, EditorFactory] | None = None) -> None:
         """The panel opens as an empty frame; the rest is built when `building` is complete."""
         super().__init__()
+        set_chapter(self, trial_page_name(context.trial.kind))
         self.context = context
         self._editors = editors
         self._kept = context.state.mapping(self._state_key())

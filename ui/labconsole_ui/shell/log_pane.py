@@ -25,6 +25,7 @@ from labconsole.safe_text import shown_lines
 from labconsole.store.records import RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.status_text import status_text
 
 MAX_LINES = 5000
@@ -67,6 +68,7 @@ class LogPane(QWidget):
 
     def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
         super().__init__()
+        set_chapter(self, "reference/window.md#log")
         self._theme = theme
         self._lines: deque[LogLine] = deque(maxlen=MAX_LINES)
         self.view = QPlainTextEdit()

@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QVBoxLayout, QWidget
 
+from labconsole.documentation import INDEX
 from labconsole.engine.queue import QueueState
 from labconsole.model.plugin import load_dotted
 from labconsole.model.trial import Event, Level
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.profiles.profile import list_profiles
-from labconsole_ui.help.guide_page import GuidePage, guide_path
 from labconsole_ui.help.help_page import HelpPage
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import PanelContext, TrialPanel
@@ -25,10 +25,11 @@ from labconsole_ui.runs.run_launcher import RunLauncher
 from labconsole_ui.runs.run_notifications import FailedRuns, LaunchedRuns, LaunchWatcher
 from labconsole_ui.runtime.desktop import DesktopNotifications, open_with_desktop
 from labconsole_ui.runtime.long_jobs import LongJobs
-from labconsole_ui.runtime.page_targets import GUIDE, HELP, START, trial_target
+from labconsole_ui.runtime.page_targets import HELP, START, trial_target
 from labconsole_ui.runtime.services import Services, WindowLock
 from labconsole_ui.shell import docks
 from labconsole_ui.shell.close_dialog import CloseChoice, CloseQuestion
+from labconsole_ui.shell.help_pages import HelpPages
 from labconsole_ui.shell.log_pane import LogPane, LogRelay
 from labconsole_ui.shell.maintenance import AutomaticBackup, PluginMaintenance
 from labconsole_ui.shell.menus import MenuCommands, bring_forward, build_menus
@@ -43,6 +44,7 @@ from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.queue.queue_view import QueueView
 from labconsole_ui.views.report.report_window import ReportWindow
 from labconsole_ui.views.start_page import StartPage
+from labconsole_ui.widgets.help_chapter import chapter_of
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.status_text import duration, status_text
 
@@ -68,6 +70,7 @@ class MainWindow(QMainWindow):
         self._question: CloseQuestion | None = None
         self.messages = MessageBar(theme)
         self.pages = Pages(theme)
+        self.help = HelpPages(services, self.pages)
         self.launcher = RunLauncher(bridge, plugins, self.messages.show_message, self)
         self.runs = RunPages(services, self.pages, self.messages, self.open_trial, self)
         self.files = RunFiles(services, self.messages, self)
@@ -97,7 +100,8 @@ class MainWindow(QMainWindow):
     def show_page(self, target: str) -> None:
         """Open a page by its target.
 
-        Targets: `start`, `help`, `guide`, `trial:<kind>`, `page:<plugin>:<name>`, `broken:<plugin>`."""
+        Targets: `start`, `help`, `guide`, `guide:how-to/install.md`, `trial:<kind>`, `page:<plugin>:<name>`,
+        `broken:<plugin>`."""
         kind, _, name = target.partition(":")
         match kind:
             case "start":
@@ -106,9 +110,7 @@ class MainWindow(QMainWindow):
                 actions = self._menus.actions
                 self.pages.show_page(HELP, self.tr("Help"), "help", lambda: HelpPage(self.services.theme, actions))
             case "guide":
-                guide = guide_path()
-                if guide is not None:
-                    self.pages.show_page(GUIDE, self.tr("Guide"), "book", lambda: GuidePage(self.services.theme, guide))
+                self.help.open(name or INDEX)
             case "trial":
                 self.open_trial(name)
             case "page":
@@ -152,7 +154,13 @@ class MainWindow(QMainWindow):
         """Open the report window for these runs; `published` and `baseline` are those of a comparison."""
         kind = ReportKind.RUN if len(run_ids) == 1 else ReportKind.COMPARISON
         request = ReportRequest(tuple(run_ids), kind, baseline, tuple(published))
-        ReportWindow(self.services, request, self).show()
+        report = ReportWindow(self.services, request, self)
+        QShortcut(QKeySequence("F1"), report).activated.connect(lambda: self._open_chapter_of(report))
+        report.show()
+
+    def _open_chapter_of(self, dialog: QWidget) -> None:
+        self.help.open(chapter_of(dialog))
+        self.activateWindow()
 
     def set_theme(self, mode: ThemeMode) -> None:
         """Change the theme and store it."""
@@ -324,6 +332,7 @@ class MainWindow(QMainWindow):
             set_text_size=self.set_text_size,
             toggle_full_screen=self._toggle_full_screen,
             reset_layout=self.reset_layout,
+            open_chapter=lambda: self.help.open_chapter(self.focusWidget()),
             open_data_folder=lambda: open_with_desktop(self.services.database.parent),
             queue_actions=self.queue_view.menu_groups(),
             run_actions=self.history_view.run_actions.menu_groups(),

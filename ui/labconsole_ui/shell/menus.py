@@ -10,7 +10,6 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu
 
-from labconsole_ui.help.guide_page import guide_path
 from labconsole_ui.help.help_page import show_about
 from labconsole_ui.runtime.page_targets import GUIDE, HELP, START
 from labconsole_ui.shell import docks
@@ -115,6 +114,7 @@ class MenuCommands:
     set_text_size: Callable[[int], object]
     toggle_full_screen: Callable[[], object]
     reset_layout: Callable[[], object]
+    open_chapter: Callable[[], object]
     open_data_folder: Callable[[], object]
     queue_actions: Sequence[list[QAction]]
     run_actions: Sequence[list[QAction]]
@@ -160,9 +160,9 @@ def build_menus(window: QMainWindow, theme: Theme, commands: MenuCommands) -> Me
     menus.add(show, tr("Menus", "Full s&creen"), commands.toggle_full_screen, "F11")
     menus.add(show, tr("Menus", "&Reset layout"), commands.reset_layout)
     about = menus.menu(tr("Menus", "&Help"))
-    menus.add(about, tr("Menus", "&Help and shortcuts"), lambda: commands.show_page(HELP), "F1", "help")
-    if guide_path() is not None:
-        menus.add(about, tr("Menus", "Operator's &guide"), lambda: commands.show_page(GUIDE), "Shift+F1", "book")
+    menus.add(about, tr("Menus", "Help on this &page"), commands.open_chapter, "F1")
+    menus.add(about, tr("Menus", "D&ocumentation"), lambda: commands.show_page(GUIDE), "Shift+F1", "book")
+    menus.add(about, tr("Menus", "&Help and shortcuts"), lambda: commands.show_page(HELP), icon="help")
     menus.add(about, tr("Menus", "Folder of the &data"), commands.open_data_folder, icon="folder")
     menus.add(about, tr("Menus", "&About"), lambda: show_about(window), icon="info")
     return menus

@@ -121,12 +121,14 @@ QTableView[plain="true"] QHeaderView::section:vertical {{ border: none; padding-
 QTableView:focus, QTreeView:focus, QListView:focus {{ border-color: {c.link}; }}
 QToolButton[section="true"] {{ font-weight: 600; font-size: {1.15 * points:g}pt; padding: 2px 4px; text-align: left; }}
 QTableCornerButton::section {{ background: {c.base}; border: none; border-bottom: 1px solid {c.border}; }}
-QTreeView[navigation="true"] {{ background: {c.window}; border: 1px solid transparent; padding: 4px; }}
-QTreeView[navigation="true"]::item {{ border-radius: {RADIUS}px; padding: 2px 6px; }}
-QTreeView[navigation="true"]::item:hover {{ background: {c.sunken}; }}
-QTreeView[navigation="true"]::item:selected {{ background: {c.info_ground}; color: {c.text}; }}
+QTreeView[navigation="true"], QTreeView[contents="true"] {{ background: {c.window}; border: 1px solid transparent;
+    padding: 4px; show-decoration-selected: 0; }}
+QTreeView[navigation="true"]::item, QTreeView[contents="true"]::item {{ border-radius: {RADIUS}px; padding: 2px 6px; }}
+QTreeView[navigation="true"]::item:hover, QTreeView[contents="true"]::item:hover {{ background: {c.sunken}; }}
+QTreeView[navigation="true"]::item:selected, QTreeView[contents="true"]::item:selected {{ background: {c.info_ground};
+    color: {c.text}; }}
 QTreeView[navigation="true"]::branch {{ background: {c.window}; }}
-QTreeView[navigation="true"]:focus {{ border-color: {c.border}; }}
+QTreeView[navigation="true"]:focus, QTreeView[contents="true"]:focus {{ border-color: {c.border}; }}
 QPlainTextEdit, QTextEdit {{ background: {c.base}; border: 1px solid {c.border}; border-radius: {RADIUS}px; }}
 QPlainTextEdit:focus {{ border-color: {c.link}; }}
 QScrollBar {{ background: transparent; border: none; margin: 0; }}

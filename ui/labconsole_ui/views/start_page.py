@@ -23,11 +23,11 @@ from labconsole.model.plugin import Plugin, Plugins
 from labconsole.safe_text import shown_lines
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow
-from labconsole_ui.help.guide_page import guide_path
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.page_targets import GUIDE, HELP, targets_of
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
 from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.status_text import console_name, duration, queue_item_title, run_status_icon, run_status_text
@@ -52,6 +52,7 @@ class StartPage(ScrollPage):
         has_demo: bool,
     ) -> None:
         super().__init__(COLUMN_WIDTH, 28)
+        set_chapter(self, "tutorials/demo.md")
         self._theme = theme
         self._bridge = bridge
         self._reader_factory = reader_factory
@@ -173,9 +174,7 @@ class StartPage(ScrollPage):
 
     def _documentation(self) -> QHBoxLayout:
         line = QHBoxLayout()
-        links = [("help", self.tr("Help and shortcuts"), HELP)]
-        if guide_path() is not None:
-            links.append(("book", self.tr("Operator's guide"), GUIDE))
+        links = [("help", self.tr("Help and shortcuts"), HELP), ("book", self.tr("Documentation"), GUIDE)]
         for icon, text, target in links:
             button = QToolButton()
             button.setText(text)

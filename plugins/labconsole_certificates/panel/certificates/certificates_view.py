@@ -33,6 +33,7 @@ class CertificatesView(Tab):
     """Tree, filter, detail; files that are looked into; the dialogs of one's own CAs."""
 
     key: ClassVar[str] = "certificates"
+    chapter: ClassVar[str] = "reference/certificates-page.md#certificates"
     icon: ClassVar[str] = "certificate"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

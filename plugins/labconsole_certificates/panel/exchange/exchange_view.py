@@ -31,6 +31,7 @@ class ExchangeView(Tab):
     """Who has sent what to whom, what is missing, and the next step as a button."""
 
     key: ClassVar[str] = "exchange"
+    chapter: ClassVar[str] = "tutorials/first-exchange.md"
     icon: ClassVar[str] = "exchange"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

@@ -88,6 +88,7 @@ class RequestsView(Tab):
     """As client: create key pair and CSR, export it. As server: import, inspect, decide, return the certificate."""
 
     key: ClassVar[str] = "requests"
+    chapter: ClassVar[str] = "how-to/request-a-certificate.md"
     icon: ClassVar[str] = "request"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

@@ -98,6 +98,7 @@ class RevocationView(Tab):
     """What the source lacks: certificates that end before their time, everywhere."""
 
     key: ClassVar[str] = "revocation"
+    chapter: ClassVar[str] = "how-to/revoke-a-certificate.md"
     icon: ClassVar[str] = "revoked"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

@@ -26,6 +26,7 @@ class RotationView(Tab):
     """Each step is an action of the console, so that a trial that runs can be rotated under."""
 
     key: ClassVar[str] = "rotation"
+    chapter: ClassVar[str] = "how-to/rotate-a-certificate.md"
     icon: ClassVar[str] = "rotation"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

@@ -47,6 +47,7 @@ class TrustView(Tab):
     """Who trusts whom, and why not."""
 
     key: ClassVar[str] = "trust"
+    chapter: ClassVar[str] = "how-to/exchange-trust.md"
     icon: ClassVar[str] = "trust"
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:

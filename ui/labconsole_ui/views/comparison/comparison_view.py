@@ -52,6 +52,7 @@ from labconsole_ui.views.comparison.run_samples import ReusedReader, RunSamples
 from labconsole_ui.views.comparison.scenario_table import ComparisonTable
 from labconsole_ui.views.comparison.splitter import TableAndTabsSplitter
 from labconsole_ui.views.comparison.toolbar import ComparisonControls
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 
@@ -82,6 +83,7 @@ class ComparisonView(DropArea):
         """`state` remembers how the width is shared between table and tabs. With `follow` the runs are queued:
         each is compared as soon as it has finished."""
         super().__init__(theme, parent)
+        set_chapter(self, "explanation/statistics.md")
         reader = ReusedReader(reader_factory)
         self._composer = ComparisonLoader(reader, plugins)
         self._samples = RunSamples(reader, plugins)

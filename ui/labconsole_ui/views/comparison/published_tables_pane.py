@@ -13,6 +13,7 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.column_header import Heading
 from labconsole_ui.views.comparison.comparison_rows import CellText, Row, Section, interval_text
 from labconsole_ui.views.comparison.scenario_table import ScenarioTable
+from labconsole_ui.widgets.help_chapter import set_chapter
 
 NOTES_HEIGHT = 84
 
@@ -22,6 +23,7 @@ class PublishedTablesPane(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        set_chapter(self, "how-to/compare-runs.md#fill-the-sources-own-tables")
         self._theme = theme
         self._tables: tuple[FilledTable, ...] = ()
         self.box = QComboBox(self)

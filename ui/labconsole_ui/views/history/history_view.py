@@ -46,6 +46,7 @@ from labconsole_ui.views.history.filters import EmptyHistory, HistoryFilters
 from labconsole_ui.views.history.run_loader import History, RunLoader
 from labconsole_ui.views.history.run_model import CampaignHead, Line, RunModel
 from labconsole_ui.views.history.undoable_changes import RunChanges
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 
 POLL_MS = 500
@@ -71,6 +72,7 @@ class HistoryView(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        set_chapter(self, "how-to/find-runs.md")
         self.setAccessibleName(self.tr("History of all runs"))
         self._theme = theme
         self._bridge = bridge

@@ -30,6 +30,7 @@ from labconsole_ui.views.live.live_run import ChannelFigures, LiveRun, rate_unit
 from labconsole_ui.views.live.role_plots import RolePlots, role_curves
 from labconsole_ui.views.live.role_table import RoleTable
 from labconsole_ui.views.live.send_command import CommandButton
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.status_text import queue_item_title, status_text
 
@@ -51,6 +52,7 @@ class LiveView(QWidget):
 
     def __init__(self, bridge: QueueBridge, plugins: Plugins, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        set_chapter(self, "reference/window.md#live-plots")
         self.setAccessibleName(self.tr("Live figures and plots"))
         self._bridge = bridge
         self._plugins = plugins

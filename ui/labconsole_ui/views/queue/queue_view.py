@@ -27,6 +27,7 @@ from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.tables.record_table import DataTable, selected_rows
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.queue.queue_model import QueueColumn, QueueModel
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.status_text import console_name, duration, progress_fraction
 
@@ -92,6 +93,7 @@ class QueueView(QWidget):
 
     def __init__(self, bridge: QueueBridge, theme: Theme) -> None:
         super().__init__()
+        set_chapter(self, "how-to/run-a-campaign.md#follow-the-queue")
         self._bridge = bridge
         self._theme = theme
         self.model = QueueModel(bridge, theme, self)

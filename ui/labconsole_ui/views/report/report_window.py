@@ -33,6 +33,7 @@ from labconsole_ui.runtime.services import Services
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.views.report.page_preview import PagesView
 from labconsole_ui.views.report.report_form import ReportChoices, ReportForm, SigningFiles
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 from labconsole_ui.widgets.status_text import number_ranges
@@ -50,6 +51,7 @@ class ReportWindow(QDialog):
 
     def __init__(self, services: Services, request: ReportRequest, parent: QWidget) -> None:
         super().__init__(parent)
+        set_chapter(self, "how-to/make-a-report.md")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._services = services
         self._asked = request

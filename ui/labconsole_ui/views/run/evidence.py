@@ -13,6 +13,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label
 from labconsole_ui.widgets.status_text import utc_time
 
@@ -26,6 +27,7 @@ class EvidencePane(QWidget):
 
     def __init__(self, reader_factory: Callable[[], Reader], run_id: int, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        set_chapter(self, "explanation/evidence.md")
         self._reader_factory = reader_factory
         self._run_id = run_id
         self._theme = theme

@@ -36,6 +36,7 @@ from labconsole_ui.views.run.evidence import EvidencePane
 from labconsole_ui.views.run.loaded_run import LoadedRun, load_curves, load_run
 from labconsole_ui.views.run.run_header import RunHeader
 from labconsole_ui.views.run.stored_files import StoredFilesPane
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import busy_bar, plain_label
 
 """Pause between two tables or plots, in which the window paints and reacts."""
@@ -70,6 +71,7 @@ class RunView(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        set_chapter(self, "reference/window.md#run-view")
         self.run_id = run_id
         self._reader_factory = reader_factory
         self._plugins = plugins

@@ -27,6 +27,7 @@ from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.long_jobs import Job, LongJobs
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import Theme
+from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
 
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/x-pem-file", "application/pem")
@@ -41,6 +42,7 @@ class StoredFilesPane(QWidget):
 
     def __init__(self, reader_factory: Callable[[], Reader], run_id: int, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        set_chapter(self, "explanation/evidence.md#attachments")
         self._reader_factory = reader_factory
         self._run_id = run_id
         self._background = Background(self)
