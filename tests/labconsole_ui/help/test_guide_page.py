@@ -93,7 +93,7 @@ def can_be_seen(view: DocumentView, heading: str) -> bool:
 # Parts
 
 
-@pytest.mark.parametrize("name", ["explanation/certificates.md", "how-to/certificates-on-the-terminal.md"])
+@pytest.mark.parametrize("name", ["explanation/certificates.md", "explanation/statistics.md"])
 def test_a_page_opens_in_parts_and_is_whole_then(
     qtbot: QtBot, theme: Theme, documentation: Documentation, name: str
 ) -> None:
