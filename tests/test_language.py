@@ -54,3 +54,13 @@ def test_a_banned_word_is_found() -> None:
 def test_help_of_commands_has_no_banned_words() -> None:
     entries = [entry for plugin in Plugins.discover().operation_providers for entry in plugin.operations.values()]
     assert not [entry.help for entry in entries if BANNED.search(entry.help)]
+
+
+def test_documentation_has_no_banned_words() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {match[0]!r} in {line!r}"
+        for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (match := BANNED.search(re.sub(r"`[^`]*`", "", line)))
+    ]
+    assert not found, "\n".join(found)

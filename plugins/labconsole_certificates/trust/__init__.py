@@ -1,1 +1,1 @@
-"""Trust between States: bundles that are signed and taken in, and the matrix of who trusts whom."""
+"""Trust between States: bundles that are signed and imported, and the matrix of who trusts whom."""
