@@ -15,8 +15,10 @@ from labconsole.store import chunks, schema
 from labconsole.store.encoding import to_json
 from labconsole.store.errors import StoreError
 from labconsole.store.records import StoredAttachment
+from labconsole.store.rows import Rows
 from labconsole.store.samples import StoredChunk, verified
 
+_ATTACHMENTS = Rows(StoredAttachment, schema.attachment)
 _BATCH = 8
 _CHUNKS = (
     select(
@@ -103,16 +105,8 @@ class StoredAttachments:
 
     def all(self) -> list[StoredAttachment]:
         """The attachments by role and name, without their contents."""
-        columns = schema.attachment.c
-        wanted = select(columns.role, columns.name, columns.media_type, columns.size, columns.sha256)
         with self._snapshot() as connection:
-            rows = connection.execute(
-                wanted.where(columns.run_id == self._run_id).order_by(columns.role, columns.name)
-            ).all()
-        return [
-            StoredAttachment(role, name, media_type, size, None if sha256 is None else sha256.hex())
-            for role, name, media_type, size, sha256 in rows
-        ]
+            return _ATTACHMENTS.find(connection, "role", "name", run_id=self._run_id)
 
     def content(self, role: str, name: str) -> Iterator[bytes]:
         """All bytes of one, in parts of about 1 MiB. Raises StoreError for one that is not there, or damaged."""

@@ -1,4 +1,4 @@
-"""Opening a database: connections, a new file, the check whose it is, migration with a backup beside it.
+"""Opening a database: connections, readers, a new file, the check of its kind, migration with a backup next to it.
 
 A database is never opened with `open()`: closing any descriptor of a file drops the locks that SQLite holds on it.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, Self
 
-from sqlalchemy import Connection, StaticPool, create_engine, event
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 
 from labconsole.clock import wall_now
 from labconsole.store.backup_files import backups_of, migration_backup
@@ -22,6 +26,9 @@ from labconsole.store.errors import DamagedDatabaseError, MissingDatabaseError, 
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for a program that locks the database."""
+
+_COMPILED: dict[Any, Any] = {}
+"""Statements that were compiled, for all connections: to compile one takes far longer than to run it."""
 
 
 class _CopyConnection(sqlite3.Connection):
@@ -56,13 +63,24 @@ def connect(
 
 def core_connection(raw: sqlite3.Connection, begin: str) -> Connection:
     """SQLAlchemy Core on `raw`; its transactions start with the statement `begin`."""
-    engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
+    creator: Any = lambda: raw  # noqa: E731 - SQLAlchemy's type for it leaves sqlite3 out
+    shared = _shared_engine()
+    engine = Engine(StaticPool(creator, dialect=shared.dialect), shared.dialect, shared.url)
+    engine.update_execution_options(compiled_cache=_COMPILED)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        raw.execute(begin)
 
     return engine.connect()
+
+
+@cache
+def _shared_engine() -> Engine:
+    """Its dialect serves all connections, so that none asks SQLite again what it can do."""
+    engine = create_engine("sqlite://")
+    engine.connect().close()
+    return engine
 
 
 def connect_for_reading(path: Path, kind: DatabaseKind) -> sqlite3.Connection:
@@ -143,6 +161,51 @@ def checked_version(raw: sqlite3.Connection, path: Path, kind: DatabaseKind) -> 
             f"{kind.version}): update the console or choose another file. It was not changed."
         )
     return int(version)
+
+
+class DatabaseReader:
+    """A read-only connection; threads take turns. Every method raises StoreError."""
+
+    def __init__(self, path: Path, kind: DatabaseKind) -> None:
+        """Open a file of this kind and version. Raises MissingDatabaseError, StoreError: it is another file."""
+        self.path = path
+        self._noun = kind.noun
+        self._turn = threading.RLock()
+        with explained(path, kind.noun):
+            self._raw = connect_for_reading(path, kind)
+            self._connection = core_connection(self._raw, "BEGIN")
+
+    def close(self) -> None:
+        """Release the file; a second call does nothing."""
+        with self._turn:
+            self._connection.close()
+            self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def data_version(self) -> int:
+        """A number that changes whenever another connection has written: cheap enough to poll."""
+        with self._turn, explained(self.path, self._noun):
+            return int(self._raw.execute("PRAGMA data_version").fetchone()[0])
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A read transaction, which sees one moment: short, and never over a turn of an event loop.
+
+        One inside of another is part of it.
+        """
+        with self._turn, explained(self.path, self._noun):
+            if self._connection.in_transaction():
+                yield self._connection
+            else:
+                with self._connection.begin():
+                    yield self._connection
 
 
 def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:

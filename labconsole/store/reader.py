@@ -5,26 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import groupby, islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from statistics import median
-from types import TracebackType
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
-from labconsole.model.trial import Direction, Event, Level, Metric, Origin, Verdict, VerdictKind
-from labconsole.processes import Owner
+from labconsole.model.trial import Direction, Event, Metric, Verdict, VerdictKind
 from labconsole.store import schema
 from labconsole.store.attachments import StoredAttachments
 from labconsole.store.encoding import time_from_text
-from labconsole.store.errors import DamagedDatabaseError, StoreError, explained
-from labconsole.store.opening import connect_for_reading, core_connection
+from labconsole.store.errors import DamagedDatabaseError, StoreError
+from labconsole.store.opening import DatabaseReader
 from labconsole.store.records import (
     LIVE,
     Evidence,
@@ -37,9 +35,32 @@ from labconsole.store.records import (
     StoredRole,
     StoredSeries,
 )
+from labconsole.store.rows import Rows
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.samples import StoredSamples, series_columns
 
+METRICS = Rows(Metric, schema.metric)
+VERDICTS = Rows(Verdict, schema.verdict)
+EVENTS = Rows(Event, schema.event)
+_OWNER = (schema.run.c.owner_pid, schema.run.c.owner_started, schema.run.c.owner_boot)
+_LIVE_RUNS = Rows(LiveRun, schema.run, owner=_OWNER)
+_ARTEFACTS = Rows(StoredArtefact, schema.artefact, size=func.length(schema.artefact.c.content))
+_EVIDENCE = Rows(Evidence, schema.evidence)
+_RUNS = Rows(
+    RunRow,
+    schema.run,
+    schema.run.join(schema.scenario).join(schema.campaign).outerjoin(schema.note).outerjoin(schema.trash),
+    campaign_id=schema.scenario.c.campaign_id,
+    campaign=schema.campaign.c.title,
+    profile=schema.campaign.c.name,
+    scenario=schema.scenario.c.name,
+    kind=schema.scenario.c.kind,
+    parameters=schema.scenario.c.parameters,
+    owner=_OWNER,
+    note=func.coalesce(schema.note.c.text, ""),
+    trashed=schema.trash.c.run_id.is_not(None),
+    pinned=schema.run.c.id.in_(select(schema.baseline.c.run_id)),
+)
 _RECENT_RUNS = 5
 _IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))
 
@@ -50,20 +71,19 @@ _LATENCY, _QUEUE_TIME = "latency_", "queue_time_"
 class UnlabelledMetrics(Mapping[str, Metric]):
     """The unlabelled metrics of one run by name, made when first asked for: a long list of runs shows few of them."""
 
-    def __init__(self, rows: Sequence[Sequence[Any]], closed_loop: bool) -> None:
+    def __init__(self, rows: Sequence[Row[Any]], closed_loop: bool) -> None:
         self._rows = rows
         self._closed_loop = closed_loop
 
     @cached_property
     def _by_name(self) -> dict[str, Metric]:
         try:
-            found = [
-                Metric(name, value, unit, Direction(direction), count, {}, Origin(origin), not_judged)
-                for _, name, value, unit, direction, count, origin, not_judged in self._rows
-            ]
+            found = METRICS.records(self._rows)
             return {one.name: one for one in (map(_with_current_name, found) if self._closed_loop else found)}
         except ValueError as error:
-            raise StoreError(f"Metrics of run {self._rows[0][0]} are damaged ({error}): do not use them.") from error
+            raise StoreError(
+                f"Metrics of run {self._rows[0].run_id} are damaged ({error}): do not use them."
+            ) from error
 
     def __getitem__(self, name: str) -> Metric:
         return self._by_name[name]
@@ -78,33 +98,12 @@ class UnlabelledMetrics(Mapping[str, Metric]):
         return repr(self._by_name)
 
 
-class Reader:
+class Reader(DatabaseReader):
     """A read-only connection; threads may use it one at a time. Every method raises StoreError."""
 
     def __init__(self, path: Path) -> None:
         """Open `path`, which must be a database of this version. Raises StoreError."""
-        self.path = path
-        with explained(path):
-            self._raw = connect_for_reading(path, RUN_DATABASE)
-            self._connection = core_connection(self._raw, "BEGIN")
-
-    def close(self) -> None:
-        """Release the database; a second call does nothing."""
-        self._connection.close()
-        self._raw.close()
-
-    def __enter__(self) -> Reader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def data_version(self) -> int:
-        """A number that changes whenever another connection has written: cheap enough to poll."""
-        with explained(self.path):
-            return int(self._raw.execute("PRAGMA data_version").fetchone()[0])
+        super().__init__(path, RUN_DATABASE)
 
     def runs(
         self,
@@ -119,7 +118,7 @@ class Reader:
         With `metrics` they carry only those of these names: a long list is read several times as fast with the few
         figures that it shows.
         """
-        wanted = _run_rows().order_by(schema.run.c.id.desc())
+        wanted = _RUNS.select.order_by(schema.run.c.id.desc())
         if campaign_id is not None:
             wanted = wanted.where(schema.scenario.c.campaign_id == campaign_id)
         if not include_trashed:
@@ -137,7 +136,7 @@ class Reader:
         with self.snapshot() as connection:
             known = {
                 row.id: row
-                for row in _records(connection, _run_rows().where(schema.run.c.id.in_(run_ids)), narrow=True)
+                for row in _records(connection, _RUNS.select.where(schema.run.c.id.in_(run_ids)), narrow=True)
             }
             missing = [str(run_id) for run_id in run_ids if run_id not in known]
             if missing:
@@ -145,25 +144,20 @@ class Reader:
                     f"There is no run {', '.join(missing)} in {self.path}: see the history for those there are."
                 )
             return [
-                replace(row, metrics=_labelled(_of_run(connection, schema.metric, row.id, "position"), row))
-                for row in map(known.__getitem__, run_ids)
+                replace(row, metrics=_labelled(_metrics(connection, row))) for row in map(known.__getitem__, run_ids)
             ]
 
     def verdicts(self, run_ids: Sequence[int]) -> dict[int, tuple[Verdict, ...]]:
         """The verdicts of these runs, by run; those of a run that is not there are none."""
         with self.snapshot() as connection:
-            return {
-                run_id: tuple(map(_verdict, _of_run(connection, schema.verdict, run_id, "position")))
-                for run_id in run_ids
-            }
+            return {run_id: tuple(VERDICTS.find(connection, "position", run_id=run_id)) for run_id in run_ids}
 
     def live_runs(self) -> list[LiveRun]:
         """The runs that are queued or running, in the order of their ids."""
         run = schema.run.c
-        live = select(run.id, run.uuid, run.status, run.owner_pid, run.owner_started, run.owner_boot)
         with self.snapshot() as connection:
-            rows = connection.execute(live.where(run.status.in_(LIVE)).order_by(run.id)).all()
-        return [LiveRun(number, uuid, RunStatus(status), Owner(*owner)) for number, uuid, status, *owner in rows]
+            live = connection.execute(_LIVE_RUNS.select.where(run.status.in_(LIVE)).order_by(run.id))
+            return _LIVE_RUNS.records(live.all())
 
     def statuses(self, run_ids: Collection[int]) -> dict[int, RunStatus]:
         """The status of each of these runs that is there."""
@@ -174,7 +168,7 @@ class Reader:
 
     def live_rows(self) -> list[RunRow]:
         """The runs that are queued or running as rows without metrics, in the order of their ids."""
-        wanted = _run_rows().where(schema.run.c.status.in_(LIVE)).order_by(schema.run.c.id)
+        wanted = _RUNS.select.where(schema.run.c.status.in_(LIVE)).order_by(schema.run.c.id)
         with self.snapshot() as connection:
             return _records(connection, wanted, narrow=True, names=())
 
@@ -206,9 +200,6 @@ class Reader:
             if not rows:
                 raise StoreError(f"There is no run {run_id} in {self.path}.")
             extra = connection.execute(_extras(), {"of_run": run_id}).one()
-            metrics = _of_run(connection, schema.metric, run_id, "position")
-            verdicts = _of_run(connection, schema.verdict, run_id, "position")
-            events = _of_run(connection, schema.event, run_id, "t_ns", "role", "seq")
             series = _of_run(connection, schema.series, run_id, "name", "role")
             roles = _of_run(connection, schema.role, run_id, "name")
             files = _of_run(connection, schema.role_file, run_id, "role", "key")
@@ -217,13 +208,10 @@ class Reader:
                 json.loads(extra.provenance),
                 json.loads(extra.thresholds),
                 tuple(json.loads(extra.sites)),
-                tuple(_metric(row, _in_closed_loop(rows[0].definitions, rows[0].parameters)) for row in metrics),
-                tuple(map(_verdict, verdicts)),
-                tuple(
-                    Event(row.t_ns, row.source, Level(row.level), row.name, row.message, json.loads(row.data))
-                    for row in events
-                ),
-                tuple(_series(row) for row in series),
+                _metrics(connection, rows[0]),
+                tuple(VERDICTS.find(connection, "position", run_id=run_id)),
+                tuple(EVENTS.find(connection, "t_ns", "role", "seq", run_id=run_id)),
+                tuple(map(_series, series)),
                 _roles(roles, files),
             )
 
@@ -237,11 +225,8 @@ class Reader:
 
     def artefacts(self, run_id: int) -> list[StoredArtefact]:
         """The artefacts of a run by name, without their contents; none for a run that is not there."""
-        stored = schema.artefact.c
-        statement = select(stored.name, stored.media_type, func.length(stored.content), stored.sha256)
         with self.snapshot() as connection:
-            rows = connection.execute(statement.where(stored.run_id == run_id).order_by(stored.name)).all()
-        return [StoredArtefact(name, media_type, size, sha256.hex()) for name, media_type, size, sha256 in rows]
+            return _ARTEFACTS.find(connection, run_id=run_id)
 
     def artefact(self, run_id: int, name: str) -> bytes:
         """The content of one artefact. Raises StoreError if it is not there, or does not fit its hash."""
@@ -257,10 +242,8 @@ class Reader:
 
     def evidence(self, run_id: int) -> Evidence | None:
         """What was sealed of a run; None for one that is not there or has not ended."""
-        stored = schema.evidence.c
         with self.snapshot() as connection:
-            row = connection.execute(select(stored.digest, stored.sealed).where(stored.run_id == run_id)).first()
-            return None if row is None else Evidence(row.digest.hex(), time_from_text(row.sealed))
+            return next(iter(_EVIDENCE.find(connection, run_id=run_id)), None)
 
     def baselines(self) -> dict[str, int]:
         """The pinned baseline of each kind of trial that has one, unless it lies in the trash: kind -> run id."""
@@ -281,27 +264,11 @@ class Reader:
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A read transaction, for the store's own modules: short, and never over a turn of an event loop."""
-        with explained(self.path), self._connection.begin():
+        with self.transaction() as connection:
             try:
-                yield self._connection
+                yield connection
             except ValueError as error:  # JSON, a time or a name that is none: SQLite does not know our texts
                 raise DamagedDatabaseError(self.path, error) from error
-
-
-def _run_rows() -> Select[Any]:
-    run, scenario, campaign = schema.run, schema.scenario, schema.campaign
-    return select(
-        run,
-        scenario.c.campaign_id,
-        scenario.c.name.label("scenario"),
-        scenario.c.kind,
-        scenario.c.parameters,
-        campaign.c.name.label("profile"),
-        campaign.c.title.label("campaign"),
-        schema.note.c.text.label("note"),
-        schema.trash.c.run_id.is_not(None).label("trashed"),
-        run.c.id.in_(select(schema.baseline.c.run_id)).label("pinned"),
-    ).select_from(run.join(scenario).join(campaign).outerjoin(schema.note).outerjoin(schema.trash))
 
 
 def _records(
@@ -328,7 +295,7 @@ def _one_record(connection: Connection, run_id: int) -> list[RunRow]:
 @cache
 def _one_record_statements() -> tuple[Select[Any], ...]:
     made = (
-        (_run_rows(), schema.run.c.id),
+        (_RUNS.select, schema.run.c.id),
         (_tags(), schema.tag.c.run_id),
         (_unlabelled(), schema.metric.c.run_id),
         (_failed_checks(), schema.verdict.c.run_id),
@@ -353,12 +320,8 @@ def _tags() -> Select[Any]:
 
 def _unlabelled() -> Select[Any]:
     metric = schema.metric.c
-    figure = (metric.name, metric.value, metric.unit, metric.direction, metric.samples, metric.origin)
-    return (
-        select(metric.run_id, *figure, metric.not_judged)
-        .where(metric.labels == "{}")
-        .order_by(metric.run_id, metric.position)
-    )
+    wanted = METRICS.select.add_columns(metric.run_id).where(metric.labels == "{}")
+    return wanted.order_by(metric.run_id, metric.position)
 
 
 def _failed_checks() -> Select[Any]:
@@ -372,66 +335,26 @@ def _failed_checks() -> Select[Any]:
 
 def _assembled(
     rows: Sequence[Row[Any]],
-    tagged: Sequence[Sequence[Any]],
-    figures: Sequence[Sequence[Any]],
-    failed: Sequence[Sequence[Any]],
+    tagged: Sequence[Row[Any]],
+    figures: Sequence[Row[Any]],
+    failed: Sequence[Row[Any]],
 ) -> list[RunRow]:
     tags, metrics, checks = _by_run(tagged), _by_run(figures), _by_run(failed)
-    parameters = {text: json.loads(text) for text in {row.parameters for row in rows}}
-    warnings = {text: tuple(json.loads(text)) for text in {row.warnings for row in rows}}
-    return [
-        _record(
-            row,
-            parameters[row.parameters],
-            tuple(name for _, name in tags.get(row.id, ())),
-            UnlabelledMetrics(metrics.get(row.id, ()), _in_closed_loop(row.definitions, parameters[row.parameters])),
-            warnings[row.warnings],
-            tuple(reason for _, reason in checks.get(row.id, ())),
-        )
-        for row in rows
-    ]
-
-
-def _by_run(rows: Sequence[Sequence[Any]]) -> dict[int, list[Sequence[Any]]]:
-    """Rows sorted by their first column, the run's id, as one list for each run."""
-    return {run_id: list(group) for run_id, group in groupby(rows, itemgetter(0))}
-
-
-def _record(
-    row: Row[Any],
-    parameters: Mapping[str, Any],
-    tags: tuple[str, ...],
-    metrics: Mapping[str, Metric],
-    warnings: tuple[str, ...],
-    failed_checks: tuple[str, ...],
-) -> RunRow:
-    return RunRow(
-        id=row.id,
-        uuid=row.uuid,
-        campaign_id=row.campaign_id,
-        campaign=row.campaign,
-        profile=row.profile,
-        scenario=row.scenario,
-        kind=row.kind,
-        parameters=parameters,
-        repeat=row.repeat,
-        position=row.position,
-        status=RunStatus(row.status),
-        reason=row.reason,
-        seed=row.seed,
-        created=time_from_text(row.created),
-        started=time_from_text(row.started) if row.started else None,
-        ended=time_from_text(row.ended) if row.ended else None,
-        owner=Owner(row.owner_pid, row.owner_started, row.owner_boot) if row.owner_pid is not None else None,
-        tags=tags,
-        note=row.note or "",
-        trashed=bool(row.trashed),
-        metrics=metrics,
-        warnings=warnings,
-        failed_checks=failed_checks,
-        pinned=bool(row.pinned),
-        definitions=row.definitions,
+    parse = cache(json.loads)
+    return _RUNS.records(
+        rows,
+        tags=[tuple(one.name for one in tags.get(row.id, ())) for row in rows],
+        metrics=[
+            UnlabelledMetrics(metrics.get(row.id, ()), _in_closed_loop(row.definitions, parse(row.parameters)))
+            for row in rows
+        ],
+        failed_checks=[tuple(one.reason for one in checks.get(row.id, ())) for row in rows],
     )
+
+
+def _by_run(rows: Sequence[Row[Any]]) -> dict[int, list[Row[Any]]]:
+    """Rows sorted by `run_id`, as one list for each run."""
+    return {run_id: list(group) for run_id, group in groupby(rows, attrgetter("run_id"))}
 
 
 def _of_run(connection: Connection, table: Table, run_id: int, *order: str) -> list[Row[Any]]:
@@ -461,34 +384,22 @@ def _first_name(name: str) -> str:
     return f"{_LATENCY}{name.removeprefix(_QUEUE_TIME)}" if name.startswith(_QUEUE_TIME) else name
 
 
-def _labelled(rows: Sequence[Row[Any]], run: RunRow) -> dict[str, Metric]:
+def _labelled(metrics: Iterable[Metric]) -> dict[str, Metric]:
     """Metrics by name, labels in braces behind it."""
-    metrics = {}
-    closed = _in_closed_loop(run.definitions, run.parameters)
-    for metric in (_metric(row, closed) for row in rows):
+    found = {}
+    for metric in metrics:
         labels = ",".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
-        metrics[f"{metric.name}{{{labels}}}" if labels else metric.name] = metric
-    return metrics
+        found[f"{metric.name}{{{labels}}}" if labels else metric.name] = metric
+    return found
 
 
-def _verdict(row: Row[Any]) -> Verdict:
-    return Verdict(row.name, row.result, row.reason, json.loads(row.evidence), VerdictKind(row.kind))
-
-
-def _metric(row: Row[Any], closed_loop: bool) -> Metric:
-    if not math.isfinite(row.value):
-        raise ValueError(f"metric {row.name} of run {row.run_id} is {row.value}")
-    metric = Metric(
-        row.name,
-        row.value,
-        row.unit,
-        Direction(row.direction),
-        row.samples,
-        json.loads(row.labels),
-        Origin(row.origin),
-        row.not_judged,
-    )
-    return _with_current_name(metric) if closed_loop else metric
+def _metrics(connection: Connection, run: RunRow) -> tuple[Metric, ...]:
+    """All metrics of a run, by the names of today."""
+    found = METRICS.find(connection, "position", run_id=run.id)
+    for metric in found:
+        if not math.isfinite(metric.value):
+            raise ValueError(f"metric {metric.name} of run {run.id} is {metric.value}")
+    return tuple(map(_with_current_name, found) if _in_closed_loop(run.definitions, run.parameters) else found)
 
 
 def _roles(roles: Sequence[Row[Any]], files: Sequence[Row[Any]]) -> tuple[StoredRole, ...]:

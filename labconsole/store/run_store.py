@@ -23,12 +23,15 @@ from labconsole.store import schema
 from labconsole.store.attachments import AttachmentPiece, append_piece
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
 from labconsole.store.errors import StoreError
-from labconsole.store.reader import Reader
-from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredRole
+from labconsole.store.reader import EVENTS, METRICS, VERDICTS, Reader
+from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredFile, StoredRole
+from labconsole.store.rows import Rows, inserted
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.sealing import seal
-from labconsole.store.writer import Writer, inserted
+from labconsole.store.writer import Writer
 
+_ROLES = Rows(StoredRole, schema.role)
+_FILES = Rows(StoredFile, schema.role_file)
 ARTEFACT_LIMIT = 1_000_000
 """The most bytes of an artefact."""
 
@@ -231,7 +234,7 @@ class Store:
             if events:
                 key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
                 statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
-                connection.execute(statement, [_event_columns(run_id, record) for record in events])
+                connection.execute(statement, _event_rows(run_id, events))
             for role in roles:
                 _add_role(connection, run_id, role)
             _seal_again(connection, run)
@@ -255,33 +258,13 @@ class Store:
 
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
         """Store metrics and verdicts of a run in place of those it had."""
-        metrics = [
-            {
-                "run_id": run_id,
-                "position": position,
-                "name": metric.name,
-                "value": float(metric.value),
-                "unit": metric.unit,
-                "direction": metric.direction,
-                "origin": metric.origin,
-                "labels": to_json(metric.labels),
-                "samples": int(metric.samples),
-                "not_judged": metric.not_judged,
-            }
-            for position, metric in enumerate(evaluation.metrics)
-        ]
-        verdicts = [
-            {
-                "run_id": run_id,
-                "position": position,
-                "name": verdict.name,
-                "result": verdict.result,
-                "reason": verdict.reason,
-                "evidence": to_shown_json(verdict.evidence),
-                "kind": verdict.kind,
-            }
-            for position, verdict in enumerate(evaluation.verdicts)
-        ]
+        metrics = METRICS.rows(evaluation.metrics, run_id=run_id, position=[*range(len(evaluation.metrics))])
+        verdicts = VERDICTS.rows(
+            evaluation.verdicts,
+            run_id=run_id,
+            position=[*range(len(evaluation.verdicts))],
+            evidence=[to_shown_json(verdict.evidence) for verdict in evaluation.verdicts],
+        )
         with self.writer.transaction() as connection:
             run = self._existing(connection, run_id)
             for table, rows in ((schema.metric, metrics), (schema.verdict, verdicts)):
@@ -382,12 +365,10 @@ def _add_run(
 
 def _add_role(connection: Connection, run_id: int, role: StoredRole) -> None:
     """Store a role that was started with its files, unless it is there already."""
-    values = {"run_id": run_id, "name": role.name, "host": role.host, "clock_domain": role.clock_domain}
-    connection.execute(upsert(schema.role).values(values).on_conflict_do_nothing())
-    for file in role.files:
-        named = {"run_id": run_id, "role": role.name, "key": file.key, "name": file.name}
-        content = {"size": file.size, "sha256": bytes.fromhex(file.sha256)}
-        connection.execute(upsert(schema.role_file).values(named | content).on_conflict_do_nothing())
+    connection.execute(upsert(schema.role).on_conflict_do_nothing(), _ROLES.rows([role], run_id=run_id))
+    if role.files:
+        files = _FILES.rows(role.files, run_id=run_id, role=role.name)
+        connection.execute(upsert(schema.role_file).on_conflict_do_nothing(), files)
 
 
 def _seal_again(connection: Connection, run: Row[Any]) -> None:
@@ -400,16 +381,11 @@ def _owner_columns(owner: Owner) -> dict[str, Any]:
     return {"owner_pid": owner.pid, "owner_started": owner.started, "owner_boot": owner.boot_id}
 
 
-def _event_columns(run_id: int, record: EventRecord) -> dict[str, Any]:
-    event = record.event
-    return {
-        "run_id": run_id,
-        "role": record.role,
-        "seq": record.seq,
-        "t_ns": event.t_ns,
-        "source": event.source,
-        "level": event.level,
-        "name": event.name,
-        "message": event.message,
-        "data": to_shown_json(event.data),
-    }
+def _event_rows(run_id: int, records: Sequence[EventRecord]) -> list[dict[str, Any]]:
+    return EVENTS.rows(
+        [record.event for record in records],
+        run_id=run_id,
+        role=[record.role for record in records],
+        seq=[record.seq for record in records],
+        data=[to_shown_json(record.event.data) for record in records],
+    )

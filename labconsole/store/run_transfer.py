@@ -13,8 +13,8 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, insert, select
 
 from labconsole.store import schema
 from labconsole.store.encoding import sha256_hex
+from labconsole.store.rows import inserted
 from labconsole.store.samples import StoredChunk
-from labconsole.store.writer import inserted
 
 _OF_A_RUN = (
     schema.series,

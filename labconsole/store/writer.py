@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection
 
 from labconsole.store.database_kind import DatabaseKind
 from labconsole.store.errors import StoreError, explained
@@ -121,10 +120,3 @@ class Writer:
             self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             self._raw.execute(f"PRAGMA busy_timeout = {patience}")
-
-
-def inserted(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
-    """Insert a row inside a transaction, and return the id that the database gave it."""
-    (key,) = connection.execute(insert(table).values(values)).inserted_primary_key or (None,)
-    assert key is not None
-    return int(key)
