@@ -8,18 +8,30 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
+from sqlalchemy import bindparam, select
 
 from labconsole.errors import BadInput
-from labconsole.security.pki import rows
+from labconsole.security.pki import schema
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.domains import refusal
-from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, RequestRecord, RequestStatus
+from labconsole.security.pki.records import (
+    CertificateRecord,
+    CrlRecord,
+    Origin,
+    RequestRecord,
+    RequestStatus,
+    Revocation,
+)
+from labconsole.security.pki.tables import CERTIFICATES, CRLS, IDENTITIES, KEYS, REQUESTS, TRUST
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import alternative_names, crl_number, extension_of
 from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint
 from labconsole.security.x509.names import short_name
 
-_TAKEN = {
+_STORED = select(
+    *(schema.certificate.c[name] for name in ("id", "removed", "state", "profile", "replaces")),
+).where(schema.certificate.c.sha256 == bindparam("of_sha256"))
+_ADDED = {
     Origin.SELF_SIGNED: "made self-signed certificate",
     Origin.ISSUED: "issued certificate",
     Origin.LINK: "issued link certificate",
@@ -43,7 +55,7 @@ class CertificateChanges(Changing):
         """Add a certificate of `state` (None: of the State whose key it is, else unknown).
 
         One that is known stays the same row: what was unknown of it is filled in, and it is no longer removed; but for
-        a State's own root that was given up, which anybody can send: that takes `restore`.
+        a State's own root that was distrusted, which any peer can send: that takes `restore`.
 
         Raises BadInput: its issuer has given the same serial number to another certificate (RFC 5280, 4.1.2.2), it has
         names outside its State's domain, or it would be a root of a State of this console without that State's key.
@@ -51,42 +63,42 @@ class CertificateChanges(Changing):
         der = certificate.public_bytes(Encoding.DER)
         sha256, spki = fingerprint(der), key_fingerprint(certificate.public_key())
         given: dict[str, Any] = {"state": state, "profile": profile, "replaces": replaces}
-        known = self._rows("SELECT id, removed, state, profile, replaces FROM certificate WHERE sha256 = ?", (sha256,))
-        if known:
-            number, removed, *values = known[0]
+        stored = self._connection.execute(_STORED, {"of_sha256": sha256}).first()
+        if stored is not None:
+            number, removed, *values = stored
             new = {name: given[name] for name, old in zip(given, values, strict=True) if old is None and given[name]}
             if "state" in new:
                 self._check_names(certificate, new["state"])
             if "state" in new or "profile" in new:
                 self._check_root(certificate, spki, new.get("state", values[0]), new.get("profile", values[1]))
             if new:
-                self._update("certificate", number, new)
+                self._update(CERTIFICATES, number, **new)
             restored = removed is not None and not self._is_own_root(number)
             if restored:
-                self._update("certificate", number, {"removed": None})
+                self._update(CERTIFICATES, number, removed=None)
             if new or restored:
                 self.note("completed certificate", short_name(certificate), sha256)
             return self.certificate(number)
         self._check_names(certificate, state)
         self._check_root(certificate, spki, state, profile)
         issuer, serial = _issuer_key(certificate), f"{certificate.serial_number:x}"
-        twin = self._rows("SELECT sha256 FROM certificate WHERE issuer = ? AND serial = ?", (issuer, serial))
-        if twin:
+        for twin in self._all(CERTIFICATES, issuer=issuer, serial=serial):
             raise BadInput(
                 f"The serial number {serial} of {short_name(certificate)} was given by the same issuer to another "
-                f"certificate ({twin[0][0][:16]}...): refuse it, and ask the issuer which of the two is right."
+                f"certificate ({twin.sha256[:16]}...): refuse it, and ask the issuer which of the two is right."
             )
-        values = {
-            "der": der,
-            "sha256": sha256,
-            "spki_sha256": spki,
-            "issuer": issuer,
-            "serial": serial,
-            "origin": origin,
-            "made": self._now,
-        }
-        number = self._insert("certificate", {**given, **values})
-        self.note(_TAKEN[origin], short_name(certificate), sha256, profile or "")
+        number = self._insert(
+            CERTIFICATES,
+            der=der,
+            sha256=sha256,
+            spki_sha256=spki,
+            issuer=issuer,
+            serial=serial,
+            origin=origin,
+            made=self.at,
+            **given,
+        )
+        self.note(_ADDED[origin], short_name(certificate), sha256, profile or "")
         return self.certificate(number)
 
     def revoke(self, certificate: int, reason: x509.ReasonFlags, at: datetime | None = None) -> CertificateRecord:
@@ -95,8 +107,7 @@ class CertificateChanges(Changing):
         name = short_name(record.certificate)
         if record.revoked is not None:
             raise BadInput(f"{name} has been revoked since {record.revoked.at:%Y-%m-%d %H:%M} UTC.")
-        revoked = self._now if at is None else rows.as_number(at)
-        self._update("certificate", certificate, {"revoked": revoked, "reason": reason.value})
+        self._update(CERTIFICATES, certificate, revoked=Revocation(at or self.at, reason))
         self.note("revoked certificate", name, record.sha256, reason.value)
         return self.certificate(certificate)
 
@@ -106,12 +117,11 @@ class CertificateChanges(Changing):
         name = short_name(record.certificate)
         if record.removed is not None:
             raise BadInput(f"{name} was removed before.")
-        trusted = "SELECT name FROM trust JOIN state ON state.id = state WHERE certificate = ? AND withdrawn IS NULL"
-        for [state] in self._rows(trusted, (certificate,)):
-            raise BadInput(f"{state} trusts {name}: withdraw that first.")
-        for [identity] in self._rows("SELECT name FROM identity WHERE certificate = ?", (certificate,)):
-            raise BadInput(f"The identity {identity} uses {name}: give that name to another certificate first.")
-        self._update("certificate", certificate, {"removed": self._now})
+        for trust in self._all(TRUST, certificate=certificate, withdrawn=None):
+            raise BadInput(f"{self._state(trust.state).name} trusts {name}: withdraw that first.")
+        for identity in self._all(IDENTITIES, certificate=certificate):
+            raise BadInput(f"The identity {identity.name} uses {name}: give that name to another certificate first.")
+        self._update(CERTIFICATES, certificate, removed=self.at)
         self.note("removed certificate", name, record.sha256)
         return self.certificate(certificate)
 
@@ -120,7 +130,7 @@ class CertificateChanges(Changing):
         record = self.certificate(certificate)
         if record.removed is None:
             raise BadInput(f"{short_name(record.certificate)} was not removed.")
-        self._update("certificate", certificate, {"removed": None})
+        self._update(CERTIFICATES, certificate, removed=None)
         self.note("restored certificate", short_name(record.certificate), record.sha256)
         return self.certificate(certificate)
 
@@ -139,38 +149,36 @@ class CertificateChanges(Changing):
         """
         der = csr.public_bytes(Encoding.DER)
         sha256 = fingerprint(der)
-        known = self._rows("SELECT id, status FROM request WHERE sha256 = ? AND issuer = ?", (sha256, issuer))
-        if known:
-            [[number, old]] = known
-            if (old, status) == (RequestStatus.MADE, RequestStatus.RECEIVED):
-                self._update("request", number, {"status": status})
+        for known in self._all(REQUESTS, sha256=sha256, issuer=issuer):
+            if (known.status, status) == (RequestStatus.MADE, RequestStatus.RECEIVED):
+                self._update(REQUESTS, known.id, status=status)
                 self.note("received request", short_name(csr), sha256, f"by {self._state(issuer).name}")
-            return self.request(number)
-        values = {
-            "der": der,
-            "sha256": sha256,
-            "spki_sha256": key_fingerprint(csr.public_key()),
-            "requester": requester,
-            "issuer": issuer,
-            "profile": profile,
-            "status": status,
-            "reason": "",
-            "made": self._now,
-        }
-        number = self._insert("request", values)
+            return self.request(known.id)
+        number = self._insert(
+            REQUESTS,
+            der=der,
+            sha256=sha256,
+            spki_sha256=key_fingerprint(csr.public_key()),
+            requester=requester,
+            issuer=issuer,
+            profile=profile,
+            status=status,
+            reason="",
+            made=self.at,
+        )
         parties = f"from {self._state(requester).name} to {self._state(issuer).name}"
         self.note(f"{status} request", short_name(csr), sha256, parties)
         return self.request(number)
 
     def approve_request(self, request: int, certificate: int) -> RequestRecord:
         """Note which certificate was issued. Raises BadInput: it was decided before."""
-        return self._decide(request, {"status": RequestStatus.APPROVED, "certificate": certificate})
+        return self._decide(request, RequestStatus.APPROVED, certificate=certificate)
 
     def refuse_request(self, request: int, reason: str) -> RequestRecord:
         """Refuse a request, and say why. Raises BadInput: it was decided before, or there is no reason."""
         if not reason.strip():
             raise BadInput("A request is refused with a reason: say in a few words why.")
-        return self._decide(request, {"status": RequestStatus.REFUSED, "reason": reason.strip()})
+        return self._decide(request, RequestStatus.REFUSED, reason.strip())
 
     def add_crl(self, crl: x509.CertificateRevocationList, issuer: int) -> CrlRecord:
         """Add a CRL that the key of the certificate `issuer` signed; one that is known stays the same row.
@@ -182,18 +190,18 @@ class CertificateChanges(Changing):
         name = short_name(self.certificate(issuer).certificate)
         if crl.next_update_utc is None:
             raise BadInput(f"The CRL of {name} does not say when the next one comes: ask for one with nextUpdate.")
-        if not self._rows("SELECT id FROM crl WHERE sha256 = ?", (sha256,)):
-            values = {
-                "der": der,
-                "sha256": sha256,
-                "issuer": issuer,
-                "number": f"{crl_number(crl):x}",
-                "this_update": rows.as_number(crl.last_update_utc),
-                "next_update": rows.as_number(crl.next_update_utc),
-            }
-            self._insert("crl", values)
+        if not self._all(CRLS, sha256=sha256):
+            self._insert(
+                CRLS,
+                der=der,
+                sha256=sha256,
+                issuer=issuer,
+                number=crl_number(crl),
+                this_update=crl.last_update_utc,
+                next_update=crl.next_update_utc,
+            )
             self.note("added CRL", name, sha256, f"number {crl_number(crl)}, {len(crl)} revoked")
-        return self._all(f"{rows.CRL} WHERE sha256 = ?", rows.crl_of, (sha256,))[0]
+        return self._all(CRLS, sha256=sha256)[0]
 
     def _is_own_root(self, number: int) -> bool:
         record = self.certificate(number)
@@ -207,23 +215,25 @@ class CertificateChanges(Changing):
             raise BadInput(f"{short_name(certificate)} is refused: {refused}")
 
     def _check_root(self, certificate: x509.Certificate, spki: str, state: int | None, profile: str | None) -> None:
-        """A State of this console trusts its own roots unasked: none becomes its own but by the private key."""
+        """A State of this console trusts its own roots: none becomes its own but by the private key."""
         if profile != CertificateProfile.ROOT or state is None or not self._state(state).local:
             return
-        if not self._rows("SELECT id FROM key WHERE spki_sha256 = ? AND state = ?", (spki, state)):
+        if not self._all(KEYS, spki_sha256=spki, state=state):
             name = self._state(state).name
             raise BadInput(
                 f"{short_name(certificate)} is said to be a root of {name}, a State of this console that has no such "
                 "key: import it with its private key if it is, else name the State that it is of."
             )
 
-    def _decide(self, request: int, values: dict[str, Any]) -> RequestRecord:
+    def _decide(
+        self, request: int, status: RequestStatus, reason: str = "", certificate: int | None = None
+    ) -> RequestRecord:
         record = self.request(request)
         name = short_name(record.csr)
         if record.status in (RequestStatus.APPROVED, RequestStatus.REFUSED):
             raise BadInput(f"The request of {name} was {record.status} before: ask for a new one.")
-        self._update("request", request, {**values, "decided": self._now})
-        self.note(f"{values['status']} request", name, record.sha256, values.get("reason", ""))
+        self._update(REQUESTS, request, status=status, reason=reason, certificate=certificate, decided=self.at)
+        self.note(f"{status} request", name, record.sha256, reason)
         return self.request(request)
 
 

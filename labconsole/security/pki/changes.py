@@ -10,6 +10,6 @@ from labconsole.security.pki.trust_changes import TrustChanges
 class Change(KeyChanges, CertificateChanges, TrustChanges):
     """Made by `PkiStore.change`. Each method adds its row to the audit list.
 
-    Methods take ids of rows, return what the database then holds, and raise StoreError or BadInput; whoever lets
-    these pass out of the `change` block has changed nothing at all.
+    Methods take ids of rows, return what the database then holds, and raise StoreError or BadInput; where one
+    of these leaves the `change` block, nothing at all is changed.
     """

@@ -49,7 +49,7 @@ class NamedIdentities:
         The files never change under a trial that uses them: what is new has other names.
 
         Raises:
-            UserError: there is no such identity, its certificate is revoked, expired or not yet valid, its key lies
+            UserError: there is no such identity, its certificate is revoked, expired or not yet valid, its key is
                 in a token, or files cannot be written.
         """
         identity = identity_named(name, self._snapshot.identities)
@@ -89,7 +89,7 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
 
 
 def _written(directory: Path, name: str, records: Iterable[CertificateRecord]) -> Path:
-    """A PEM file with these certificates, whose content never changes: `name` is for people, the hash tells it."""
+    """A PEM file with these certificates, never changed once written: `name` is for people."""
     data = b"".join(record.certificate.public_bytes(Encoding.PEM) for record in records)
     file = f"{_NO_FILE_NAME.sub('_', name)}-{hashlib.sha256(data).hexdigest()[:16]}.pem"
     path = directory / "identities" / file

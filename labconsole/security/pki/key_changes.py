@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
+from sqlalchemy import delete
+from sqlalchemy.dialects.sqlite import insert as upsert
+
 from labconsole.errors import BadInput
-from labconsole.security.pki import rows
+from labconsole.security.pki import schema
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.records import FileKey, IdentityRecord, KeyRecord, State, TokenKey
+from labconsole.security.pki.tables import KEYS, STATES
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import PublicKey, type_of
 
@@ -20,15 +24,14 @@ class KeyChanges(Changing):
     def add_state(self, name: str, domain: str = "", *, local: bool = True) -> State:
         """Add a State. Raises BadInput: no name, or it is taken."""
         name = self._free_name(name)
-        values = {"name": name, "domain": domain, "local": local, "made": self._now}
-        number = self._insert("state", values)
+        number = self._insert(STATES, name=name, domain=domain, local=local, made=self.at)
         self.note("added State", name, detail=_nature(local, domain))
         return self._state(number)
 
     def claim_domain(self, state: int, domain: str) -> State:
         """A State has these domains (`domains.domains_from_text`) from now on: the operator has confirmed them."""
         old = self._state(state)
-        self._update("state", state, {"domain": domain})
+        self._update(STATES, state, domain=domain)
         detail = f"{domain or 'none: any name'}, confirmed by the operator; was {old.domain or 'none'}"
         self.note("claimed domain", old.name, detail=detail)
         return self._state(state)
@@ -38,12 +41,12 @@ class KeyChanges(Changing):
         old = self._state(state)
         new_name = old.name if name is None else self._free_name(name, but=state)
         new_local = old.local if local is None else local
-        self._update("state", state, {"name": new_name, "local": new_local})
+        self._update(STATES, state, name=new_name, local=new_local)
         self.note("changed State", new_name, detail=f"was {old.name}, {_nature(old.local, old.domain)}")
         return self._state(state)
 
     def add_key(self, state: int, label: str, public_key: PublicKey, place: FileKey | TokenKey) -> KeyRecord:
-        """Add a key pair whose private key lies in `place` already: see `labconsole.security.pki.keys`.
+        """Add a key pair whose private key is stored in `place` already: see `labconsole.security.pki.keys`.
 
         Certificates and requests with this public key belong to it from now on. A key that is known stays as it is.
 
@@ -55,19 +58,12 @@ class KeyChanges(Changing):
                 "The key is of a type that the console cannot use: take RSA-2048, P-256 or another it makes."
             )
         spki = key_fingerprint(public_key)
-        known = self._all(f"{rows.KEY} WHERE spki_sha256 = ?", rows.key_of, (spki,))
+        known = self._all(KEYS, spki_sha256=spki)
         if known:
             return known[0]
-        values = {"state": state, "label": label, "type": kind, "spki_sha256": spki, "made": self._now}
-        match place:
-            case FileKey(file, source):
-                values |= {"file": file, "source": source.model_dump_json()}
-                lies = "in an encrypted file"
-            case TokenKey(token, token_label):
-                values |= {"token": token, "token_label": token_label}
-                lies = f"in the token {token}"
-        number = self._insert("key", values)
-        self.note("added key", label, spki, f"{kind} of {self._state(state).name}, {lies}")
+        number = self._insert(KEYS, state=state, label=label, type=kind, spki_sha256=spki, place=place, made=self.at)
+        where = f"in the token {place.token}" if isinstance(place, TokenKey) else "in an encrypted file"
+        self.note("added key", label, spki, f"{kind} of {self._state(state).name}, {where}")
         return self.key(number)
 
     def name_identity(self, name: str, certificate: int) -> IdentityRecord:
@@ -82,18 +78,15 @@ class KeyChanges(Changing):
         known = next((identity for identity in self.identities() if identity.name == name), None)
         if known is not None and known.state != record.state:
             raise BadInput(f"{name} is an identity of {self._state(known.state).name}: choose another name.")
-        statement = (
-            "INSERT INTO identity (name, state, certificate) VALUES (?, ?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET certificate = excluded.certificate"
-        )
-        self._raw.execute(statement, (name, record.state, certificate))
+        named = upsert(schema.identity).values(name=name, state=record.state, certificate=certificate)
+        self._connection.execute(named.on_conflict_do_update(set_={"certificate": named.excluded.certificate}))
         self.note("named identity", name, record.sha256, f"of {self._state(record.state).name}")
         return self.identity(name)
 
     def forget_identity(self, name: str) -> None:
         """Free the name of an identity; its certificate and key stay. Raises StoreError: there is no such identity."""
         record = self.certificate(self.identity(name).certificate)
-        self._raw.execute("DELETE FROM identity WHERE name = ?", (name,))
+        self._connection.execute(delete(schema.identity).where(schema.identity.c.name == name))
         self.note("freed the name of identity", name, record.sha256)
 
     def _free_name(self, name: str, but: int | None = None) -> str:

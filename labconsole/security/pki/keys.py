@@ -1,7 +1,7 @@
-"""Private keys beside the certificate database: made, kept in encrypted files, opened for whoever has the passphrase.
+"""Private keys of the certificate database: generated, kept in encrypted files, opened with their passphrase.
 
 Files lie in `<directory>/keys`, PKCS#8 under PBES2, mode 0600. A file is written before its row: one without a row is
-harmless. Keys whose passphrase nobody chose share one random passphrase, which the console keeps in the OS keyring,
+harmless. Keys whose passphrase no person chose share one random passphrase, which the console keeps in the OS keyring,
 else in a file next to them. A passphrase that a person chose may be guessed: its key files take 600,000 rounds for each
 guess, and older files, with 2,048, are encrypted again when they are used.
 """
@@ -129,7 +129,7 @@ def stray_key_files(directory: Path, records: Iterable[KeyRecord]) -> tuple[Path
 
 
 def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:
-    """The console's own passphrase for keys in `directory`, made where there is none, and where it lies.
+    """The console's own passphrase for keys in `directory`, created where there is none, and where it is stored.
 
     Raises:
         UserError: it cannot be kept.

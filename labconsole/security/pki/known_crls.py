@@ -1,4 +1,4 @@
-"""Which of the known CRLs speak for what somebody trusts: a namesake's, and older ones, do not."""
+"""Which of the known CRLs count for what a State trusts: older ones, and those of a CA of the same name, do not."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from labconsole.security.x509.signatures import issued_by
 
 @dataclass(frozen=True)
 class State:
-    """A State (or whoever runs a CA of its own). `local`: its private keys lie with this console."""
+    """A State, or another party with a CA of its own. `local`: this console has its private keys."""
 
     id: int
     name: str
@@ -185,7 +185,7 @@ class CrlRecord:
 
     @cached_property
     def scope(self) -> bytes:
-        """Of what it tells, to be compared: all, a part (RFC 5280, 5.2.5), or what changed since another (5.2.4)."""
+        """What it covers, to be compared: all, a part (RFC 5280, 5.2.5), or what changed since another (5.2.4)."""
         return crl_scope(self.crl)
 
 
@@ -200,7 +200,7 @@ class TrustKind(StrEnum):
 
 @dataclass(frozen=True)
 class TrustRecord:
-    """That a State trusts a certificate. `confirmed` tells how it came to that, in a few words for the operator."""
+    """That a State trusts a certificate. `confirmed` says in a few words why, for the operator."""
 
     id: int
     state: int

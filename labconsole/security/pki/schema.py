@@ -1,8 +1,8 @@
 """The tables of the certificate database, as a kind of file of its own.
 
 Times are Unix time in µs. Only names of identities are ever deleted: other rows get a time of removal, withdrawal or
-revocation. No table holds a private key or passphrase: keys lie in encrypted files beside the database, or in PKCS#11
-tokens.
+revocation. No table holds a private key or passphrase: keys are stored in encrypted files next to the database, or in
+PKCS#11 tokens. The records of the tables are in `tables`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 from labconsole.store.database_kind import DatabaseKind
+from labconsole.store.rows import Words
 
 FILE_NAME = "pki.db"
 
@@ -141,7 +142,7 @@ bundle = Table(
     _time("next_update"),
     _text("sha256"),
     _text("signer", comment="SHA-256 of its certificate"),
-    _text("trusted", comment="SHA-256 of roots, with blanks between"),
+    Column("trusted", Words, nullable=False, comment="SHA-256 of roots"),
     Index("bundle_once", "importer", "subject", "sequence", unique=True),
     sqlite_strict=True,
 )

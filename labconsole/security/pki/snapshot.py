@@ -75,7 +75,7 @@ class Snapshot:
 
     @cached_property
     def newest_crls(self) -> tuple[CrlRecord, ...]:
-        """The newest CRL of each CA and scope: those of a part, and delta CRLs, stand beside complete ones."""
+        """The newest CRL of each CA and scope: those of a part, and delta CRLs, next to complete ones."""
         return tuple({(crl.issuer, crl.scope): crl for crl in sorted(self.crls, key=lambda crl: crl.age)}.values())
 
     def authorities_called(self, subject: bytes, spki_sha256: str) -> tuple[CertificateRecord, ...]:
@@ -117,8 +117,8 @@ class Snapshot:
     def presented_chain(self, record: CertificateRecord, at: datetime) -> tuple[CertificateRecord, ...]:
         """What goes with `record` to a peer: the intermediates above it, and its root's links that are valid at `at`.
 
-        While a root is rotated, a link leads whoever trusts only the other one to it (RFC 9810, 4.4). The root itself
-        proves nothing to a peer, and is left out.
+        While a root is rotated, a link leads a peer that trusts only the other one to it (RFC 9810, 4.4). The root
+        itself proves nothing to a peer, and is left out.
         """
         chain = self.chain_of(record)
         above = [issuer for issuer in chain if not issuer.self_signed]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import getpass
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 
 from labconsole.paths import pki_dir
 from labconsole.security.pki.changes import Change
@@ -48,12 +47,11 @@ class PkiStore(PkiReader):
     def change(self, who: str | None = None) -> Iterator[Change]:
         """One transaction: all of it is on disk when the block ends, nothing where it raises.
 
-        `who` stands in the audit list; not given: the name that the operator is logged in with. Others wait
-        meanwhile: make keys and ask for passphrases before. Raises StoreError.
+        `who` is the name in the audit list; not given: that of the operator's login. Other processes wait
+        meanwhile: generate keys and ask for passphrases before. Raises StoreError.
         """
         with self._writer.transaction(durable=True) as connection:
-            raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-            yield Change(raw, self.directory, self._last, _operator() if who is None else who)
+            yield Change(connection, self.directory, self._last, _operator() if who is None else who)
 
 
 def _operator() -> str:

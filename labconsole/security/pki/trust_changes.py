@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
+from sqlalchemy import insert, update
+
 from labconsole.errors import BadInput
-from labconsole.security.pki import rows
+from labconsole.security.pki import schema
 from labconsole.security.pki.changing import Changing
 from labconsole.security.pki.records import (
     BundleRecord,
@@ -19,7 +21,9 @@ from labconsole.security.pki.records import (
     TrustKind,
     TrustRecord,
 )
+from labconsole.security.pki.tables import BUNDLES, HANDOVERS, PROOFS, ROTATIONS, TRUST
 from labconsole.security.x509.names import short_name
+from labconsole.store.rows import stored
 
 _ENDED = (RotationStatus.FINISHED, RotationStatus.CANCELLED)
 _BEFORE: Mapping[RotationStatus, Collection[RotationStatus]] = MappingProxyType(
@@ -39,23 +43,22 @@ class TrustChanges(Changing):
 
     def trust(self, state: int, certificate: int, kind: TrustKind, confirmed: str) -> TrustRecord:
         """A State trusts a certificate from now on, if it does not yet; `confirmed`: how it came to that."""
-        statement = f"{rows.TRUST} WHERE state = ? AND certificate = ? AND kind = ? AND withdrawn IS NULL"
-        which = (state, certificate, kind)
-        if not self._all(statement, rows.trust_of, which):
-            values = {"state": state, "certificate": certificate, "kind": kind}
-            self._insert("trust", {**values, "since": self._now, "confirmed": confirmed})
-            self._note_trust("trusted", state, certificate, kind, confirmed)
-        return self._all(statement, rows.trust_of, which)[0]
+        for known in self._all(TRUST, state=state, certificate=certificate, kind=kind, withdrawn=None):
+            return known
+        number = self._insert(
+            TRUST, state=state, certificate=certificate, kind=kind, since=self.at, confirmed=confirmed
+        )
+        self._note_trust("trusted", state, certificate, kind, confirmed)
+        return self._all(TRUST, id=number)[0]
 
     def withdraw_trust(self, trust: int) -> TrustRecord:
-        """A State trusts a certificate no more. Raises BadInput: it does not by now."""
-        statement = f"{rows.TRUST} WHERE id = ?"
-        found = self._all(statement, rows.trust_of, (trust,))
+        """A State distrusts a certificate. Raises BadInput: it did before."""
+        found = self._all(TRUST, id=trust)
         if not found or found[0].withdrawn is not None:
             raise BadInput("That trust was withdrawn before.")
-        self._update("trust", trust, {"withdrawn": self._now})
+        self._update(TRUST, trust, withdrawn=self.at)
         self._note_trust("withdrew trust in", found[0].state, found[0].certificate, found[0].kind, "")
-        return self._all(statement, rows.trust_of, (trust,))[0]
+        return self._all(TRUST, id=trust)[0]
 
     def add_bundle(
         self,
@@ -69,53 +72,50 @@ class TrustChanges(Changing):
         signer: str,
         trusted: Sequence[str],
     ) -> BundleRecord:
-        """Note that `importer` took a bundle of `subject`, or made its own; fields as in BundleRecord.
+        """Note that `importer` imported a bundle of `subject`, or made its own; fields as in BundleRecord.
 
         Raises BadInput: it had that sequence number before.
         """
-        statement = f"{rows.BUNDLE} WHERE importer = ? AND subject = ? AND sequence = ?"
-        which = (importer, subject, sequence)
         name = self._state(subject).name
-        if self._all(statement, rows.bundle_of, which):
+        if self._all(BUNDLES, importer=importer, subject=subject, sequence=sequence):
             raise BadInput(f"{self._state(importer).name} has a bundle {sequence} of {name}: ask for a newer one.")
-        values = {
-            "importer": importer,
-            "subject": subject,
-            "sequence": sequence,
-            "made": rows.as_number(made),
-            "next_update": rows.as_number(next_update),
-            "sha256": sha256,
-            "signer": signer,
-            "trusted": " ".join(trusted),
-        }
-        self._insert("bundle", values)
+        number = self._insert(
+            BUNDLES,
+            importer=importer,
+            subject=subject,
+            sequence=sequence,
+            made=made,
+            next_update=next_update,
+            sha256=sha256,
+            signer=signer,
+            trusted=tuple(trusted),
+        )
         what = "made bundle" if importer == subject else "took in bundle"
         self.note(what, name, sha256, f"number {sequence}, by {self._state(importer).name}")
-        return self._all(statement, rows.bundle_of, which)[0]
+        return self._all(BUNDLES, id=number)[0]
 
     def hand_over(self, sender: int, receiver: int, item: Item, sha256: str) -> HandoverRecord:
         """Note that something, with this SHA-256 (hex), went from one State to another."""
-        values = {"at": self._now, "sender": sender, "receiver": receiver, "item": item, "sha256": sha256}
-        number = self._insert("handover", values)
+        number = self._insert(HANDOVERS, at=self.at, sender=sender, receiver=receiver, item=item, sha256=sha256)
         self.note(f"handed over {item}", f"{self._state(sender).name} to {self._state(receiver).name}", sha256)
-        return self._all(f"{rows.HANDOVER} WHERE id = ?", rows.handover_of, (number,))[0]
+        return self._all(HANDOVERS, id=number)[0]
 
     def add_proof(
         self, client: int, server: int, client_certificate: int, server_certificate: int, detail: str
     ) -> ProofRecord:
         """Note that `client` connected to `server` by TLS with these certificates; `detail`: protocol and cipher."""
-        values = {
-            "at": self._now,
-            "client": client,
-            "server": server,
-            "client_certificate": client_certificate,
-            "server_certificate": server_certificate,
-            "detail": detail,
-        }
-        number = self._insert("proof", values)
+        number = self._insert(
+            PROOFS,
+            at=self.at,
+            client=client,
+            server=server,
+            client_certificate=client_certificate,
+            server_certificate=server_certificate,
+            detail=detail,
+        )
         names = f"{self._state(client).name} to {self._state(server).name}"
         self.note("proved by handshake", names, self.certificate(client_certificate).sha256, detail)
-        return self._all(f"{rows.PROOF} WHERE id = ?", rows.proof_of, (number,))[0]
+        return self._all(PROOFS, id=number)[0]
 
     def add_rotation(self, certificate: int, overlap_days: int, peers: Sequence[int]) -> RotationRecord:
         """Begin to replace a certificate. `peers` are States that must confirm.
@@ -124,30 +124,28 @@ class TrustChanges(Changing):
         """
         record = self.certificate(certificate)
         name = short_name(record.certificate)
-        if self._rows("SELECT id FROM rotation WHERE certificate = ? AND ended IS NULL", (certificate,)):
+        if self._all(ROTATIONS, certificate=certificate, ended=None):
             raise BadInput(f"{name} is being rotated: finish or cancel that rotation first.")
-        values = {
-            "certificate": certificate,
-            "status": RotationStatus.PREPARING,
-            "overlap_days": overlap_days,
-            "begun": self._now,
-        }
-        number = self._insert("rotation", values)
+        status = RotationStatus.PREPARING
+        number = self._insert(
+            ROTATIONS, certificate=certificate, status=status, overlap_days=overlap_days, begun=self.at
+        )
         self.add_rotation_peers(number, peers)
         self.note("began rotation", name, record.sha256, f"overlap {overlap_days} days, {len(set(peers))} peers")
         return self.rotation(number)
 
     def add_rotation_peers(self, rotation: int, peers: Sequence[int]) -> None:
         """These States must confirm, too."""
+        unless_there = insert(schema.rotation_peer).prefix_with("OR IGNORE")
         for peer in peers:
-            self._raw.execute("INSERT OR IGNORE INTO rotation_peer (rotation, peer) VALUES (?, ?)", (rotation, peer))
+            self._connection.execute(unless_there, {"rotation": rotation, "peer": peer})
 
     def advance_rotation(
         self, rotation: int, status: RotationStatus, *, successor: int | None = None
     ) -> RotationRecord:
         """A rotation has come to `status`; `successor` as soon as it is there.
 
-        Raises BadInput: it has ended, or somebody else has taken that step meanwhile.
+        Raises BadInput: it has ended, or another process has taken that step meanwhile.
         """
         record = self.rotation(rotation)
         certificate = self.certificate(record.certificate)
@@ -162,22 +160,23 @@ class TrustChanges(Changing):
         if successor is not None:
             values["successor"] = successor
         if status is RotationStatus.SWITCHED:
-            values["switched"] = self._now
+            values["switched"] = self.at
         if status in _ENDED:
-            values["ended"] = self._now
-        self._update("rotation", rotation, values)
+            values["ended"] = self.at
+        self._update(ROTATIONS, rotation, **values)
         self.note("advanced rotation", name, certificate.sha256, status)
         return self.rotation(rotation)
 
     def confirm_rotation(self, rotation: int, peer: int) -> RotationRecord:
-        """A peer has confirmed the successor. Raises BadInput: it is no peer of the rotation."""
+        """A peer has confirmed the successor. Raises BadInput: it is not a peer of the rotation."""
         record = self.rotation(rotation)
         name = self._state(peer).name
         if peer not in record.peers:
             raise BadInput(f"{name} need not confirm this rotation.")
         if peer not in record.confirmed:
-            values = (self._now, rotation, peer)
-            self._raw.execute("UPDATE rotation_peer SET confirmed = ? WHERE rotation = ? AND peer = ?", values)
+            row = schema.rotation_peer.c
+            confirmed = update(schema.rotation_peer).values(confirmed=stored(row.confirmed, self.at))
+            self._connection.execute(confirmed.where(row.rotation == rotation, row.peer == peer))
             self.note("confirmed rotation", name, self.certificate(record.certificate).sha256)
         return self.rotation(rotation)
 

@@ -308,7 +308,7 @@ def test_a_state_is_renamed_and_moved(own: OwnState) -> None:
 
 
 @pytest.mark.parametrize("type", [KeyType.P_256, KeyType.RSA_2048, KeyType.ED25519, KeyType.ML_DSA_44])
-def test_issuers_are_told_by_their_signatures(store: PkiStore, type: KeyType) -> None:
+def test_issuers_are_found_by_their_signatures(store: PkiStore, type: KeyType) -> None:
     top = key_of(type)
     root = Issuer(issue_root(top, named("Twin CA"), VALID), top)
     twin_key = generate(KeyType.P_256)

@@ -87,7 +87,7 @@ def test_a_pinned_certificate_is_among_the_trusted_ones(store: PkiStore) -> None
     assert load_certificates(trust) == [own.root.certificate]
 
 
-def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore) -> None:
+def test_a_missing_name_and_a_key_in_a_token_are_reported(store: PkiStore) -> None:
     own = OwnState(store, "Alpha")
     record = own.issued("end")
     key = generate(KeyType.P_256)
@@ -102,7 +102,7 @@ def test_a_name_that_is_not_there_and_a_key_in_a_token_are_told(store: PkiStore)
         NamedIdentities(store.directory).files("hsm-end")
 
 
-def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> None:
+def test_a_revoked_certificate_cannot_connect_by_its_name(store: PkiStore) -> None:
     own, other = OwnState(store, "Alpha"), OwnState(store, "Beta")
     here, there = own.issued("here"), other.issued("there")
     crl = issue_crl(
@@ -124,7 +124,7 @@ def test_nobody_connects_by_the_name_of_what_was_revoked(store: PkiStore) -> Non
         NamedIdentities(store.directory).files("there")
 
 
-def test_during_a_rotation_whoever_trusts_only_one_root_knows_certificates_of_the_other(
+def test_during_a_rotation_a_state_that_trusts_one_root_accepts_certificates_of_the_other(
     store: PkiStore, tmp_path: Path
 ) -> None:
     own = OwnState(store, "Alpha")

@@ -156,7 +156,7 @@ def test_another_key_under_the_same_name_is_refused(store: PkiStore) -> None:
         pass
 
 
-def test_a_key_file_that_is_gone_is_told(store: PkiStore) -> None:
+def test_a_missing_key_file_is_reported(store: PkiStore) -> None:
     record = added(store)
     [path] = keys_directory(store.directory).glob("*.pem")
     path.unlink()
@@ -164,7 +164,7 @@ def test_a_key_file_that_is_gone_is_told(store: PkiStore) -> None:
         pass
 
 
-def test_a_token_that_is_not_there_is_told(store: PkiStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_token_is_reported(store: PkiStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path / "home"))
     with store.change() as change:
         state = change.add_state("Alpha")

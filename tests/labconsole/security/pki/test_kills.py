@@ -45,8 +45,9 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
 
     with PkiStore.open(tmp_path / "pki") as store:
         snapshot = store.snapshot()
-        assert store._rows("PRAGMA integrity_check") == [("ok",)]
-        assert store._rows("PRAGMA foreign_key_check") == []
+        with store.transaction() as connection:
+            assert connection.exec_driver_sql("PRAGMA integrity_check").all() == [("ok",)]
+            assert connection.exec_driver_sql("PRAGMA foreign_key_check").all() == []
         named = {snapshot.certificate_by_id[row.certificate].sha256 for row in snapshot.identities}
         assert set(said) <= named
         assert len(said) > WORKERS
