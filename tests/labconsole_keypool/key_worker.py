@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from labconsole.store.errors import StoreError
 from labconsole_keypool.store.key_links import ids_as_text
@@ -75,7 +76,17 @@ TASKS = {"add": add, "claim": claim, "drain": drain, "fill": fill}
 
 
 def herd() -> None:
-    """Fork a process for each line `STORE TASK OUTPUT` on standard input and print its pid: no import is done twice."""
+    """Fork a process for each line `STORE TASK OUTPUT` on standard input and print its pid.
+
+    No import is done twice, and no statement compiled twice: a kill at a random moment is to meet work.
+    """
+    with TemporaryDirectory() as directory, KeyStore.open(Path(directory) / "first.db") as first:
+        wrapper = new_wrapper(first)
+        first.add(new_keys(wrapper, 2))
+        used, unused = first.claim(KIND, [one.serial for one in first.wrappers()], 2)
+        first.used([used.id], signatures([used.id]))
+        first.invalid([unused.id], "not needed")
+        first.wrapper_for(TOKEN, KIND)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that no zombies are left
     for line in sys.stdin:
         store, task, output = line.split()

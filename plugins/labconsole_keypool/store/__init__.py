@@ -1,1 +1,1 @@
-"""Wrapped key pairs in a file: given out once, erased after use, every row linked to the one before."""
+"""Wrapped key pairs in a file: claimed once, erased after use, every row linked to the one before."""

@@ -82,10 +82,10 @@ class VerifyStore(Operation[VerifyStoreParameters]):
             f"{path}: as it was written ({head.rows:,} rows; keys: {counts.new:,} new, {counts.in_use:,} in use, "
             f"{counts.used:,} used, {counts.invalid:,} invalid)"
         )
-        told = f"{head.rows}:{head.link}"
+        shown = f"{head.rows}:{head.link}"
         keys = {"new": counts.new, "in_use": counts.in_use, "used": counts.used, "invalid": counts.invalid}
-        data = {"key_store": str(path), "as_written": True, "findings": [], "head": told, "keys": keys}
-        return Result((text, f"Head {told}"), data)
+        data = {"key_store": str(path), "as_written": True, "findings": [], "head": shown, "keys": keys}
+        return Result((text, f"Head {shown}"), data)
 
 
 def _path(store: str) -> Path:

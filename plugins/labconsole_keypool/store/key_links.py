@@ -8,22 +8,27 @@ its own SHA-256, so that the key can be erased and its row still be verified.
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from itertools import count
+from operator import itemgetter
 from typing import Any
 
+from sqlalchemy import Connection, Table, select, update
+
 from labconsole.store.errors import StoreError
-from labconsole_keypool.store.key_schema import LINKED
+from labconsole.store.rows import Prepared, inserting
+from labconsole_keypool.store.key_schema import LINKED, head
 
 ORIGIN = hashlib.sha256(b"labconsole key store 1").digest()
 """What the first row is linked to."""
 
+_END = Prepared(select(head.c.rows, head.c.link))
+_MOVE_END = Prepared(update(head), ("rows", "link"))
+
 
 class KeyEvent(IntEnum):
-    """What a row of the table `event` tells; the status of a key follows from its events."""
+    """What a row of the table `event` says; the status of a key follows from its events."""
 
     CLAIMED = 1
     USED = 2
@@ -49,9 +54,9 @@ def link(previous: bytes, table: str, number: int, values: Iterable[Any]) -> byt
     return hashlib.sha256(b"".join(parts)).digest()
 
 
-def end_of_chain(raw: sqlite3.Connection) -> tuple[int, bytes]:
+def end_of_chain(connection: Connection) -> tuple[int, bytes]:
     """Number and link of the last row. Raises StoreError: the row that says so was removed."""
-    found: tuple[int, bytes] | None = raw.execute("SELECT rows, link FROM head").fetchone()
+    found: tuple[int, bytes] | None = _END(connection, {}).fetchone()
     if found is None:
         raise StoreError(
             "The key store does not say any more where its chain of rows ends: it was changed. Look what else is wrong "
@@ -63,34 +68,29 @@ def end_of_chain(raw: sqlite3.Connection) -> tuple[int, bytes]:
 class Chain:
     """Appends rows within one transaction; `close` it before that ends."""
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
-        self._raw = raw
-        self._rows, self._link = end_of_chain(raw)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._rows, self._link = end_of_chain(connection)
 
-    def append(
-        self, table: str, rows: Iterable[Sequence[Any]], beside: Mapping[str, Sequence[Any]] | None = None
-    ) -> range:
-        """Insert rows, each with the values of `LINKED[table]`; returns their numbers.
+    def append(self, table: Table, rows: Sequence[dict[str, Any]]) -> range:
+        """Insert rows, all with the same columns, those of `LINKED` among them; returns their numbers.
 
-        `beside` holds columns that no link covers: one value for each row.
+        Each row gets its number and its link as `id` and `link`.
         """
-        numbered = []
-        for number, values in zip(count(self._rows + 1), rows, strict=False):
-            self._link = link(self._link, table, number, values)
-            numbered.append((number, self._link, *values))
-        if not numbered:
+        if not rows:
             return range(0)
-        if beside:
-            numbered = [(*row, *more) for row, more in zip(numbered, zip(*beside.values(), strict=True), strict=True)]
-        columns = ("id", "link", *LINKED[table], *(beside or ()))
-        places = ", ".join("?" * len(columns))
-        self._raw.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", numbered)
-        first, self._rows = self._rows + 1, self._rows + len(numbered)
-        return range(first, self._rows + 1)
+        linked = itemgetter(*LINKED[table.name])
+        numbers = range(self._rows + 1, self._rows + len(rows) + 1)
+        for number, row in zip(numbers, rows, strict=True):
+            self._link = link(self._link, table.name, number, linked(row))
+            row["id"], row["link"] = number, self._link
+        inserting(table, tuple(rows[0])).each(self._connection, rows)
+        self._rows += len(rows)
+        return numbers
 
     def close(self) -> None:
         """Store how far the chain goes now."""
-        self._raw.execute("UPDATE head SET rows = ?, link = ?", (self._rows, self._link))
+        _MOVE_END(self._connection, {"rows": self._rows, "link": self._link})
 
 
 def ids_as_text(ids: Iterable[int]) -> str:
@@ -105,7 +105,7 @@ def ids_as_text(ids: Iterable[int]) -> str:
 
 
 def ids_of_text(text: str, before: int) -> list[int]:
-    """The inverse of `ids_as_text`. Raises ValueError: it is no such text, or an id is not below `before`."""
+    """The inverse of `ids_as_text`. Raises ValueError: it is not such a text, or an id is not below `before`."""
     ids: list[int] = []
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")

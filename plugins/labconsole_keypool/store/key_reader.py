@@ -1,132 +1,91 @@
-"""A look into a key store while others write it: counts, wrapper keys, the head of its chain."""
+"""Reads a key store while other processes write it: counts, wrapper keys, the head of its chain."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
-from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
-from labconsole.store.errors import StoreError, explained
-from labconsole.store.opening import connect_for_reading
+from sqlalchemy import Connection, bindparam, func, select
+
+from labconsole.security.token.mechanisms import KeyKind
+from labconsole.store.errors import StoreError
+from labconsole.store.opening import DatabaseReader
+from labconsole.store.rows import Prepared, Rows
+from labconsole_keypool.store import key_schema as schema
 from labconsole_keypool.store.key_links import end_of_chain
 from labconsole_keypool.store.key_records import ClaimedKey, Counts, Head, KeyStatus, WrapperKey
-from labconsole_keypool.store.key_schema import KEY_STORE
 
-WRAPPER_COLUMNS = "serial, token, kind, mechanism, made, limit_keys, pairs"
-"""Of the table `wrapper_key`, as `wrapper_key_of` takes them."""
-
-_KINDS = {str(kind): kind for kind in KeyKind}
-
-
-def wrapper_key_of(row: Sequence[Any]) -> WrapperKey:
-    """A row of `WRAPPER_COLUMNS` as a record. Raises StoreError: it was changed."""
-    serial, token, kind, mechanism, made, limit_keys, pairs = row
-    with _known_terms():
-        return WrapperKey(serial, token, _KINDS[kind], _mechanism(mechanism), made, limit_keys, pairs)
+WRAPPERS = Rows(WrapperKey, schema.wrapper_key, made_ns=schema.wrapper_key.c.made)
+_KEYS = Rows(ClaimedKey, schema.key)
+_BY_ID = Prepared(
+    _KEYS.select.where(schema.key.c.id.in_(select(func.json_each(bindparam("ids")).table_valued("value").c.value)))
+    .where(schema.key.c.private.is_not(None))
+    .order_by(schema.key.c.id)
+)
 
 
-def keys_of(raw: sqlite3.Connection, ids: Sequence[int]) -> list[ClaimedKey]:
-    """These keys, by their ids, as far as they are not erased. Raises sqlite3.Error; StoreError: one was changed."""
-    rows = raw.execute(
-        "SELECT key.id, key.kind, private, public, wrapper, mechanism FROM json_each(?) CROSS JOIN key "
-        "ON key.id = value WHERE private IS NOT NULL",
-        (json.dumps(ids),),
-    )
-    with _known_terms():
-        return [
-            ClaimedKey(number, _KINDS[kind], private, public, wrapper, _mechanism(mechanism))
-            for number, kind, private, public, wrapper, mechanism in rows.fetchall()
-        ]
-
-
-def _mechanism(number: int) -> WrapMechanism:
-    """Raises KeyError: there is none of that number."""
-    try:
-        return WrapMechanism(number)
-    except ValueError as error:
-        raise KeyError(number) from error
+def keys_of(connection: Connection, ids: Sequence[int]) -> list[ClaimedKey]:
+    """These keys by their ids, as far as they are not erased. Raises ValueError: one was changed."""
+    return _KEYS.records(_BY_ID(connection, {"ids": json.dumps(ids)}).fetchall())
 
 
 @contextmanager
-def _known_terms() -> Iterator[None]:
+def known_terms() -> Iterator[None]:
+    """Turn the ValueError for a row that was changed into a StoreError."""
     try:
         yield
-    except KeyError as error:
+    except ValueError as error:
         raise StoreError(
-            f"The key store names {error.args[0]!r} as a kind of keys or a mechanism, and there is none: it was "
-            "changed. Look what else is wrong (labconsole hsm verify-store), and take another key store."
+            f"The key store names a value ({error}) as a kind of keys or a mechanism, and there is none: it was "
+            "changed. Check what else is wrong (labconsole hsm verify-store), and use another key store."
         ) from error
 
 
-class KeyReader:
+class KeyReader(DatabaseReader):
     """A read-only connection to a key store; threads may share it. Every method raises StoreError."""
 
     def __init__(self, path: Path) -> None:
         """Open the store. Raises StoreError: there is none, or it is another file."""
-        self.path = path
-        self._turn = threading.Lock()
-        with explained(path, KEY_STORE.noun):
-            self._raw = connect_for_reading(path, KEY_STORE)
-
-    def close(self) -> None:
-        """Release the file; a second call does nothing."""
-        with self._turn:
-            self._raw.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        super().__init__(path, schema.KEY_STORE)
 
     def wrappers(self) -> list[WrapperKey]:
         """All wrapper keys that were not destroyed, oldest first."""
-        rows = self._rows(f"SELECT {WRAPPER_COLUMNS} FROM wrapper_key WHERE destroyed IS NULL ORDER BY id")
-        return [wrapper_key_of(row) for row in rows]
+        with known_terms(), self.transaction() as connection:
+            return WRAPPERS.find(connection, "id", destroyed=None)
 
     def spent_wrappers(self, token_serial: str) -> list[WrapperKey]:
-        """Wrapper keys of the token that are full and whose pairs are all used or invalid: they can be destroyed."""
-        rows = self._rows(
-            f"SELECT {WRAPPER_COLUMNS} FROM wrapper_key WHERE token = ? AND destroyed IS NULL AND pairs = limit_keys "
-            "AND serial NOT IN (SELECT wrapper FROM key_state WHERE status IN (?, ?)) ORDER BY id",
-            (token_serial, KeyStatus.NEW, KeyStatus.IN_USE),
-        )
-        return [wrapper_key_of(row) for row in rows]
+        """Wrapper keys of the token that are full and whose pairs are all used or invalid: to be destroyed in it.
+
+        With them goes what copies of the file may still hold of wrapped private keys.
+        """
+        wrapper, state = schema.wrapper_key.c, schema.key_state.c
+        needed = select(state.wrapper).where(state.status.in_((KeyStatus.NEW, KeyStatus.IN_USE)))
+        with known_terms(), self.transaction() as connection:
+            full = WRAPPERS.select.where(wrapper.pairs == wrapper.limit_keys, wrapper.serial.not_in(needed))
+            spent = full.where(wrapper.token == token_serial, wrapper.destroyed.is_(None)).order_by(wrapper.id)
+            return WRAPPERS.records(connection.execute(spent).all())
 
     def sample_of(self, wrapper: str) -> ClaimedKey | None:
-        """A new key under this wrapper key, only to be looked at: it is not claimed, and never to be signed with."""
-        with self._reading() as raw:
-            found = raw.execute(
-                f"SELECT id FROM key_state WHERE status = {KeyStatus.NEW:d} AND wrapper = ? LIMIT 1", (wrapper,)
-            ).fetchone()
-            keys = keys_of(raw, found) if found else []
+        """A new key under this wrapper key, only to be inspected: it is not claimed, and never to be signed with."""
+        state = schema.key_state.c
+        with known_terms(), self.transaction() as connection:
+            found = connection.execute(select(state.id).where(schema.NEW, state.wrapper == wrapper).limit(1))
+            keys = keys_of(connection, found.scalars().all())
         return keys[0] if keys else None
 
     def counts(self, kind: KeyKind | None = None) -> Counts:
         """How many keys (of one kind) have each status."""
-        condition, values = ("", ()) if kind is None else ("WHERE kind = ?", (kind,))
-        found = dict(self._rows(f"SELECT status, count(*) FROM key_state {condition} GROUP BY status", values))
+        state = schema.key_state.c
+        wanted = select(state.status, func.count().label("keys")).group_by(state.status)
+        with self.transaction() as connection:
+            rows = connection.execute(wanted if kind is None else wanted.where(state.kind == kind)).mappings()
+            found = {row["status"]: row["keys"] for row in rows}
         return Counts(*(found.get(status, 0) for status in KeyStatus))
 
     def head(self) -> Head:
         """How far the chain of rows goes, to be kept elsewhere as evidence."""
-        with self._reading() as raw:
-            rows, link = end_of_chain(raw)
+        with self.transaction() as connection:
+            rows, link = end_of_chain(connection)
         return Head(rows, link.hex())
-
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._reading() as raw:
-            return raw.execute(statement, values).fetchall()
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._turn, explained(self.path, KEY_STORE.noun):
-            yield self._raw

@@ -14,18 +14,18 @@ HEAD_EVENT = "key store head"
 
 
 class KeyStatus(IntEnum):
-    """Where a stored key stands (Table 3-1). It goes from new to in use to used, or to invalid; never back."""
+    """Status of a stored key (Table 3-1). It goes from new to in use to used, or to invalid; never back."""
 
     NEW = 0
     IN_USE = 1
-    """A process has claimed it; nobody else ever gets it."""
+    """A process has claimed it; no other one ever gets it."""
     USED = 2
     INVALID = 3
     """Claimed and not used by a process that ended, or purged."""
 
 
 class SignatureStatus(IntEnum):
-    """Where a signing request stands (Table 3-2), and dropped as well, which the source does not store."""
+    """Status of a signing request (Table 3-2), and dropped as well, which the source does not store."""
 
     NOT_USED = 0
     RECEIVED = 1

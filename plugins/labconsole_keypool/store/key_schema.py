@@ -26,6 +26,8 @@ from sqlalchemy import (
 from labconsole.store.database_kind import DatabaseKind
 
 metadata = MetaData()
+NEW = text("status = 0")
+"""Of `key_state`: a literal, so that SQLite finds new keys by their index."""
 
 
 def _linked() -> tuple[Column[int], Column[bytes]]:
@@ -102,7 +104,7 @@ key_state = Table(  # what changes of a key: a claim that rewrote its blobs as w
     ),
     Column("owner", Integer, comment="claimant that has claimed it, as the event of that tells"),
     Column("used", Integer),
-    Index("key_new", "kind", "id", "wrapper", sqlite_where=text("status = 0")),
+    Index("key_new", "kind", "id", "wrapper", sqlite_where=NEW),
     sqlite_strict=True,
 )
 
@@ -152,7 +154,7 @@ LINKED: Mapping[str, tuple[str, ...]] = {
     )
     for table in (claimant, wrapper_key, key, event, signature)
 }
-"""By table: the columns whose values a row's link covers, beside its number. They never change."""
+"""By table: the columns whose values a row's link covers, besides its number. They never change."""
 
 KEY_STORE = DatabaseKind(
     noun="key store",

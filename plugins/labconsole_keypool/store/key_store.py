@@ -1,7 +1,7 @@
-"""The key store: wrapped key pairs in a file, each given out at most once, also when processes are killed.
+"""The key store: wrapped key pairs in a file, each claimed at most once, also when processes are killed.
 
-A key goes from new to in use to used, or to invalid. A claim is durable before anybody sees the key; a key claimed by a
-process that ended without using it becomes invalid and is never given out again. The wrapped private key is erased
+A key goes from new to in use to used, or to invalid. A claim is durable before any caller sees the key; a key claimed
+by a process that ended without using it becomes invalid and is never claimed again. The wrapped private key is erased
 once its key is used or invalid.
 """
 
@@ -10,76 +10,82 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
+from typing import Self
+
+from sqlalchemy import bindparam, insert, select, update
 
 from labconsole.paths import key_stores_dir
 from labconsole.processes import this_process
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism
 from labconsole.store.errors import StoreError, explained
+from labconsole.store.rows import Prepared, Rows
 from labconsole.store.writer import Writer
+from labconsole_keypool.store import key_schema as schema
 from labconsole_keypool.store.key_changes import Changes
 from labconsole_keypool.store.key_links import ORIGIN, Chain, KeyEvent, ids_as_text
-from labconsole_keypool.store.key_reader import WRAPPER_COLUMNS, KeyReader, keys_of, wrapper_key_of
-from labconsole_keypool.store.key_records import ClaimedKey, Counts, Head, NewKey, SignatureRow, WrapperKey
-from labconsole_keypool.store.key_schema import KEY_STORE
+from labconsole_keypool.store.key_reader import WRAPPERS, KeyReader, keys_of, known_terms
+from labconsole_keypool.store.key_records import ClaimedKey, NewKey, SignatureRow, WrapperKey
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SIGNATURES = Rows(SignatureRow, schema.signature)
+_NEW_KEYS = Rows(
+    NewKey,
+    schema.key,
+    generate_start_ns=schema.key.c.generate_start,
+    generate_end_ns=schema.key.c.generate_end,
+    generate_duration_ns=schema.key.c.generate_duration,
+)
+_WRAPPER = schema.wrapper_key.c
+_RESERVE = Prepared(
+    update(schema.wrapper_key)
+    .where(_WRAPPER.serial == bindparam("of_serial"), _WRAPPER.pairs + bindparam("more") <= _WRAPPER.limit_keys)
+    .values(pairs=_WRAPPER.pairs + bindparam("more"))
+)
+_KEY = schema.key.c
+_FOLLOW = Prepared(
+    insert(schema.key_state).from_select(
+        ["id", "kind", "wrapper"],
+        select(_KEY.id, _KEY.kind, _KEY.wrapper).where(_KEY.id >= bindparam("first"), _KEY.id < bindparam("beyond")),
+    )
+)
+"""The states of new keys: that they are new."""
 
 
 def store_path(name: str, home: Path | None = None) -> Path:
-    """Where the key store `name` lies: `<data dir>/key-stores/<name>.db`. Raises StoreError: no name for a file."""
+    """The file of the key store `name`: `<data dir>/key-stores/<name>.db`. Raises StoreError: no name for a file."""
     if not _NAME.fullmatch(name):
         raise StoreError(f"{name!r} cannot name a key store: take letters, digits, dots and dashes, up to 64.")
     return key_stores_dir(home) / f"{name}.db"
 
 
-class KeyStore:
+class KeyStore(KeyReader):
     """A key store opened for writing; threads may share it. Every method raises StoreError, with nothing written."""
 
-    def __init__(self, writer: Writer, run: str) -> None:
-        """Take `writer` as a new claimant; use `open`."""
-        self._writer = writer
+    def __init__(self, path: Path, run: str, lock_timeout_s: float) -> None:
+        """Open the store as a new claimant; use `open`."""
+        with explained(path, schema.KEY_STORE.noun), suppress(FileExistsError, FileNotFoundError):
+            path.touch(0o600, exist_ok=False)
+        self._writer = Writer(path, schema.KEY_STORE, lock_timeout_s)
+        try:
+            self._claimant = self._new_claimant(run)
+            super().__init__(path)
+        except BaseException:
+            self._writer.close()
+            raise
         self._open = True
-        owner = this_process()
-        with writer.transaction(durable=True) as connection:
-            raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-            raw.execute("INSERT INTO head SELECT 1, 0, ? WHERE NOT EXISTS (SELECT 1 FROM claimant)", (ORIGIN,))
-            chain = Chain(raw)
-            row = (owner.pid, owner.started, owner.boot_id, run, time.time_ns())
-            [self._claimant] = chain.append("claimant", [row])
-            changes = Changes(raw, chain, self._claimant)
-            for dead in changes.dead():
-                changes.release(dead, "its process ended without using it")
-            chain.close()
-        self._reader = KeyReader(writer.path)
 
     @classmethod
     def open(cls, path: Path, *, run: str = "", lock_timeout_s: float = 30.0) -> Self:
-        """Open the store, made where needed, as a claimant of its own for the run `run` (its uuid).
+        """Open the store, created where needed, as a claimant of its own for the run `run` (its uuid).
 
         Keys that processes had claimed which are dead now become invalid.
         """
-        with explained(path, KEY_STORE.noun), suppress(FileExistsError, FileNotFoundError):
-            path.touch(0o600, exist_ok=False)
-        writer = Writer(path, KEY_STORE, lock_timeout_s)
-        try:
-            return cls(writer, run)
-        except BaseException:
-            writer.close()
-            raise
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._writer.path
+        return cls(path, run, lock_timeout_s)
 
     def close(self) -> None:
         """Release the store. What this opening had claimed and not used becomes invalid. A second call does nothing."""
@@ -89,61 +95,35 @@ class KeyStore:
         try:
             with self._changes() as changes:
                 changes.release(self._claimant, "not used before the store was closed")
-            self._writer.checkpoint()  # erased keys are to go from the log too, whoever looks on
+            self._writer.checkpoint()  # erased keys are to go from the log too, whatever reads the store
         finally:
-            self._reader.close()
+            super().close()
             self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def add(self, keys: Sequence[NewKey]) -> None:
         """Store key pairs, all or none, safe from a power cut. Their wrapper keys are rows already, and have room."""
-        stored = time.time_ns()
-        rows = [
-            (
-                key.kind,
-                hashlib.sha256(key.private).digest(),
-                key.public,
-                key.wrapper,
-                key.mechanism,
-                key.generate_start_ns,
-                key.generate_end_ns,
-                key.generate_duration_ns,
-                stored,
-            )
-            for key in keys
-        ]
+        hashes = [hashlib.sha256(key.private).digest() for key in keys]
+        rows = _NEW_KEYS.rows(keys, private_sha256=hashes, stored=time.time_ns())
         with self._changes() as changes:
             for serial, pairs in Counter(key.wrapper for key in keys).items():
-                found = changes.raw.execute(
-                    "UPDATE wrapper_key SET pairs = pairs + ? WHERE serial = ? AND pairs + ? <= limit_keys",
-                    (pairs, serial, pairs),
-                )
-                if found.rowcount != 1:
+                if _RESERVE(changes.connection, {"of_serial": serial, "more": pairs}).rowcount != 1:
                     raise StoreError(
                         f"The wrapper key {serial} has no room for {pairs} more key pairs in {self.path}: make another."
                     )
-            ids = changes.chain.append("key", rows, {"private": [key.private for key in keys]})
-            states = [(number, key.kind, key.wrapper) for number, key in zip(ids, keys, strict=True)]
-            changes.raw.executemany("INSERT INTO key_state (id, kind, wrapper) VALUES (?, ?, ?)", states)
+            ids = changes.chain.append(schema.key, rows)
+            _FOLLOW(changes.connection, {"first": ids.start, "beyond": ids.stop})
 
     def claim(self, kind: KeyKind, wrappers: Sequence[str], count: int) -> list[ClaimedKey]:
-        """Take up to `count` of the oldest new keys under these wrapper keys (serials); nobody else ever gets them."""
-        with self._changes() as changes:
-            return keys_of(changes.raw, changes.claim(kind, wrappers, count))
+        """Take up to `count` of the oldest new keys under these wrapper keys (serials); no other claim gets them."""
+        with known_terms(), self._changes() as changes:
+            return keys_of(changes.connection, changes.claim(kind, wrappers, count))
 
     def used(self, ids: Sequence[int], signatures: Sequence[SignatureRow]) -> None:
         """Claimed keys are used: their wrapped private keys are erased, the signatures stored."""
         with self._changes() as changes:
             if not changes.use(ids, {row.key: row.got_key for row in signatures}):
                 raise StoreError(_not_claimed(self.path, ids))
-            changes.chain.append("signature", [astuple(row) for row in signatures])
+            changes.chain.append(schema.signature, _SIGNATURES.rows(signatures))
 
     def invalid(self, ids: Sequence[int], reason: str) -> None:
         """Claimed keys will not be used: their wrapped private keys are erased."""
@@ -168,7 +148,7 @@ class KeyStore:
             f"pool-{secrets.token_hex(6)}", token_serial, kind, mechanism, time.time_ns(), limit_keys, pairs=0
         )
         with self._changes() as changes:
-            changes.chain.append("wrapper_key", [astuple(made)[:-1]], {"owner": [self._claimant]})
+            changes.chain.append(schema.wrapper_key, WRAPPERS.rows([made], owner=self._claimant))
         return made
 
     def wrapper_for(self, token_serial: str, kind: KeyKind) -> WrapperKey | None:
@@ -177,52 +157,48 @@ class KeyStore:
         With `pairs` 0 it may not be in the token yet: its maker was killed before. A token that was initialised has
         lost those made before.
         """
-        with self._changes() as changes:
-            row = changes.raw.execute(
-                "UPDATE wrapper_key SET owner = ? WHERE id = (SELECT id FROM wrapper_key WHERE token = ? AND kind = ? "
-                "AND destroyed IS NULL AND pairs < limit_keys AND coalesce(owner, ?) = ? ORDER BY id DESC LIMIT 1) "
-                f"RETURNING {WRAPPER_COLUMNS}",
-                (self._claimant, token_serial, kind, self._claimant, self._claimant),
-            ).fetchall()
-        return wrapper_key_of(row[0]) if row else None
-
-    def spent_wrappers(self, token_serial: str) -> list[WrapperKey]:
-        """Wrapper keys that are full and whose pairs are all used or invalid: to be destroyed in the token.
-
-        With them goes what copies of the file may still hold of wrapped private keys.
-        """
-        return self._reader.spent_wrappers(token_serial)
+        free = _WRAPPER.owner.is_(None) | (_WRAPPER.owner == self._claimant)
+        newest = (
+            select(_WRAPPER.id)
+            .where(_WRAPPER.token == token_serial, _WRAPPER.kind == kind, _WRAPPER.destroyed.is_(None), free)
+            .where(_WRAPPER.pairs < _WRAPPER.limit_keys)
+            .order_by(_WRAPPER.id.desc())
+            .limit(1)
+        )
+        taking = update(schema.wrapper_key).where(_WRAPPER.id == newest.scalar_subquery()).values(owner=self._claimant)
+        with known_terms(), self._changes() as changes:
+            taken = changes.connection.execute(taking.returning(*WRAPPERS.select.selected_columns)).all()
+            return next(iter(WRAPPERS.records(taken)), None)
 
     def wrapper_destroyed(self, serial: str) -> None:
-        """A wrapper key is in its token no more."""
+        """A wrapper key was destroyed in its token."""
         with self._changes() as changes:
-            at = changes.tell(KeyEvent.WRAPPER_DESTROYED, (), wrapper=serial)
-            changes.raw.execute("UPDATE wrapper_key SET destroyed = ? WHERE serial = ?", (at, serial))
-
-    def wrappers(self) -> list[WrapperKey]:
-        """All wrapper keys that were not destroyed, oldest first."""
-        return self._reader.wrappers()
-
-    def sample_of(self, wrapper: str) -> ClaimedKey | None:
-        """A new key under this wrapper key, only to be looked at: it is not claimed, and never to be signed with."""
-        return self._reader.sample_of(wrapper)
-
-    def counts(self, kind: KeyKind | None = None) -> Counts:
-        """How many keys (of one kind) have each status."""
-        return self._reader.counts(kind)
-
-    def head(self) -> Head:
-        """How far the chain of rows goes, to be kept elsewhere as evidence."""
-        return self._reader.head()
+            at = changes.log(KeyEvent.WRAPPER_DESTROYED, (), wrapper=serial)
+            destroyed = update(schema.wrapper_key).where(_WRAPPER.serial == serial).values(destroyed=at)
+            changes.connection.execute(destroyed)
 
     @contextmanager
     def _changes(self) -> Iterator[Changes]:
         """A durable transaction, so that a head kept elsewhere never goes further than the store after a power cut."""
         with self._writer.transaction(durable=True) as connection:
-            raw = cast(sqlite3.Connection, connection.connection.driver_connection)
-            chain = Chain(raw)
-            yield Changes(raw, chain, self._claimant)
+            chain = Chain(connection)
+            yield Changes(connection, chain, self._claimant)
             chain.close()
+
+    def _new_claimant(self, run: str) -> int:
+        """Make this process a claimant, and invalidate what dead ones hold; returns its number."""
+        owner = this_process()
+        row = {"pid": owner.pid, "started": owner.started, "boot_id": owner.boot_id, "run": run}
+        with self._writer.transaction(durable=True) as connection:
+            if connection.execute(select(schema.claimant.c.id).limit(1)).first() is None:
+                connection.execute(insert(schema.head).values(id=1, rows=0, link=ORIGIN))
+            chain = Chain(connection)
+            [claimant] = chain.append(schema.claimant, [row | {"since": time.time_ns()}])
+            changes = Changes(connection, chain, claimant)
+            for dead in changes.dead():
+                changes.release(dead, "its process ended without using it")
+            chain.close()
+        return claimant
 
 
 def _not_claimed(path: Path, ids: Sequence[int]) -> str:

@@ -63,7 +63,7 @@ def test_a_store_has_a_name_in_the_data_directory(own_home: Path) -> None:
             store_path(name)
 
 
-def test_a_key_is_given_out_as_it_was_stored(store: KeyStore) -> None:
+def test_a_claimed_key_is_as_it_was_stored(store: KeyStore) -> None:
     wrapper = new_wrapper(store)
     given = new_keys(wrapper, 3)
     store.add(given)
@@ -115,7 +115,7 @@ def test_a_used_key_is_erased_from_the_file_and_its_signature_stored(store: KeyS
     assert hashlib.sha256(used.private).digest() in content
 
 
-def test_an_erased_key_goes_from_the_log_too_though_somebody_looks_on(store: KeyStore, path: Path) -> None:
+def test_an_erased_key_is_removed_from_the_log_too_while_a_reader_is_open(store: KeyStore, path: Path) -> None:
     wrapper = new_wrapper(store)
     store.add(new_keys(wrapper, 1))
     [key] = store.claim(KIND, [wrapper.serial], 1)
@@ -249,7 +249,7 @@ def test_a_spent_wrapper_key_is_named_until_it_is_destroyed(store: KeyStore, pat
     assert verify_store(path) == ()
 
 
-def test_a_sample_is_looked_at_and_not_claimed(store: KeyStore) -> None:
+def test_a_sample_is_inspected_and_not_claimed(store: KeyStore) -> None:
     wrapper = new_wrapper(store)
     assert store.sample_of(wrapper.serial) is None
     store.add(new_keys(wrapper, 1))
@@ -300,7 +300,7 @@ def test_a_reader_sees_what_is_committed_while_others_write(store: KeyStore, pat
         assert verify_store(path, before) == ()
 
 
-def test_another_file_is_no_key_store_and_stays_as_it_is(path: Path, tmp_path: Path) -> None:
+def test_another_kind_of_file_is_refused_and_stays_as_it_is(path: Path, tmp_path: Path) -> None:
     path.write_bytes(b"%PDF-1.7 and so on" * 100)
     runs = tmp_path / "runs.db"
     Store.open(runs).close()
@@ -348,7 +348,7 @@ def test_a_store_whose_end_was_removed_is_not_written_on(path: Path) -> None:
 
 
 @pytest.mark.parametrize("values", ["kind = 'dsa-1024'", "mechanism = 99"])
-def test_a_key_whose_kind_or_mechanism_was_changed_is_not_given_out(store: KeyStore, path: Path, values: str) -> None:
+def test_a_key_whose_kind_or_mechanism_was_changed_cannot_be_claimed(store: KeyStore, path: Path, values: str) -> None:
     wrapper = new_wrapper(store)
     store.add(new_keys(wrapper, 2))
     change(path, f"UPDATE key SET {values}")

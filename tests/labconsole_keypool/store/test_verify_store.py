@@ -23,8 +23,7 @@ from labconsole_keypool.store.key_links import ORIGIN, ids_as_text, ids_of_text,
 from labconsole_keypool.store.key_records import HEAD_EVENT, Head
 from labconsole_keypool.store.key_schema import LINKED, metadata
 from labconsole_keypool.store.key_store import KeyStore, store_path
-from labconsole_keypool.store.store_findings import Fault
-from labconsole_keypool.store.verify_store import verify_store
+from labconsole_keypool.store.verify_store import Fault, verify_store
 from tests.labconsole_keypool.stored_keys import KIND, new_keys, new_wrapper, signatures
 
 Tamper = Callable[[sqlite3.Connection], object]
@@ -107,7 +106,7 @@ def test_a_change_in_any_column_of_any_row_is_found(path: Path, tmp_path: Path, 
         assert verify_store(changed), f"{table}.{column} of row {rowid} was {found!r}"
 
 
-def test_a_store_that_nobody_touched_is_as_it_was_written(path: Path, original: tuple[Path, Head]) -> None:
+def test_an_untouched_store_is_as_it_was_written(path: Path, original: tuple[Path, Head]) -> None:
     assert verify_store(path) == ()
     assert verify_store(path, original[1]) == ()
 
@@ -229,10 +228,10 @@ def test_a_status_without_an_event_is_found(path: Path) -> None:
     change(path, f"UPDATE key_state SET status = 0, owner = NULL WHERE id = {number}")
     [finding] = verify_store(path)
     assert (finding.fault, finding.row) == (Fault.STATUS, number)
-    assert finding.message == f"Key {number} is said to be new: its events tell invalid."
+    assert finding.message == f"Key {number} is said to be new: its events say invalid."
 
 
-def test_a_claim_taken_back_is_found_though_the_links_were_made_anew(path: Path) -> None:
+def test_a_withdrawn_claim_is_found_though_the_links_were_made_again(path: Path) -> None:
     """Whoever takes a use out of its event, and makes the links anew, leaves a used key without an event."""
     rows = value(path, "SELECT rows FROM head")
 
