@@ -13,7 +13,7 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.export import Form, exported
@@ -164,7 +164,7 @@ def _trust(camera: Camera, page: CertificatesPage, folder: Path) -> None:
     file, fingerprint = files[-1]
     view.take([file])
     dialog = _dialog(camera, BundleDialog)
-    for edit, group in list(zip(dialog.question.typing.edits, groups(fingerprint).split(), strict=True))[:6]:
+    for edit, group in list(zip(dialog.question.typing.edits, grouped(fingerprint).split(), strict=True))[:6]:
         edit.textEdited.emit(group)
     camera.settle()
     camera.take("certificates-bundle", LIGHT, dialog)
@@ -177,7 +177,7 @@ def _typed(camera: Camera, view: TrustView, fingerprint: str) -> None:
     assert dialog is not None
     with PkiStore.open(pki_dir()) as store:
         dialog.choose(store.certificate(fingerprint).id)
-    for edit, group in list(zip(dialog.question.typing.edits, groups(fingerprint).split(), strict=True))[:11]:
+    for edit, group in list(zip(dialog.question.typing.edits, grouped(fingerprint).split(), strict=True))[:11]:
         edit.textEdited.emit(group)
     camera.settle()
     camera.take("certificates-fingerprint", LIGHT, dialog)

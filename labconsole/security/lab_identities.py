@@ -204,6 +204,6 @@ def _add(
     certificate: x509.Certificate,
     profile: CertificateProfile,
 ) -> CertificateRecord:
-    change.add_key(state.id, label, key.private.public_key(), key.place)
+    replace(key, label=label).record(change, state)
     origin = Origin.SELF_SIGNED if profile is CertificateProfile.ROOT else Origin.ISSUED
     return change.add_certificate(certificate, origin=origin, state=state.id, profile=profile)

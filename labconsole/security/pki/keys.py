@@ -21,7 +21,8 @@ from pydantic import ValidationError
 
 from labconsole.errors import UserError
 from labconsole.security.key_files import is_quickly_guessed, load_private_key, save_private_key
-from labconsole.security.pki.records import FileKey, KeyRecord, TokenKey
+from labconsole.security.pki.changes import Change
+from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource, keep_secret
 from labconsole.security.token.named_tokens import find_configuration
@@ -41,10 +42,15 @@ _LOCK_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class MadeKey:
-    """A private key that is on disk, for `Change.add_key`, and in memory, to sign with at once."""
+    """A private key that is stored at `place` and can sign at once; its row is added by `record`."""
 
-    place: FileKey
+    place: FileKey | TokenKey
     private: PrivateKey
+    label: str = ""
+
+    def record(self, change: Change, state: State) -> KeyRecord:
+        """Add its row, as a key of `state`. Raises StoreError."""
+        return change.add_key(state.id, self.label, self.private.public_key(), self.place)
 
 
 def make_key(

@@ -1,4 +1,4 @@
-"""Fingerprints: SHA-256 of the DER, in groups that people read to each other over the telephone."""
+"""Fingerprints: SHA-256 of the DER, formatted in groups that people read out over the telephone, and compared."""
 
 from __future__ import annotations
 
@@ -25,11 +25,20 @@ def key_fingerprint(public_key: PublicKeyTypes) -> str:
     return fingerprint(public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
 
 
-def groups(digits: str) -> str:
-    """Hex digits for people: `0A1B 2C3D ...`."""
-    return " ".join(digits[start : start + 4].upper() for start in range(0, len(digits), 4))
+def grouped(digits: str, groups_per_line: int = 0) -> str:
+    """Hex digits in groups of four, `0A1B 2C3D ...`, in one line or `groups_per_line` (two blanks between groups)."""
+    groups = [digits[start : start + 4].upper() for start in range(0, len(digits), 4)]
+    if not groups_per_line:
+        return " ".join(groups)
+    starts = range(0, len(groups), groups_per_line)
+    return "\n".join("  ".join(groups[start : start + groups_per_line]) for start in starts)
+
+
+def short_fingerprint(sha256: str) -> str:
+    """The first 16 digits of a fingerprint, ungrouped: operations accept them for the whole fingerprint."""
+    return sha256[:16].upper()
 
 
 def typed_matches(digits: str, typed: str) -> bool:
-    """Whether somebody has typed the whole fingerprint; case, blanks, colons and hyphens do not matter."""
+    """Whether `typed` is the whole fingerprint; case, blanks, colons and hyphens do not matter."""
     return hmac.compare_digest(_BETWEEN_GROUPS.sub("", typed).lower().encode(), digits.lower().encode())

@@ -19,7 +19,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.parsing import read_file
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
@@ -62,7 +62,7 @@ class DemoState:
     @property
     def fingerprint(self) -> str:
         """Of its root, in groups: what it reads to the others over the telephone."""
-        return groups(self.root.sha256)
+        return grouped(self.root.sha256)
 
     def export_bundle(self) -> Path:
         """Make its next trust bundle, as a file."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Annotated, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from labconsole.errors import UserError
-from labconsole.model.operation import Operation, OperationContext, Result, TextTable, Tone, TonedText
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable, Tone, TonedText
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.x509.key_types import TITLES, KeyType
@@ -26,7 +26,6 @@ from labconsole_certificates.demo.demo_states import (
     seen_matrix,
 )
 from labconsole_certificates.exchange.handshake import Handshake
-from labconsole_certificates.operations.parameter_fields import AtHome
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus
 
 
@@ -106,7 +105,7 @@ class DemoParameters(Parameters):
         labels={str(kind): TITLES[kind] for kind in KeyType},
         metavar="TYPE",
     )
-    keep: Annotated[Path, AtHome] | None = parameter(
+    keep: HomePath | None = parameter(
         "Keep in",
         "New folder in which consoles and exchanged files are kept",
         default=None,

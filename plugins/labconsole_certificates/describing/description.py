@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.safe_text import hidden_characters, shown
-from labconsole.security.x509.fingerprints import fingerprint, groups, key_fingerprint
+from labconsole.security.x509.fingerprints import fingerprint, grouped, key_fingerprint
 from labconsole.security.x509.key_types import TITLES, problem_of, type_of
 from labconsole_certificates.describing.oid_names import ATTRIBUTES, BROKEN_SIGNATURES, SIGNATURES
 
@@ -74,7 +74,7 @@ def first_lines(lines: Iterable[str]) -> str:
 def hex_lines(data: bytes) -> str:
     """Hex in lines of 16 bytes, in groups of two."""
     starts = range(0, len(data), _BYTES_PER_LINE)
-    return "\n".join(groups(data[start : start + _BYTES_PER_LINE].hex()) for start in starts)
+    return "\n".join(grouped(data[start : start + _BYTES_PER_LINE].hex()) for start in starts)
 
 
 def serial_text(serial: int) -> str:
@@ -105,7 +105,7 @@ def key_section(public_key: PublicKeyTypes) -> Section:
     rows = [Row("Type", key_title(public_key))]
     if problem:
         rows.append(Row("Weakness", problem, warning=True))
-    rows.append(Row("SHA-256 of the public key", groups(key_fingerprint(public_key)), fixed_width=True))
+    rows.append(Row("SHA-256 of the public key", grouped(key_fingerprint(public_key)), fixed_width=True))
     rows.append(Row("SubjectPublicKeyInfo", hex_lines(info), fixed_width=True))
     return Section("Public key", tuple(rows))
 
@@ -126,7 +126,7 @@ def key_title(public_key: PublicKeyTypes) -> str:
 
 def fingerprint_row(thing: x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList) -> Row:
     """SHA-256 of the DER, in groups to be read aloud."""
-    return Row("SHA-256", groups(fingerprint(thing)), fixed_width=True)
+    return Row("SHA-256", grouped(fingerprint(thing)), fixed_width=True)
 
 
 def _attribute_row(attribute: x509.NameAttribute[str | bytes]) -> Row:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from cryptography import x509
 
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.names import general_name_as_text, name_as_text, shown
 from labconsole_certificates.describing.description import (
     Row,
@@ -55,7 +55,7 @@ def _lines(value: x509.ExtensionType) -> Iterator[str]:
             yield from (f"permitted: {general_name_as_text(name)}" for name in value.permitted_subtrees or ())
             yield from (f"excluded: {general_name_as_text(name)}" for name in value.excluded_subtrees or ())
         case x509.SubjectKeyIdentifier():
-            yield groups(value.digest.hex())
+            yield grouped(value.digest.hex())
         case x509.AuthorityKeyIdentifier():
             yield from _authority_key(value)
         case x509.CRLDistributionPoints() | x509.FreshestCRL():
@@ -107,7 +107,7 @@ def _key_usages(value: x509.KeyUsage) -> Iterator[str]:
 
 def _authority_key(value: x509.AuthorityKeyIdentifier) -> Iterator[str]:
     if value.key_identifier is not None:
-        yield groups(value.key_identifier.hex())
+        yield grouped(value.key_identifier.hex())
     yield from (f"issuer {general_name_as_text(name)}" for name in value.authority_cert_issuer or ())
     if value.authority_cert_serial_number is not None:
         yield f"serial number {serial_text(value.authority_cert_serial_number)}"

@@ -30,7 +30,7 @@ from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.trust.matrix import trusted_by
 
 
-class StepKind(StrEnum):
+class ExchangeStepKind(StrEnum):
     """What is done in a step."""
 
     MAKE_ROOT = "make-root"
@@ -44,10 +44,10 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Step:
+class ExchangeStep:
     """One step of the exchange. `item` goes from `sender` to `receiver`: the same State where nothing goes."""
 
-    kind: StepKind
+    kind: ExchangeStepKind
     title: str
     """What is to be done, as in "B gives its root to A, which trusts it"."""
     sender: int
@@ -68,7 +68,7 @@ class Direction:
 
     client: State
     server: State
-    steps: tuple[Step, ...]
+    steps: tuple[ExchangeStep, ...]
 
     @property
     def proven(self) -> datetime | None:
@@ -76,7 +76,7 @@ class Direction:
         return self.steps[-1].at
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> ExchangeStep | None:
         """The first step that is missing."""
         return next((step for step in self.steps if not step.done), None)
 
@@ -110,7 +110,7 @@ class _Steps:
         self._client_certificate = client_certificate(snapshot, client, server)
         self._server_certificate = server_certificate(snapshot, server, client)
 
-    def all(self) -> Iterator[Step]:
+    def all(self) -> Iterator[ExchangeStep]:
         """In the order in which they are done."""
         if self._server.local:
             yield self._root()
@@ -124,11 +124,11 @@ class _Steps:
             yield from self._csr_method(request)
         yield self._proof()
 
-    def _root(self) -> Step:
+    def _root(self) -> ExchangeStep:
         roots = self._snapshot.roots_of(self._server.id)
         name = self._server.name
         return _step(
-            StepKind.MAKE_ROOT,
+            ExchangeStepKind.MAKE_ROOT,
             f"{name} has a CA of its own",
             (self._server, self._server, None),
             done=bool(roots),
@@ -137,7 +137,7 @@ class _Steps:
             subject=roots[0].id if roots else None,
         )
 
-    def _trust(self) -> Step:
+    def _trust(self) -> ExchangeStep:
         client, server = self._client, self._server
         trusted = trusted_by(self._snapshot, client.id)
         roots = self._snapshot.roots_of(server.id)
@@ -154,7 +154,7 @@ class _Steps:
         about = found or next(iter(roots), None)
         shown_at = None if client.local else self._passed_at()
         return _step(
-            StepKind.TRUST_ROOT,
+            ExchangeStepKind.TRUST_ROOT,
             f"{server.name} gives its root to {client.name}, which trusts it",
             (server, client, Item.ROOT),
             done=found is not None or shown_at is not None,
@@ -163,10 +163,10 @@ class _Steps:
             subject=about.id if about is not None else None,
         )
 
-    def _server_end(self) -> Step:
+    def _server_end(self) -> ExchangeStep:
         name, certificate = self._server.name, self._server_certificate
         return _step(
-            StepKind.MAKE_SERVER,
+            ExchangeStepKind.MAKE_SERVER,
             f"{name} has a certificate for its server",
             (self._server, self._server, None),
             done=certificate is not None,
@@ -176,11 +176,11 @@ class _Steps:
             subject=certificate.id if certificate is not None else None,
         )
 
-    def _without_request(self, certificate: CertificateRecord) -> Step:
+    def _without_request(self, certificate: CertificateRecord) -> ExchangeStep:
         client, server = self._client, self._server
         own = certificate.self_signed
         return _step(
-            StepKind.GIVE_CERTIFICATE,
+            ExchangeStepKind.GIVE_CERTIFICATE,
             f"{server.name} has pinned the certificate of {client.name}"
             if own
             else f"{server.name} made key and certificate for {client.name} (No-CSR method)",
@@ -191,7 +191,7 @@ class _Steps:
             subject=certificate.id,
         )
 
-    def _csr_method(self, request: RequestRecord | None) -> Iterator[Step]:
+    def _csr_method(self, request: RequestRecord | None) -> Iterator[ExchangeStep]:
         client, server = self._client, self._server
         refused = request is not None and request.status is RequestStatus.REFUSED
         why = f"{server.name} refused the last one ({request.reason}): " if request is not None and refused else ""
@@ -199,7 +199,7 @@ class _Steps:
         asked = None if refused else request
         number = None if asked is None else asked.id
         yield _step(
-            StepKind.MAKE_REQUEST,
+            ExchangeStepKind.MAKE_REQUEST,
             f"{client.name} makes key pair and CSR for the CA of {server.name}",
             (client, client, None),
             done=asked is not None,
@@ -210,7 +210,7 @@ class _Steps:
         given_at = None if asked is None else self._was_handed_over(client, server, Item.CSR, asked.sha256)
         arrived = asked is not None and asked.status is not RequestStatus.MADE
         yield _step(
-            StepKind.GIVE_REQUEST,
+            ExchangeStepKind.GIVE_REQUEST,
             f"{client.name} gives the CSR to {server.name}",
             (client, server, Item.CSR),
             done=arrived or given_at is not None,
@@ -220,7 +220,7 @@ class _Steps:
         )
         approved = asked is not None and asked.status is RequestStatus.APPROVED
         yield _step(
-            StepKind.APPROVE,
+            ExchangeStepKind.APPROVE,
             f"{server.name} looks at the CSR and approves it",
             (server, server, None),
             done=approved,
@@ -237,14 +237,14 @@ class _Steps:
             return ""
         return f"{short_name(record.certificate)} was revoked on {revocation(self._snapshot, record)}: "
 
-    def _certificate_back(self, request: RequestRecord | None) -> Step:
+    def _certificate_back(self, request: RequestRecord | None) -> ExchangeStep:
         client, server = self._client, self._server
         number = None if request is None else request.certificate
         record = None if number is None else self._snapshot.certificate_by_id[number]
         given_at = None if record is None else self._was_handed_over(server, client, Item.CERTIFICATE, record.sha256)
         came = record is not None and (self._used(record) or (record.key is not None and not server.local))
         return _step(
-            StepKind.GIVE_CERTIFICATE,
+            ExchangeStepKind.GIVE_CERTIFICATE,
             f"{server.name} gives the certificate to {client.name}",
             (server, client, Item.CERTIFICATE),
             done=came or given_at is not None,
@@ -253,11 +253,11 @@ class _Steps:
             subject=number,
         )
 
-    def _proof(self) -> Step:
+    def _proof(self) -> ExchangeStep:
         client, server = self._client, self._server
         passed_at = self._passed_at()
         return _step(
-            StepKind.PROVE,
+            ExchangeStepKind.PROVE,
             f"{client.name} connects to {server.name}: mutual TLS handshake",
             (client, server, None),
             done=passed_at is not None,
@@ -303,7 +303,7 @@ class _Steps:
 
 
 def _step(
-    kind: StepKind,
+    kind: ExchangeStepKind,
     title: str,
     way: tuple[State, State, Item | None],
     *,
@@ -311,9 +311,11 @@ def _step(
     at: datetime | None,
     missing: str,
     subject: int | None,
-) -> Step:
+) -> ExchangeStep:
     sender, receiver, item = way
-    return Step(kind, title, sender.id, receiver.id, item, done, at if done else None, "" if done else missing, subject)
+    return ExchangeStep(
+        kind, title, sender.id, receiver.id, item, done, at if done else None, "" if done else missing, subject
+    )
 
 
 class PairParameters(Parameters):

@@ -27,7 +27,7 @@ from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
 from labconsole_certificates.exchange.handshake import TlsCredentials
-from labconsole_certificates.exchange.progress import StepKind, direction_of
+from labconsole_certificates.exchange.progress import ExchangeStepKind, direction_of
 from labconsole_certificates.exchange.remote_handshake import (
     HandshakeOptions,
     RemoteHandshake,
@@ -49,8 +49,15 @@ HANDSHAKE_S = 10.0
 QUIET_S = 3.0
 """How long a foreign server is listened to for a refusal."""
 
-_SERVER_STEPS = frozenset({StepKind.MAKE_ROOT, StepKind.MAKE_SERVER})
-_CLIENT_STEPS = frozenset({StepKind.MAKE_REQUEST, StepKind.GIVE_REQUEST, StepKind.APPROVE, StepKind.GIVE_CERTIFICATE})
+_SERVER_STEPS = frozenset({ExchangeStepKind.MAKE_ROOT, ExchangeStepKind.MAKE_SERVER})
+_CLIENT_STEPS = frozenset(
+    {
+        ExchangeStepKind.MAKE_REQUEST,
+        ExchangeStepKind.GIVE_REQUEST,
+        ExchangeStepKind.APPROVE,
+        ExchangeStepKind.GIVE_CERTIFICATE,
+    }
+)
 """What must be done before an end has a certificate to show."""
 
 

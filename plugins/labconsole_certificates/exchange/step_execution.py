@@ -12,7 +12,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, missing_secrets
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.progress import Direction, Exchange, StepKind, direction_of
+from labconsole_certificates.exchange.progress import Direction, Exchange, ExchangeStepKind, direction_of
 from labconsole_certificates.exchange.tls_proof import handshake_report, prove
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.issuing import server_host
@@ -26,7 +26,9 @@ from labconsole_certificates.trust.roots_and_pins import confirm_here
 def next_direction(exchange: Exchange) -> Direction | None:
     """The direction whose next step is to be done; handshakes prove both at once, so they come last."""
     open_ways = [way for way in (exchange.there, exchange.back) if way.next is not None]
-    return min(open_ways, key=lambda way: way.next is not None and way.next.kind is StepKind.PROVE, default=None)
+    return min(
+        open_ways, key=lambda way: way.next is not None and way.next.kind is ExchangeStepKind.PROVE, default=None
+    )
 
 
 def asks_for_secrets(store: PkiStore, direction: Direction) -> bool:
@@ -49,29 +51,29 @@ def execute_next_step(store: PkiStore, direction: Direction, prompt: Prompt | No
     if step is None or direction.next is None or step.kind is not direction.next.kind:
         return ""
     match step.kind:
-        case StepKind.TRUST_ROOT if step.subject is not None:
+        case ExchangeStepKind.TRUST_ROOT if step.subject is not None:
             confirm_here(store, client, snapshot.certificate_by_id[step.subject])
             return f"{client.name} trusts the root of {server.name}."
-        case StepKind.MAKE_SERVER:
+        case ExchangeStepKind.MAKE_SERVER:
             _certify_server(store, snapshot, server, prompt)
             return f"{server.name} has a certificate for its server."
-        case StepKind.MAKE_REQUEST | StepKind.GIVE_REQUEST:
+        case ExchangeStepKind.MAKE_REQUEST | ExchangeStepKind.GIVE_REQUEST:
             made = (
                 store.request(step.subject)
-                if step.kind is StepKind.GIVE_REQUEST and step.subject is not None
+                if step.kind is ExchangeStepKind.GIVE_REQUEST and step.subject is not None
                 else make_request(store, client, server, _new_key(snapshot, client), CertificateProfile.TLS_CLIENT)
             )
             import_request(store, client, server, made.der, made.profile)
             return f"{server.name} has request {made.id} of {client.name}."
-        case StepKind.APPROVE | StepKind.GIVE_CERTIFICATE if step.subject is not None:
+        case ExchangeStepKind.APPROVE | ExchangeStepKind.GIVE_CERTIFICATE if step.subject is not None:
             record = (
                 approve(store, store.request(step.subject), prompt=prompt)
-                if step.kind is StepKind.APPROVE
+                if step.kind is ExchangeStepKind.APPROVE
                 else snapshot.certificate_by_id[step.subject]
             )
             import_certificate(store, exported(store.snapshot(), record, Form.CHAIN), server)
             return f"{client.name} has its certificate by the CA of {server.name}."
-        case StepKind.PROVE:
+        case ExchangeStepKind.PROVE:
             proof = prove(store, client.name, server.name, prompt)
             said = " ".join(
                 (
@@ -103,9 +105,9 @@ def _signers(snapshot: Snapshot, direction: Direction) -> list[CertificateRecord
     """The certificates whose private keys the next step uses."""
     client, server = direction.client, direction.server
     match None if direction.next is None else direction.next.kind:
-        case StepKind.MAKE_SERVER | StepKind.APPROVE:
+        case ExchangeStepKind.MAKE_SERVER | ExchangeStepKind.APPROVE:
             return [authority_of(snapshot, server, "", datetime.now(UTC))]
-        case StepKind.PROVE:
+        case ExchangeStepKind.PROVE:
             ends = (
                 *(client_certificate(snapshot, client, server), server_certificate(snapshot, server, client)),
                 *(client_certificate(snapshot, server, client), server_certificate(snapshot, client, server)),

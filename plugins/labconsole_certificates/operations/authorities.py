@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from cryptography import x509
 
 from labconsole.errors import BadInput
-from labconsole.model.operation import OperationContext, Result
+from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Origin, State
@@ -28,7 +28,6 @@ from labconsole_certificates.operations.certificate_import import add_chain, pro
 from labconsole_certificates.operations.issuing import constraints, must_be_accepted, opened_issuer, subject_of
 from labconsole_certificates.operations.new_keys import DEFAULT_TYPE, NewKey, kept_key, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
-    AtHome,
     AuthorityChoice,
     Days,
     IssuerUnlockParameters,
@@ -297,10 +296,10 @@ class CreateIntermediate(PkiOperation[CreateIntermediateParameters]):
 class ImportAuthorityParameters(PasswordParameters, KeptKeyParameters, StateParameters):
     """A CA that was created elsewhere."""
 
-    file: Annotated[Path, AtHome] = parameter(
+    file: HomePath = parameter(
         "Certificate", "PEM or DER, a chain after it; or a PKCS#12 with the key in it", positional=True
     )
-    key_file: Annotated[Path, AtHome] | None = parameter(
+    key_file: HomePath | None = parameter(
         "Private key", "PEM or DER, PKCS#8; none: it is in the PKCS#12", default=None, option="--key"
     )
 

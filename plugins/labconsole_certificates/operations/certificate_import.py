@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from cryptography import x509
 
 from labconsole.errors import BadInput
-from labconsole.model.operation import OperationContext, Result
+from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.changes import Change
@@ -19,10 +18,10 @@ from labconsole.security.secrets import Prompt
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile, profile_asked_for
 from labconsole.security.x509.extensions import is_ca
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
-from labconsole_certificates.operations.parameter_fields import AtHome, HandoverParameters
+from labconsole_certificates.operations.parameter_fields import HandoverParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.revocation.crls import import_crl
@@ -70,7 +69,7 @@ def import_certificates(
 class ImportParameters(HandoverParameters):
     """A file from another State."""
 
-    file: Annotated[Path, AtHome] = parameter("File", "Certificates (PEM, DER), or a CRL", positional=True)
+    file: HomePath = parameter("File", "Certificates (PEM, DER), or a CRL", positional=True)
     state: str = parameter(
         "State", "State that the certificates belong to; empty: the one that sent them", default="", metavar="STATE"
     )
@@ -100,6 +99,6 @@ class Import(PkiOperation[ImportParameters]):
         records = import_certificates(store, data, state, sender, receiver)
         named = [(short_name(record.certificate), record.sha256) for record in records]
         return Result(
-            tuple(f"Imported: {name}\nSHA-256 {groups(sha256)}" for name, sha256 in named),
+            tuple(f"Imported: {name}\nSHA-256 {grouped(sha256)}" for name, sha256 in named),
             {"certificates": [{"certificate": name, "sha256": sha256} for name, sha256 in named]},
         )

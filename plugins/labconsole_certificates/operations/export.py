@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from labconsole.errors import UserError
-from labconsole.model.operation import OperationContext, Result
+from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki import keys
@@ -29,7 +29,6 @@ from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem, write_pkcs12
 from labconsole_certificates.operations.parameter_fields import (
-    AtHome,
     CertificateChoice,
     HandoverParameters,
     PasswordParameters,
@@ -173,7 +172,7 @@ class ExportParameters(HandoverParameters, PasswordParameters, UnlockParameters)
         "A certificate (its SHA-256, 8 digits of it, or PROFILE:STATE), request:NUMBER or crl:NUMBER",
         positional=True,
     )
-    file: Annotated[Path, AtHome] = parameter("File", "The new file", positional=True)
+    file: HomePath = parameter("File", "The new file", positional=True)
     form: Literal["pem", "der", "chain", "p12"] = parameter(
         "Form",
         "Of the file",

@@ -13,9 +13,10 @@ from labconsole.security.pki.records import CertificateRecord, IdentityRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
+from labconsole.security.x509.fingerprints import short_fingerprint
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.parameter_fields import CertificateChoice, NoParameters
-from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport, digits
+from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport
 from labconsole_certificates.operations.record_lookup import certificate_named
 
 
@@ -47,7 +48,7 @@ class ListIdentities(PkiReport[NoParameters]):
         for identity in snapshot.identities:
             record = snapshot.certificate_by_id[identity.certificate]
             state, certificate = snapshot.state_by_id[identity.state].name, short_name(record.certificate)
-            rows.append((identity.name, state, certificate, digits(record.sha256)))
+            rows.append((identity.name, state, certificate, short_fingerprint(record.sha256)))
             found.append(
                 {"identity": identity.name, "state": state, "certificate": certificate, "sha256": record.sha256}
             )

@@ -18,12 +18,13 @@ from labconsole.security.pki.records import CertificateRecord, CrlRecord, Reques
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.x509 import cms, parsing
 from labconsole.security.x509.cms import SignedMessage
+from labconsole.security.x509.fingerprints import short_fingerprint
 from labconsole_certificates.describing.comparison import compare
 from labconsole_certificates.describing.description import Description, Row
 from labconsole_certificates.describing.pki_objects import Describable, describe
 from labconsole_certificates.operations.export import Exportable, recorded
 from labconsole_certificates.operations.parameter_fields import PasswordParameters
-from labconsole_certificates.operations.pki_operation import digits, file_password
+from labconsole_certificates.operations.pki_operation import file_password
 from labconsole_certificates.trust.bundle_format import decode
 
 
@@ -186,7 +187,7 @@ def _bundle(thing: Describable) -> dict[str, Any] | None:
 
 
 def _bundle_lines(bundle: dict[str, Any]) -> list[str]:
-    state, trusted = bundle["state"], ", ".join(map(digits, bundle["trusted"]))
+    state, trusted = bundle["state"], ", ".join(map(short_fingerprint, bundle["trusted"]))
     domain = bundle["domain"] or "no domain"
     return [
         f"Trust bundle {bundle['bundle']} of {state}, {domain}; next by {bundle['next_update']}",

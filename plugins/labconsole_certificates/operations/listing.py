@@ -11,8 +11,9 @@ from labconsole.model.trial import Parameters
 from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import Origin
+from labconsole.security.x509.fingerprints import short_fingerprint
 from labconsole.security.x509.names import brief_name, short_name
-from labconsole_certificates.operations.pki_operation import PkiReport, digits
+from labconsole_certificates.operations.pki_operation import PkiReport
 from labconsole_certificates.revocation.crl_renewal import due_crls
 
 _CERTIFICATE_KEYS = ("state", "subject", "issuer", "profile", "until", "key", "status")
@@ -48,7 +49,7 @@ class ListCertificates(PkiReport[ListCertificatesParameters]):
                 "" if record.key is None else "here",
                 "removed" if record.removed else str(statuses[record.id].kind),
             )
-            row = (digits(record.sha256), *cells)
+            row = (short_fingerprint(record.sha256), *cells)
             wanted = parameters.text.casefold() in " ".join(row).casefold()
             if wanted and (parameters.with_removed or record.removed is None):
                 rows.append(row)
@@ -76,7 +77,9 @@ class Audit(PkiReport[AuditParameters]):
         rows, found = [], []
         for entry in reader.audit(parameters.limit):
             when = f"{entry.at:%Y-%m-%d %H:%M:%S}"
-            rows.append((when, entry.who, entry.what, entry.subject, digits(entry.fingerprint), entry.detail))
+            rows.append(
+                (when, entry.who, entry.what, entry.subject, short_fingerprint(entry.fingerprint), entry.detail)
+            )
             found.append(
                 {
                     "at": entry.at.isoformat(),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from labconsole.errors import UserError
 from labconsole.security.pki import keys
-from labconsole.security.pki.changes import Change
-from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
+from labconsole.security.pki.keys import MadeKey
+from labconsole.security.pki.records import TokenKey
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import find_configuration
@@ -48,19 +48,6 @@ class NewKey:
     say so."""
 
 
-@dataclass(frozen=True)
-class ReadyKey:
-    """A private key that can be used, and where it lies."""
-
-    private: PrivateKey
-    place: FileKey | TokenKey
-    label: str
-
-    def record(self, change: Change, state: State) -> KeyRecord:
-        """Write down that it is a key of `state`."""
-        return change.add_key(state.id, self.label, self.private.public_key(), self.place)
-
-
 def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
     """What must be known to make the key: the token's PIN, or the passphrase to be, which is asked for twice.
 
@@ -80,7 +67,7 @@ def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
 
 
 @contextmanager
-def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) -> Iterator[ReadyKey]:
+def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) -> Iterator[MadeKey]:
     """Make a key pair; its private key can be used while the context is open. A file is there, a row is not yet.
 
     `directory` is that of the certificate database. Raises UserError: no passphrase, one typed in two ways, no such
@@ -89,8 +76,7 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
     label = f"{label} {secrets.token_hex(_TAG_BYTES)}"
     type = new.type or DEFAULT_TYPE
     if not new.token:
-        made = keys.make_key(directory, type, new.passphrase, _new_passphrase(new, prompt))
-        yield ReadyKey(made.private, made.place, label)
+        yield replace(keys.make_key(directory, type, new.passphrase, _new_passphrase(new, prompt)), label=label)
         return
     kind = _TOKEN_KINDS.get(type)
     if kind is None:
@@ -98,10 +84,10 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
     pin = secrets_of(new)[0].resolve(prompt)
     make_token_key(new.token, label, kind, pin)
     with opened_token_key(new.token, label, pin) as private:
-        yield ReadyKey(private, TokenKey(new.token, label), label)
+        yield MadeKey(TokenKey(new.token, label), private, label)
 
 
-def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: str, prompt: Prompt | None) -> ReadyKey:
+def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: str, prompt: Prompt | None) -> MadeKey:
     """Write a private key that came from outside to a file, as `keep` says (None: the console keeps its passphrase).
 
     Raises UserError: a key of a type that is not kept here, or as `made_key`.
@@ -113,7 +99,7 @@ def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: s
         )
     chosen = keep or NewKey()
     made = keys.keep_key(directory, private, chosen.passphrase, _new_passphrase(chosen, prompt))
-    return ReadyKey(made.private, made.place, f"{label} {secrets.token_hex(_TAG_BYTES)}")
+    return replace(made, label=f"{label} {secrets.token_hex(_TAG_BYTES)}")
 
 
 def _new_passphrase(new: NewKey, prompt: Prompt | None) -> Secret | None:

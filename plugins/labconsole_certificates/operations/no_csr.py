@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from labconsole.errors import BadInput
-from labconsole.model.operation import OperationContext, Result
+from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
@@ -35,7 +35,6 @@ from labconsole_certificates.operations.issuing import (
 )
 from labconsole_certificates.operations.new_keys import NewKey, kept_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
-    AtHome,
     AuthorityChoice,
     Days,
     EndProfile,
@@ -160,7 +159,7 @@ class CreateForClientParameters(UnlockParameters, PasswordParameters):
     names: Names = ()
     valid_days: Days = END_DAYS
     authority: AuthorityChoice = ""
-    file: Annotated[Path, AtHome] = parameter(
+    file: HomePath = parameter(
         "File", "New PKCS#12 file (.p12); a file that is there stays", kind="new-file", option="--out"
     )
 
@@ -215,9 +214,7 @@ class CreateForClient(PkiOperation[CreateForClientParameters]):
 class ImportPkcs12Parameters(PasswordParameters, KeptKeyParameters, StateParameters):
     """A PKCS#12 that another State created."""
 
-    file: Annotated[Path, AtHome] = parameter(
-        "PKCS#12", "File with key, certificate and chain (.p12, .pfx)", positional=True
-    )
+    file: HomePath = parameter("PKCS#12", "File with key, certificate and chain (.p12, .pfx)", positional=True)
     sender: str = parameter(
         "From", "State that created it; empty: not recorded", default="", option="--from", metavar="STATE"
     )

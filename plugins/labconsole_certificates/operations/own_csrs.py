@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from cryptography import x509
 
 from labconsole.errors import BadInput
-from labconsole.model.operation import OperationContext, Result
+from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki import keys
+from labconsole.security.pki.keys import MadeKey
 from labconsole.security.pki.records import (
     CertificateRecord,
     Item,
@@ -36,9 +37,8 @@ from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.operations.certificate_import import add_chain, profile_of
 from labconsole_certificates.operations.export import Form, exported, must_be_new_file, write_export
 from labconsole_certificates.operations.issuing import alternative_names, must_be_within, subject_of
-from labconsole_certificates.operations.new_keys import NewKey, ReadyKey, made_key, secrets_of
+from labconsole_certificates.operations.new_keys import NewKey, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
-    AtHome,
     Encoded,
     EndProfile,
     Names,
@@ -151,7 +151,7 @@ def _can_be_of(
 @contextmanager
 def _key(
     directory: Path, new: NewKey | KeyRecord, label: str, prompt: Prompt | None
-) -> Iterator[tuple[PrivateKey, ReadyKey | None]]:
+) -> Iterator[tuple[PrivateKey, MadeKey | None]]:
     """The private key that signs the CSR, and the key that is new, if it is."""
     if isinstance(new, KeyRecord):
         with keys.opened_key(directory, new, prompt) as private:
@@ -170,7 +170,7 @@ class CreateRequestParameters(NewKeyParameters):
     profile: EndProfile = CertificateProfile.TLS_CLIENT
     subject: Subject = ""
     names: Names = ()
-    file: Annotated[Path, AtHome] | None = new_file("the CSR")
+    file: HomePath | None = new_file("the CSR")
     form: Encoded = "pem"
 
 
@@ -221,9 +221,7 @@ class CreateRequest(PkiOperation[CreateRequestParameters]):
 class ImportCertificateParameters(Parameters):
     """A certificate that was issued for a CSR of this console."""
 
-    file: Annotated[Path, AtHome] = parameter(
-        "Certificate", "File with the certificate, and its chain (PEM, DER)", positional=True
-    )
+    file: HomePath = parameter("Certificate", "File with the certificate, and its chain (PEM, DER)", positional=True)
     sender: str = parameter(
         "From",
         "State that sent it; empty: the one that was asked",

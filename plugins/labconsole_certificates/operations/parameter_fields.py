@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 
 from labconsole.errors import UserError
+from labconsole.model.operation import HomePath
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import State
@@ -161,11 +162,6 @@ Kept = Annotated[
         **_ASKED,
     ),
 ]
-AtHome = AfterValidator(Path.expanduser)
-"""A path may begin with `~`."""
-SecretFile = Annotated[Path, AtHome]
-
-
 _NEW_KEY = "Passphrase of the new key from elsewhere"
 _CA_KEY = "Passphrase of the CA's key from elsewhere"
 _USED_KEY = "Passphrase of the key from elsewhere"
@@ -189,7 +185,7 @@ class KeptKeyParameters(Parameters):
     """Where the passphrase of a key file that is written here comes from."""
 
     protection: Kept = Protection.KEPT
-    passphrase_file: SecretFile | None = _secret_file(_NEW_KEY, "File with the passphrase of the new key file")
+    passphrase_file: HomePath | None = _secret_file(_NEW_KEY, "File with the passphrase of the new key file")
     keyring_entry: str | None = _keyring_entry(
         _NEW_KEY, "Entry of the OS keyring with the passphrase of the new key file"
     )
@@ -202,7 +198,7 @@ class KeptKeyParameters(Parameters):
 class UnlockParameters(Parameters):
     """The passphrase or PIN of the key that is used, if it would be asked for."""
 
-    passphrase_file: SecretFile | None = _secret_file(
+    passphrase_file: HomePath | None = _secret_file(
         _USED_KEY, "File with the passphrase or PIN of the key that is used"
     )
     keyring_entry: str | None = _keyring_entry(
@@ -217,7 +213,7 @@ class UnlockParameters(Parameters):
 class IssuerUnlockParameters(Parameters):
     """As `UnlockParameters`, where another key is created, too."""
 
-    issuer_passphrase_file: SecretFile | None = _secret_file(
+    issuer_passphrase_file: HomePath | None = _secret_file(
         _CA_KEY, "File with the passphrase or PIN of the issuing CA's key", "--issuer-passphrase-file"
     )
     issuer_keyring_entry: str | None = _keyring_entry(
@@ -232,7 +228,7 @@ class IssuerUnlockParameters(Parameters):
 class PasswordParameters(Parameters):
     """The password of a file that is handed over."""
 
-    password_file: SecretFile | None = parameter(
+    password_file: HomePath | None = parameter(
         "File",
         "File with the password (0600); none: it is asked for",
         default=None,
@@ -254,12 +250,11 @@ def new_file(content: str) -> Any:
 
 _NEW_FILE: dict[str, Any] = {"kind": "new-file", "metavar": "FILE"}
 SavedTo = Annotated[
-    Path,
-    AtHome,
+    HomePath,
     parameter("File", "Where it is written to; a file that is there stays", **_NEW_FILE),
 ]
 WrittenTo = Annotated[
-    Annotated[Path, AtHome] | None,
+    HomePath | None,
     parameter("File", "Write it to this new file, too", **_NEW_FILE, empty="Not written"),
 ]
 Encoded = Annotated[
@@ -281,7 +276,7 @@ class SuccessorKeyParameters(Parameters):
         default="",
     )
     protection: Protected = Protection.KEPT
-    passphrase_file: SecretFile | None = _secret_file(
+    passphrase_file: HomePath | None = _secret_file(
         _NEW_KEY, "File with the passphrase of the new key file, or the PIN"
     )
     keyring_entry: str | None = _keyring_entry(

@@ -16,7 +16,7 @@ from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.record_lookup import key_of
 
@@ -109,10 +109,5 @@ def chosen_password(path: Path, prompt: Prompt, source: SecretSource = ASKED) ->
 def with_fingerprint(sentence: str, record: CertificateRecord) -> Result:
     """A result about one certificate: the sentence, and its fingerprint."""
     name = short_name(record.certificate)
-    text = f"{sentence} Its fingerprint: SHA-256 {groups(record.sha256)}"
+    text = f"{sentence} Its fingerprint: SHA-256 {grouped(record.sha256)}"
     return Result((text,), {"certificate": name, "sha256": record.sha256})
-
-
-def digits(sha256: str) -> str:
-    """The beginning of a fingerprint, in one piece: what operations accept for the whole."""
-    return sha256[:16].upper()

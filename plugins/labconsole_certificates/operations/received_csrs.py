@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from cryptography import x509
 
 from labconsole.errors import BadInput, UserError
-from labconsole.model.operation import OperationContext, Result, TextTable
+from labconsole.model.operation import HomePath, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.domains import notice, refusal
@@ -35,7 +35,6 @@ from labconsole_certificates.operations.issuing import (
     opened_issuer,
 )
 from labconsole_certificates.operations.parameter_fields import (
-    AtHome,
     AuthorityChoice,
     Days,
     NoParameters,
@@ -177,7 +176,7 @@ class ListRequests(PkiReport[NoParameters]):
 class ImportRequestParameters(Parameters):
     """A CSR from another State."""
 
-    file: Annotated[Path, AtHome] = parameter("CSR", "File with the CSR (PEM, DER)", **_POSITIONAL)
+    file: HomePath = parameter("CSR", "File with the CSR (PEM, DER)", **_POSITIONAL)
     sender: str = parameter("From", "State that sent it", min_length=1, option="--from", metavar="STATE")
     receiver: str = parameter(
         "To", "State of this console whose CA is asked", min_length=1, option="--to", metavar="STATE"
@@ -259,7 +258,7 @@ class ApproveRequestParameters(UnlockParameters):
         empty="No address in the certificate",
         metavar="URL",
     )
-    file: Annotated[Path, AtHome] | None = new_file("certificate and chain, which count as sent then")
+    file: HomePath | None = new_file("certificate and chain, which count as sent then")
 
     def issuing_certificate(self, snapshot: Snapshot) -> CertificateRecord:
         """The CA certificate that issues. Raises UserError."""

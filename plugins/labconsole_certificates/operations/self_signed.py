@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from labconsole.model.operation import OperationContext, Result
+from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -20,7 +20,6 @@ from labconsole_certificates.operations.export import exported, must_be_new_file
 from labconsole_certificates.operations.issuing import alternative_names, must_be_within, subject_of
 from labconsole_certificates.operations.new_keys import NewKey, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
-    AtHome,
     Days,
     EndProfile,
     Names,
@@ -67,7 +66,7 @@ class CreateSelfSignedParameters(NewKeyParameters):
     subject: Subject = ""
     names: Names = ()
     valid_days: Days = END_DAYS
-    file: Annotated[Path, AtHome] | None = new_file("the certificate, for peers to pin")
+    file: HomePath | None = new_file("the certificate, for peers to pin")
 
 
 class CreateSelfSigned(PkiOperation[CreateSelfSignedParameters]):

@@ -13,8 +13,9 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
+from labconsole.security.x509.fingerprints import short_fingerprint
 from labconsole_certificates.operations.parameter_fields import NoParameters, StateName
-from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport, digits
+from labconsole_certificates.operations.pki_operation import PkiOperation, PkiReport
 from labconsole_certificates.operations.record_lookup import state_named
 
 _LONGEST_NAME = 40
@@ -58,7 +59,7 @@ class ListStates(PkiReport[NoParameters]):
         for state in snapshot.states:
             roots = [root.sha256 for root in snapshot.roots_of(state.id)]
             keys = "here" if state.local else "elsewhere"
-            rows.append((state.name, str(state.domain) or "any", keys, ", ".join(map(digits, roots))))
+            rows.append((state.name, str(state.domain) or "any", keys, ", ".join(map(short_fingerprint, roots))))
             found.append({"state": state.name, "domain": str(state.domain), "local": state.local, "roots": roots})
         return Result((TextTable(("State", "Domain", "Keys", "Root"), tuple(rows)),), {"states": found})
 

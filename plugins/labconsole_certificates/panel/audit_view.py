@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import AuditRecord
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.widgets.labels import plain_label
@@ -91,10 +91,10 @@ class AuditView(Tab):
             Field(self.tr("What"), lambda record: record.what),
             Field(self.tr("Of what"), lambda record: record.subject),
             Field(self.tr("Details"), lambda record: record.detail),
-            Field(self.tr("SHA-256"), lambda record: groups(record.fingerprint)),
+            Field(self.tr("SHA-256"), lambda record: grouped(record.fingerprint)),
         ]
 
 
 def _haystack(record: AuditRecord) -> str:
-    said = (record.who, record.what, record.subject, record.detail, record.fingerprint, groups(record.fingerprint))
+    said = (record.who, record.what, record.subject, record.detail, record.fingerprint, grouped(record.fingerprint))
     return " ".join(said).casefold()

@@ -23,7 +23,7 @@ from labconsole_certificates.rotation.rotation_kinds import RotationKind, issuin
 from labconsole_certificates.trust.matrix import trusted_by
 
 
-class StepKind(StrEnum):
+class RotationStepKind(StrEnum):
     """What is to be done; each is a function of `rotation.steps`."""
 
     PREPARE = "prepare"
@@ -39,10 +39,10 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Step:
+class RotationStep:
     """One step, in the order of the plan."""
 
-    kind: StepKind
+    kind: RotationStepKind
     title: str
     done: bool
     waits_for: str
@@ -69,11 +69,11 @@ class RotationPlan:
     links: tuple[CertificateRecord, ...]
     overlap: tuple[datetime, datetime] | None
     peers: tuple[PeerAnswer, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RotationStep, ...]
     """None of a rotation that was cancelled."""
 
     @property
-    def next_step(self) -> Step | None:
+    def next_step(self) -> RotationStep | None:
         """The first step that is not done."""
         return next((step for step in self.steps if not step.done), None)
 
@@ -135,7 +135,7 @@ def _steps(
     overlap: tuple[datetime, datetime] | None,
     peers: Sequence[PeerAnswer],
     at: datetime,
-) -> tuple[Step, ...]:
+) -> tuple[RotationStep, ...]:
     made = rotation.successor is not None
     switched = rotation.switched is not None
     steps = []
@@ -145,23 +145,35 @@ def _steps(
         came = request is not None and request.certificate is not None
         wait = "" if came else f"Give the CSR to {issuer}, and import the certificate that comes back."
         steps += [
-            Step(StepKind.PREPARE, f"Make a new key and a CSR for {issuer}", made or request is not None, ""),
-            Step(StepKind.ADOPT, "Take the certificate that came back as the successor", made, "" if made else wait),
+            RotationStep(
+                RotationStepKind.PREPARE, f"Make a new key and a CSR for {issuer}", made or request is not None, ""
+            ),
+            RotationStep(
+                RotationStepKind.ADOPT,
+                "Take the certificate that came back as the successor",
+                made,
+                "" if made else wait,
+            ),
         ]
     else:
-        steps.append(Step(StepKind.PREPARE, _PREPARE[kind], made, ""))
+        steps.append(RotationStep(RotationStepKind.PREPARE, _PREPARE[kind], made, ""))
     missing = [peer.state.name for peer in peers if not peer.confirmed]
     if peers:
         wait = "" if made else "Make the successor first."
         title = f"Get the confirmation of {', '.join(missing)}" if missing else "All peers have confirmed"
-        steps.append(Step(StepKind.CONFIRM, title, made and not missing, wait))
+        steps.append(RotationStep(RotationStepKind.CONFIRM, title, made and not missing, wait))
     wait = f"Wait until {', '.join(missing)} trusts the successor." if missing else ""
     wait = wait if made else "Make the successor first."
-    steps.append(Step(StepKind.SWITCH, "Use the successor from now on", switched, "" if switched else wait))
+    steps.append(
+        RotationStep(RotationStepKind.SWITCH, "Use the successor from now on", switched, "" if switched else wait)
+    )
     finished = rotation.status is RotationStatus.FINISHED
     steps.append(
-        Step(
-            StepKind.FINISH, "Give the old one up", finished, "" if finished else _before_the_end(switched, overlap, at)
+        RotationStep(
+            RotationStepKind.FINISH,
+            "Give the old one up",
+            finished,
+            "" if finished else _before_the_end(switched, overlap, at),
         )
     )
     return tuple(steps)

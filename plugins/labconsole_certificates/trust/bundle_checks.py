@@ -13,7 +13,7 @@ from labconsole.security.pki.records import BundleRecord, CertificateRecord, Sta
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.extensions import is_ca
-from labconsole.security.x509.fingerprints import fingerprint, groups, typed_matches
+from labconsole.security.x509.fingerprints import fingerprint, grouped, typed_matches
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole_certificates.trust.bundle_format import BundleContent
@@ -197,7 +197,7 @@ def check_confirmed(content: BundleContent, signer: x509.Certificate, typed: str
     if not typed_matches(fingerprint(signer), typed):
         raise BadInput(
             f"The fingerprint that was typed is not that of the root that signed the bundle of {content.state} "
-            f"({groups(fingerprint(signer))[:14]} ...): type it again, and if it still differs, trust nothing of it."
+            f"({grouped(fingerprint(signer))[:14]} ...): type it again, and if it still differs, trust nothing of it."
         )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from labconsole.errors import BadInput
-from labconsole.model.operation import Confirmation, OperationContext, Result
+from labconsole.model.operation import Confirmation, HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.changes import Change
@@ -21,7 +20,6 @@ from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole_certificates.operations.parameter_fields import AtHome
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import local_state_named
 from labconsole_certificates.trust import bundle_checks
@@ -218,7 +216,7 @@ class ImportBundleParameters(Parameters):
     """A trust bundle to import."""
 
     state: str = parameter("State", "State of this console that imports it", min_length=1, positional=True)
-    file: Annotated[Path, AtHome] = parameter("File", "Trust bundle of another State", positional=True)
+    file: HomePath = parameter("File", "Trust bundle of another State", positional=True)
     confirmed: ConfirmedFingerprint = ""
     confirmed_domain: str | None = parameter(
         "Confirmed domain",

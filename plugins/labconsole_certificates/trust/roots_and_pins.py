@@ -19,7 +19,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, CertificateProfile
 from labconsole.security.x509.extensions import extension_of
-from labconsole.security.x509.fingerprints import groups, typed_matches
+from labconsole.security.x509.fingerprints import grouped, typed_matches
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.parameter_fields import CertificateChoice, StateName
 from labconsole_certificates.operations.pki_operation import PkiOperation
@@ -157,7 +157,7 @@ class _Trusting(PkiOperation[TrustParameters]):
         name, owner = short_name(record.certificate), _owner_here(snapshot, record)
         option = "--confirmed"
         if owner is not None:
-            question = f"{owner.name} is of this console. The fingerprint of {name} is {groups(record.sha256)}."
+            question = f"{owner.name} is of this console. The fingerprint of {name} is {grouped(record.sha256)}."
             return Confirmation("yes", question, f"{option} FINGERPRINT")
         question = f"{state.name} will trust {name}, which is not of this console."
         return Confirmation(record.sha256, question, option, fingerprint=True)

@@ -15,7 +15,7 @@ import pytest
 
 from labconsole.cli.main import main
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "certificates-on-the-terminal.md"
 _ANSWERS_S = 60
@@ -48,7 +48,7 @@ class Operator:
         with PkiReader.open() as reader:
             snapshot = reader.snapshot()
         state = next(state for state in snapshot.states if f"bundle of {state.name}" in question)
-        return f"{groups(snapshot.roots_of(state.id)[-1].sha256)}\n"
+        return f"{grouped(snapshot.roots_of(state.id)[-1].sha256)}\n"
 
 
 class Shell:

@@ -14,7 +14,7 @@ from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.new_keys import NewKey
@@ -101,8 +101,8 @@ def test_fingerprint_of_another_console_s_root_is_typed_and_never_shown(
         assert trusts(world) == before
     said = capsys.readouterr()
     assert "that is not the fingerprint" in said.err and "State A will trust State D Root CA" in said.err
-    assert sha256 not in said.err + said.out and groups(sha256)[:9] not in said.err + said.out
-    types(monkeypatch, groups(sha256).lower())
+    assert sha256 not in said.err + said.out and grouped(sha256)[:9] not in said.err + said.out
+    types(monkeypatch, grouped(sha256).lower())
     assert main(["pki", "trust", A, "root:State D"]) == 0
     assert trusts(world) == before + 1
     [row] = [one for one in world.store.snapshot().trust if one.certificate == row_of(world, sha256)]
@@ -122,9 +122,9 @@ def test_script_gives_the_fingerprint_as_an_option(
     for confirmed, why in (([], "as --confirmed"), (["--confirmed", "0" * 64], "That is not the fingerprint of")):
         assert main(["pki", "trust", A, "root:State D", *confirmed]) == 1
         said = capsys.readouterr().err
-        assert why in said and sha256 not in said and groups(sha256)[:9] not in said
+        assert why in said and sha256 not in said and grouped(sha256)[:9] not in said
     assert trusts(world) == before
-    assert main(["pki", "trust", A, "root:State D", "--confirmed", groups(sha256)]) == 0
+    assert main(["pki", "trust", A, "root:State D", "--confirmed", grouped(sha256)]) == 0
     assert trusts(world) == before + 1
 
 
@@ -150,7 +150,7 @@ def test_state_of_this_console_shows_its_fingerprint_and_is_confirmed(
     assert trusts(world) == before
     types(monkeypatch, "yes")
     assert main(["pki", "trust", A, "root:State B"]) == 0
-    assert groups(world.root_b.sha256) in capsys.readouterr().err and trusts(world) == before + 1
+    assert grouped(world.root_b.sha256) in capsys.readouterr().err and trusts(world) == before + 1
     assert main(["pki", "withdraw", A, "root:State B"]) == 0
     assert trusts(world) == before
     assert main(["pki", "withdraw", A, "root:State B"]) == 1
@@ -163,13 +163,13 @@ def test_first_bundle_is_confirmed_by_its_fingerprint_and_a_new_domain_by_itself
     file = str(elsewhere.bundle())
     types(monkeypatch, "d.example")
     assert main([*take, file]) == 1
-    types(monkeypatch, groups(sha256))
+    types(monkeypatch, grouped(sha256))
     assert main([*take, file]) == 0
     assert sha256 not in (said := capsys.readouterr().err) and "first trust bundle of State D" in said
     assert world.store.state("State D").domain == "d.example"
 
     file = str(elsewhere.bundle("new.example"))
-    for typed in ("yes", "d.example", groups(sha256)):
+    for typed in ("yes", "d.example", grouped(sha256)):
         types(monkeypatch, typed)
         assert main([*take, file]) == 1
     assert main([*take, file, "--confirmed-domain", "d.example"]) == 1
@@ -180,7 +180,7 @@ def test_first_bundle_is_confirmed_by_its_fingerprint_and_a_new_domain_by_itself
     assert world.store.state("State D").domain == "new.example"
 
     file = str(elsewhere.bundle(""))
-    assert main([*take, file, "--confirmed", groups(sha256)]) == 1, "no domain is a question of its own"
+    assert main([*take, file, "--confirmed", grouped(sha256)]) == 1, "no domain is a question of its own"
     types(monkeypatch, "no domain")
     assert main([*take, file]) == 0
     assert world.store.state("State D").domain == ""

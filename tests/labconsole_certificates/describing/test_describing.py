@@ -16,7 +16,7 @@ from labconsole.security.x509 import cms, parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, issue_crl
 from labconsole.security.x509.csrs import create_csr
-from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import TITLES, KeyType
 from labconsole.security.x509.names import general_name_from_text, name_from_text
@@ -68,7 +68,7 @@ def test_a_certificate_is_described_in_full(authority: Issuer, certificate: x509
     description = describe(certificate, NOW)
     rows = rows_of(description)
     assert description.title == "Certificate broker"
-    assert rows["Fingerprint/SHA-256"].value == groups(fingerprint(certificate))
+    assert rows["Fingerprint/SHA-256"].value == grouped(fingerprint(certificate))
     assert rows["Subject/Common name (CN)"].value == "broker" and rows["Issuer/Common name (CN)"].value == "根"
     assert rows["Extensions/Subject alternative names"].value == "bücher.caas.gov.sg (xn--bcher-kva.caas.gov.sg)"
     assert rows["Extensions/Basic constraints (critical)"].value == "end certificate"
@@ -180,7 +180,7 @@ def test_a_pkcs12_file_shows_what_is_in_it(authority: Issuer, certificate: x509.
     rows = rows_of(description)
     assert rows["PKCS#12/Private key"].value == "ECDSA P-384"
     assert rows["PKCS#12/Key and certificate"].value == "belong together"
-    assert rows["Certificate 1: 根/SHA-256"].value == groups(fingerprint(authority.certificate))
+    assert rows["Certificate 1: 根/SHA-256"].value == grouped(fingerprint(authority.certificate))
     assert rows["Subject/Common name (CN)"].value == "broker"
     assert warned(description) == set()
 

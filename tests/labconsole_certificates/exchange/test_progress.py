@@ -15,8 +15,8 @@ from labconsole.errors import UserError
 from labconsole.security.pki.records import CertificateRecord, Item, RequestRecord, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
-from labconsole_certificates.exchange.progress import Direction, StepKind, exchange_of
+from labconsole.security.x509.fingerprints import grouped
+from labconsole_certificates.exchange.progress import Direction, ExchangeStepKind, exchange_of
 from labconsole_certificates.exchange.tls_proof import prove
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.export import note_handover
@@ -55,7 +55,7 @@ def _there(store: PkiStore, client: str = "A", server: str = "B") -> Direction:
     return exchange_of(store.snapshot(), client, server).there
 
 
-def _next(store: PkiStore, client: str = "A", server: str = "B") -> StepKind | None:
+def _next(store: PkiStore, client: str = "A", server: str = "B") -> ExchangeStepKind | None:
     step = _there(store, client, server).next
     return None if step is None else step.kind
 
@@ -89,7 +89,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         roots = {name: create_root(store, _state(store, name), NewKey()) for name in ("A", "B")}
         for name, other in (("A", "B"), ("B", "A")):
             _server_certificate(store, name)
-            trust_root(store, _state(store, name), roots[other], groups(roots[other].sha256))
+            trust_root(store, _state(store, name), roots[other], grouped(roots[other].sha256))
     return directory
 
 
@@ -101,27 +101,27 @@ def trusting(filled: Path, tmp_path: Path) -> Iterator[PkiStore]:
 
 
 def test_each_step_is_done_when_it_is_done(store: PkiStore) -> None:
-    assert _next(store) is StepKind.MAKE_ROOT
+    assert _next(store) is ExchangeStepKind.MAKE_ROOT
     root = create_root(store, _state(store, "B"), NewKey())
-    assert _next(store) is StepKind.TRUST_ROOT
-    import_bundle(store, "A", make_bundle(store, "B"), groups(root.sha256))
-    assert _next(store) is StepKind.MAKE_SERVER
+    assert _next(store) is ExchangeStepKind.TRUST_ROOT
+    import_bundle(store, "A", make_bundle(store, "B"), grouped(root.sha256))
+    assert _next(store) is ExchangeStepKind.MAKE_SERVER
     _server_certificate(store, "B")
-    assert _next(store) is StepKind.MAKE_REQUEST
+    assert _next(store) is ExchangeStepKind.MAKE_REQUEST
     request = _ask(store, "A", "B")
-    assert _next(store) is StepKind.GIVE_REQUEST
+    assert _next(store) is ExchangeStepKind.GIVE_REQUEST
     received = import_request(store, _state(store, "A"), _state(store, "B"), _pem(request))
     step = _there(store).next
     assert step is not None
-    assert (step.kind, step.subject) == (StepKind.APPROVE, request.id)
+    assert (step.kind, step.subject) == (ExchangeStepKind.APPROVE, request.id)
     certificate = approve(store, received)
-    assert _next(store) is StepKind.GIVE_CERTIFICATE
+    assert _next(store) is ExchangeStepKind.GIVE_CERTIFICATE
     import_certificate(store, _pem(certificate))
-    assert _next(store) is StepKind.PROVE
+    assert _next(store) is ExchangeStepKind.PROVE
     for name, other in (("A", "B"), ("B", "A")):
         steps = {step.kind: step for step in _there(store, name, other).steps}
         assert [step.missing == "" for step in steps.values()] == [step.done for step in steps.values()]
-    given = next(step for step in _there(store).steps if step.kind is StepKind.GIVE_REQUEST)
+    given = next(step for step in _there(store).steps if step.kind is ExchangeStepKind.GIVE_REQUEST)
     assert (given.item, given.sender, given.receiver) == (Item.CSR, _state(store, "A").id, _state(store, "B").id)
     assert given.at is not None
 
@@ -129,15 +129,15 @@ def test_each_step_is_done_when_it_is_done(store: PkiStore) -> None:
 def test_a_refused_csr_is_created_again(trusting: PkiStore) -> None:
     refuse(trusting, _ask(trusting, "A", "B"), "wrong name")
     step = _there(trusting).next
-    assert step is not None and step.kind is StepKind.MAKE_REQUEST
+    assert step is not None and step.kind is ExchangeStepKind.MAKE_REQUEST
     assert "B refused the last one (wrong name)" in step.missing
     _ask(trusting, "A", "B")
-    assert _next(trusting) is StepKind.GIVE_REQUEST
+    assert _next(trusting) is ExchangeStepKind.GIVE_REQUEST
 
 
 def test_a_certificate_of_the_own_ca_does_not_count_as_issued_by_the_peer(trusting: PkiStore) -> None:
     approve(trusting, _ask(trusting, "A", "A"))
-    assert _next(trusting) is StepKind.MAKE_REQUEST
+    assert _next(trusting) is ExchangeStepKind.MAKE_REQUEST
 
 
 def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore) -> None:
@@ -149,7 +149,7 @@ def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore
     assert trusting.snapshot().chain_of(by_root_of_a)[-1] == root
     request = make_request(trusting, a, b, NewKey(), _CLIENT, names=["client.a.example"])
     import_certificate(trusting, _pem(approve(trusting, import_request(trusting, a, b, _pem(request)))))
-    assert _next(trusting) is StepKind.PROVE
+    assert _next(trusting) is ExchangeStepKind.PROVE
     _complete(trusting, "B", "A")
     _server_certificate(trusting, "A")
     assert prove(trusting, "A", "B").ok
@@ -159,7 +159,7 @@ def test_a_certificate_proven_by_a_handshake_needs_no_handover(trusting: PkiStor
     """Where both States are of this console, the key lies beside the certificate from the moment it is issued."""
     for client, server in (("A", "B"), ("B", "A")):
         approve(trusting, _ask(trusting, client, server))
-        assert _next(trusting, client, server) is StepKind.GIVE_CERTIFICATE
+        assert _next(trusting, client, server) is ExchangeStepKind.GIVE_CERTIFICATE
     assert prove(trusting, "A", "B").ok
     assert _next(trusting) is None and _next(trusting, "B", "A") is None
 
@@ -168,7 +168,7 @@ def test_a_request_that_was_handed_over_is_given(trusting: PkiStore) -> None:
     """As for a State elsewhere, of which one does not hear whether it has taken the CSR in."""
     request = _ask(trusting, "A", "B")
     note_handover(trusting, request, _state(trusting, "A"), _state(trusting, "B"))
-    assert _next(trusting) is StepKind.APPROVE
+    assert _next(trusting) is ExchangeStepKind.APPROVE
 
 
 def test_both_directions_are_proven_by_handshakes(trusting: PkiStore) -> None:
@@ -187,7 +187,7 @@ def test_another_certificate_must_be_proven_again(trusting: PkiStore) -> None:
         _complete(trusting, client, server)
     prove(trusting, "A", "B")
     _complete(trusting, "A", "B")
-    assert _next(trusting) is StepKind.PROVE
+    assert _next(trusting) is ExchangeStepKind.PROVE
     assert _next(trusting, "B", "A") is None
 
 
@@ -219,7 +219,7 @@ def test_a_revoked_certificate_passes_no_handshake(trusting: PkiStore) -> None:
     [root] = snapshot.roots_of(_state(trusting, "B").id)
     [server] = [each for each in snapshot.certificates if each.profile is _SERVER and each.state == root.state]
     revoke(trusting, server, x509.ReasonFlags.key_compromise)
-    assert _next(trusting) is StepKind.MAKE_SERVER  # it is not used any more
+    assert _next(trusting) is ExchangeStepKind.MAKE_SERVER  # it is not used any more
     publish_crl(trusting, root)
     with pytest.raises(UserError, match="cannot connect to B yet"):
         prove(trusting, "A", "B")
@@ -229,9 +229,9 @@ def test_a_revoked_certificate_is_requested_again(trusting: PkiStore) -> None:
     _server_certificate(trusting, "B")
     first = _complete(trusting, "A", "B")
     revoke(trusting, _complete(trusting, "A", "B"))
-    assert _next(trusting) is StepKind.PROVE and _there(trusting).steps[-1].subject == first.id
+    assert _next(trusting) is ExchangeStepKind.PROVE and _there(trusting).steps[-1].subject == first.id
     revoke(trusting, first)
-    assert _next(trusting) is StepKind.MAKE_REQUEST
+    assert _next(trusting) is ExchangeStepKind.MAKE_REQUEST
     said = r"A TLS client was revoked on .* UTC: A makes a request"
     found = _there(trusting).next
     assert found is not None and re.match(said, found.missing)
@@ -248,17 +248,17 @@ def test_a_certificate_revoked_by_an_imported_crl_is_requested_again(trusting: P
         revoke(elsewhere, client)
         [root] = elsewhere.snapshot().roots_of(_state(elsewhere, "B").id)
         crl = publish_crl(elsewhere, root)
-    assert _next(trusting) is StepKind.PROVE
+    assert _next(trusting) is ExchangeStepKind.PROVE
     import_crl(trusting, crl.der)
-    assert _next(trusting) is StepKind.MAKE_REQUEST
+    assert _next(trusting) is ExchangeStepKind.MAKE_REQUEST
 
 
 def test_a_pinned_certificate_needs_no_request(trusting: PkiStore) -> None:
     """The title of the source taken literally: a self-signed end certificate, known by its fingerprint."""
     certificate = make_self_signed(trusting, _state(trusting, "A"), NewKey(), _CLIENT, names=["a.example"])
-    pin(trusting, _state(trusting, "B"), certificate, groups(certificate.sha256))
+    pin(trusting, _state(trusting, "B"), certificate, grouped(certificate.sha256))
     direction = _there(trusting)
-    assert direction.next is not None and direction.next.kind is StepKind.PROVE
+    assert direction.next is not None and direction.next.kind is ExchangeStepKind.PROVE
     assert "B has pinned the certificate of A" in [step.title for step in direction.steps]
     _complete(trusting, "B", "A")
     assert prove(trusting, "A", "B").ok
@@ -270,7 +270,7 @@ def test_states_elsewhere_keep_their_keys(trusting: PkiStore) -> None:
     with pytest.raises(UserError):
         prove(trusting, "A", "C")
     kinds = [step.kind for step in _there(trusting, "A", "C").steps]
-    assert StepKind.MAKE_ROOT not in kinds and StepKind.MAKE_SERVER not in kinds
+    assert ExchangeStepKind.MAKE_ROOT not in kinds and ExchangeStepKind.MAKE_SERVER not in kinds
     assert "The keys of C lie elsewhere" in _there(trusting, "A", "C").steps[-1].missing
     with pytest.raises(UserError):
         exchange_of(trusting.snapshot(), "A", "Nobody")

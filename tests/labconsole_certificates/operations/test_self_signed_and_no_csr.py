@@ -13,7 +13,7 @@ from labconsole.security.pki.records import Item, Origin, TrustKind
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.csrs import create_csr
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.operations import no_csr, received_csrs
 from labconsole_certificates.operations.export import pkcs12_bytes
@@ -37,7 +37,7 @@ def test_a_self_signed_certificate_is_pinned_by_its_whole_fingerprint(world: Thr
         with pytest.raises(UserError, match="That is not the fingerprint of State A TLS client"):
             pin(world.store, world.b, record, typed)
     assert world.store.snapshot().trusted_by(world.b.id, TrustKind.PIN) == ()
-    row = pin(world.store, world.b, record, groups(record.sha256).lower())
+    row = pin(world.store, world.b, record, grouped(record.sha256).lower())
     assert world.store.snapshot().trusted_by(world.b.id, TrustKind.PIN) == (record,)
     with pytest.raises(UserError, match="State B trusts State A TLS client already"):
         pin(world.store, world.b, record, record.sha256)
@@ -53,7 +53,7 @@ def test_roots_are_trusted_and_end_certificates_are_pinned(world: ThreeStates) -
         pin(world.store, world.a, world.root_b, world.root_b.sha256)
     with pytest.raises(UserError, match="State C is a State of another console"):
         trust_root(world.store, world.c, world.root_b, world.root_b.sha256)
-    trust_root(world.store, world.a, world.root_b, groups(world.root_b.sha256))
+    trust_root(world.store, world.a, world.root_b, grouped(world.root_b.sha256))
     assert world.store.snapshot().trusted_by(world.a.id, TrustKind.ROOT) == (world.root_a, world.root_b)
 
 

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.security.pki.identities import names
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
@@ -34,7 +34,7 @@ def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pai
     view = lab.tab("exchange", ExchangeView)
 
     lab.until(lambda: view.next_button.text() == "Confirm: State A trusts State B")
-    assert view.fingerprint.text().split() == groups(pair.root_b.sha256).split()
+    assert view.fingerprint.text().split() == grouped(pair.root_b.sha256).split()
     lab.click(view.next_button)
     lab.until(lambda: view.next_button.text() == "Make the CSR of State A")
     assert not view.fingerprint.isVisible()

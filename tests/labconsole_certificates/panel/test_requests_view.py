@@ -12,7 +12,7 @@ from labconsole.security.pki.records import Item, RequestStatus
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.csrs import create_csr
-from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.parsing import read_pkcs12
@@ -56,7 +56,7 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
 
     lab.until(lambda: view.pane.details is not None)
     seen = view.pane.description.toPlainText()
-    for text in ("บวท.", "<b>AEROTHAI</b>", "bücher.example", "ECDSA", groups(fingerprint(csr))[:19]):
+    for text in ("บวท.", "<b>AEROTHAI</b>", "bücher.example", "ECDSA", grouped(fingerprint(csr))[:19]):
         assert text in seen
     lab.click(view.pane.approve_button)
     form = lab.dialog(OperationDialog).form

@@ -13,7 +13,7 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.records import TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.self_signed import WARNING, make_self_signed
 from labconsole_certificates.operations.states import claim_domain
@@ -95,7 +95,7 @@ def test_a_bundle_is_imported_only_with_its_whole_fingerprint_typed(
     assert edits[0].property("invalid")
     assert not dialog.take_button.isEnabled()
     edits[0].selectAll()
-    QGuiApplication.clipboard().setText(groups(fingerprint))
+    QGuiApplication.clipboard().setText(grouped(fingerprint))
     lab.qtbot.keyClick(edits[0], Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     assert not edits[0].property("invalid")
     lab.click(dialog.take_button)

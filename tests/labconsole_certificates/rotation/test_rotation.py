@@ -21,7 +21,7 @@ from labconsole.security.pki.records import (
     TrustKind,
 )
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.validation.validator import validate
 from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
@@ -32,7 +32,7 @@ from labconsole_certificates.operations.record_lookup import authorities_of, mus
 from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.revocation.crls import publish_crl, revoke
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.rotation.plan import StepKind
+from labconsole_certificates.rotation.plan import RotationStepKind
 from labconsole_certificates.rotation.rotation_kinds import RotationKind
 from labconsole_certificates.trust.roots_and_pins import pin, trust_root, withdraw
 from tests.labconsole_certificates.rotation.rotation_console import Lab
@@ -142,10 +142,10 @@ def test_root_rotation_creates_link_certificates_that_validate_both_ways(lab: La
 
 
 def test_a_retired_root_is_distrusted_and_its_certificates_validate_by_the_link(lab: Lab) -> None:
-    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     new_root = _successor(lab, rotation.id)
-    trust_root(lab.store, lab.a, new_root, groups(new_root.sha256))
+    trust_root(lab.store, lab.a, new_root, grouped(new_root.sha256))
     steps.finish(lab.store, steps.switch(lab.store, rotation), wait_for_overlap=False)
 
     snapshot = lab.store.snapshot()
@@ -159,7 +159,7 @@ def test_a_retired_root_is_distrusted_and_its_certificates_validate_by_the_link(
 
 
 def test_peers_must_trust_the_new_root_before_the_switch(lab: Lab) -> None:
-    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     rotation = steps.begin(lab.store, lab.root_b)
     assert [peer.state.name for peer in lab.plan(rotation).peers] == ["State A"]
 
@@ -170,7 +170,7 @@ def test_peers_must_trust_the_new_root_before_the_switch(lab: Lab) -> None:
     assert lab.store.rotation(rotation.id).status is RotationStatus.OVERLAP
 
     new_root = _successor(lab, rotation.id)
-    trust_root(lab.store, lab.a, new_root, groups(new_root.sha256))
+    trust_root(lab.store, lab.a, new_root, grouped(new_root.sha256))
     assert [(peer.confirmed, peer.how) for peer in lab.plan(rotation).peers] == [(True, "trusts it here")]
     assert lab.plan(rotation).next_sentence == "Use the successor from now on."
     assert steps.switch(lab.store, rotation).status is RotationStatus.SWITCHED
@@ -197,10 +197,10 @@ def test_a_state_of_this_console_that_confirms_trusts_the_successor(lab: Lab, ki
     """Else the last step, which ends its trust in the old one, would cut it off."""
     if kind is TrustKind.ROOT:
         old = lab.root_b
-        trust_root(lab.store, lab.a, old, groups(old.sha256))
+        trust_root(lab.store, lab.a, old, grouped(old.sha256))
     else:
         old = make_self_signed(lab.store, lab.b, NewKey(), CertificateProfile.TLS_CLIENT)
-        pin(lab.store, lab.a, old, groups(old.sha256))
+        pin(lab.store, lab.a, old, grouped(old.sha256))
     rotation = steps.prepare(lab.store, steps.begin(lab.store, old, overlap_days=0), NewKey())
     rotation = steps.switch(lab.store, steps.confirm(lab.store, rotation, lab.a))
     assert rotation.confirmed == (lab.a.id,)
@@ -225,14 +225,14 @@ def _plan_lines(change: Change, lab: Lab, remote: int, sequence: int, trusted: t
 
 def test_the_successor_of_a_pinned_certificate_is_pinned(lab: Lab) -> None:
     pinned = make_self_signed(lab.store, lab.b, NewKey(), CertificateProfile.TLS_SERVER, names=("broker.b.example",))
-    pin(lab.store, lab.a, pinned, groups(pinned.sha256))
+    pin(lab.store, lab.a, pinned, grouped(pinned.sha256))
     rotation = steps.begin(lab.store, pinned)
     assert lab.plan(rotation).kind is RotationKind.SELF_SIGNED
     assert [peer.state.name for peer in lab.plan(rotation).peers] == ["State A"]
 
     rotation = steps.prepare(lab.store, rotation, NewKey())
     successor = _successor(lab, rotation.id)
-    pin(lab.store, lab.a, successor, groups(successor.sha256))
+    pin(lab.store, lab.a, successor, grouped(successor.sha256))
     steps.finish(lab.store, steps.switch(lab.store, rotation), wait_for_overlap=False)
 
     pins = lab.store.snapshot().trusted_by(lab.a.id, TrustKind.PIN)
@@ -316,14 +316,14 @@ def test_only_what_has_its_key_here_is_rotated(lab: Lab) -> None:
 
 
 def test_the_plan_lists_its_steps_in_order(lab: Lab) -> None:
-    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     plan = lab.plan(steps.begin(lab.store, lab.root_b))
 
     assert [(step.kind, step.done) for step in plan.steps] == [
-        (StepKind.PREPARE, False),
-        (StepKind.CONFIRM, False),
-        (StepKind.SWITCH, False),
-        (StepKind.FINISH, False),
+        (RotationStepKind.PREPARE, False),
+        (RotationStepKind.CONFIRM, False),
+        (RotationStepKind.SWITCH, False),
+        (RotationStepKind.FINISH, False),
     ]
     assert [bool(step.waits_for) for step in plan.steps] == [False, True, True, True]
     assert plan.overlap is None
@@ -378,7 +378,7 @@ def test_peer_found_after_the_rotation_began_must_confirm_too(lab: Lab) -> None:
     assert lab.plan(rotation).peers == ()
 
     remote = _prove_from_elsewhere(lab)
-    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     assert [(peer.state.name, peer.confirmed) for peer in lab.plan(rotation).peers] == [
         ("State A", False),
         ("State C", False),
@@ -394,7 +394,7 @@ def test_peer_found_after_the_rotation_began_must_confirm_too(lab: Lab) -> None:
 def test_peer_found_after_the_switch_holds_up_the_end(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b, overlap_days=0), NewKey())
     rotation = steps.switch(lab.store, rotation)
-    trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     with pytest.raises(UserError, match="State A would refuse the successor"):
         steps.finish(lab.store, rotation)
 
@@ -413,7 +413,7 @@ def test_holder_of_an_issued_certificate_on_another_console_must_confirm(lab: La
 
 
 def test_state_of_this_console_that_no_longer_trusts_the_old_root_is_not_asked(lab: Lab) -> None:
-    trust = trust_root(lab.store, lab.a, lab.root_b, groups(lab.root_b.sha256))
+    trust = trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     withdraw(lab.store, trust)
     assert lab.plan(rotation).peers == ()

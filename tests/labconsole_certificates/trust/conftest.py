@@ -13,7 +13,7 @@ import pytest
 
 from labconsole.security.pki.records import CertificateRecord, State, TrustKind
 from labconsole.security.pki.store import PkiStore
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
@@ -39,7 +39,7 @@ class Console:
 
     def meets(self, other: Console) -> ImportedBundle:
         """Take the other's bundle in, with its fingerprint as read over the telephone."""
-        return self.import_bundle(other.bundle(), groups(other.root.sha256))
+        return self.import_bundle(other.bundle(), grouped(other.root.sha256))
 
     def trusts(self) -> set[str]:
         """SHA-256 (hex) of the roots of others that it trusts."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, Origin, TokenKey
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
@@ -92,5 +92,5 @@ def test_a_bundle_holds_the_newest_crl_of_each_ca(console: NewConsole) -> None:
         publish_crl(alpha.store, authority)
         newest.append(publish_crl(alpha.store, authority))
     assert {fingerprint(each) for each in _content(alpha).crls} == {each.sha256 for each in newest}
-    beta.import_bundle(alpha.bundle(), groups(alpha.root.sha256))
+    beta.import_bundle(alpha.bundle(), grouped(alpha.root.sha256))
     assert sorted(each.sha256 for each in beta.store.snapshot().crls) == sorted(each.sha256 for each in newest)

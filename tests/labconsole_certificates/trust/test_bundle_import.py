@@ -18,7 +18,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crls import Revoked, issue_crl
-from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
@@ -61,7 +61,7 @@ def _signed(content: BundleContent, signer: Issuer) -> bytes:
 
 
 def _typed(root: Issuer) -> str:
-    return groups(fingerprint(root.certificate))
+    return grouped(fingerprint(root.certificate))
 
 
 def _refused(alpha: Console, data: bytes, says: str, typed: str = "") -> None:

@@ -11,7 +11,7 @@ from labconsole.errors import BadInput
 from labconsole.security.pki.records import TrustKind
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import fingerprint, groups
+from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.issuing import Issuer, cross_certificate, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
@@ -56,7 +56,7 @@ def _bundle(state: str, root: Issuer, **changed: object) -> bytes:
 
 
 def _typed(root: Issuer) -> str:
-    return groups(fingerprint(root.certificate))
+    return grouped(fingerprint(root.certificate))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from cryptography import x509
 
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.issuing import issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
@@ -44,7 +44,7 @@ def test_a_state_trusts_itself(alpha: Console) -> None:
 
 def test_trust_is_valid_until_the_root_expires(alpha: Console, beta: Console) -> None:
     publish_crl(beta.store, beta.root, days=3650)
-    alpha.import_bundle(beta.bundle(days=9000), groups(beta.root.sha256))
+    alpha.import_bundle(beta.bundle(days=9000), grouped(beta.root.sha256))
     cell = _cell(alpha, "Alpha", "Beta")
     assert cell.status is CellStatus.TRUSTED
     assert cell.until == beta.root.certificate.not_valid_after_utc
@@ -61,7 +61,7 @@ def test_trust_is_valid_until_the_root_expires(alpha: Console, beta: Console) ->
 
 def test_a_bundle_or_crl_that_was_not_followed_makes_it_stale(alpha: Console, beta: Console) -> None:
     publish_crl(beta.store, beta.root, days=7)
-    alpha.import_bundle(beta.bundle(days=30), groups(beta.root.sha256))
+    alpha.import_bundle(beta.bundle(days=30), grouped(beta.root.sha256))
     assert _cell(alpha, "Alpha", "Beta", days=6).status is CellStatus.TRUSTED
     crl = _cell(alpha, "Alpha", "Beta", days=8)
     assert (crl.status, "The CRL of" in crl.cause) == (CellStatus.STALE, True)

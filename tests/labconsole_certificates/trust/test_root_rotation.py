@@ -10,7 +10,7 @@ import pytest
 from labconsole.errors import BadInput
 from labconsole.security.pki.records import Origin, RotationRecord
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.issuing import link_certificates
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.revocation.crls import import_crl, publish_crl
@@ -105,5 +105,5 @@ def test_an_unknown_signer_cannot_rotate_a_root(console: NewConsole) -> None:
     assert rotation.successor is not None
     forged = replace(mallory, state=replace(mallory.state, name="Beta")).bundle()
     with pytest.raises(BadInput, match="an unknown issuer"):
-        alpha.import_bundle(forged, groups(mallory.root.sha256))
+        alpha.import_bundle(forged, grouped(mallory.root.sha256))
     assert alpha.trusts() == {beta.root.sha256}

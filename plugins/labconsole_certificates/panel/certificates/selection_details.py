@@ -12,7 +12,7 @@ from labconsole.security.certificate_status import StatusKind
 from labconsole.security.pki.records import CertificateRecord, FileKey, Origin, State, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.describing.comparison import Comparison, compare
 from labconsole_certificates.describing.description import Description, Row, Section
@@ -84,7 +84,7 @@ def certificate_shown(record: CertificateRecord, reading: DatabaseReading) -> Se
 
 def several_shown(records: tuple[CertificateRecord, ...]) -> SelectionDetails:
     """Several certificates: their names, and all of them as one PEM."""
-    rows = [Row(short_name(one.certificate), groups(one.sha256[:16]), fixed_width=True) for one in records[:_LISTED]]
+    rows = [Row(short_name(one.certificate), grouped(one.sha256[:16]), fixed_width=True) for one in records[:_LISTED]]
     if len(records) > _LISTED:
         rows.append(Row("and more", str(len(records) - _LISTED)))
     title = f"{len(records)} certificates"

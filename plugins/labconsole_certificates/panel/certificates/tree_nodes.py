@@ -11,7 +11,7 @@ from labconsole.security.certificate_status import StatusKind
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES, TEXTS
-from labconsole.security.x509.fingerprints import groups
+from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import TITLES, type_of
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.panel.labels import days_left
@@ -159,7 +159,7 @@ class _Builder:
             cause=status.cause if status is not None else "",
             until=certificate.not_valid_after_utc,
             key_type=type_title,
-            fingerprint=groups(record.sha256),
+            fingerprint=grouped(record.sha256),
             state=holder,
             record=record,
             children=self._children(self._below.get(record.id, ()), record.state, above | {record.id}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from labconsole_certificates.exchange.progress import Direction, Step
+from labconsole_certificates.exchange.progress import Direction, ExchangeStep
 from labconsole_certificates.panel.labels import moment, unbroken
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
@@ -33,7 +33,7 @@ class DirectionCard(QFrame):
         self._steps.setHorizontalSpacing(8)
         self._steps.setVerticalSpacing(4)
         self._steps.setColumnStretch(1, 1)
-        self._shown: tuple[Step, ...] = ()
+        self._shown: tuple[ExchangeStep, ...] = ()
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(8)
@@ -80,7 +80,7 @@ class DirectionCard(QFrame):
             title = unbroken(step.title, direction.client.name, direction.server.name)
             self._add_step(number, step, title, upcoming=step is direction.next)
 
-    def _add_step(self, number: int, step: Step, text: str, *, upcoming: bool) -> None:
+    def _add_step(self, number: int, step: ExchangeStep, text: str, *, upcoming: bool) -> None:
         icon = ("good", "good") if step.done else ("chevron-right", "link") if upcoming else ("waiting", "muted")
         title = plain_label(text, self)
         title.setWordWrap(True)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from labconsole.security.lab_identities import STATE as LAB
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.fingerprints import grouped
 from labconsole_certificates.exchange.progress import Exchange, exchange_of
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
@@ -18,7 +19,7 @@ from labconsole_certificates.panel.exchange.direction_card import DirectionCard
 from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.exchange.next_steps import NextSteps
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
-from labconsole_certificates.panel.trust.fingerprint_widgets import COLUMNS, in_lines
+from labconsole_certificates.panel.trust.fingerprint_widgets import COLUMNS
 from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import plain_label
@@ -173,7 +174,7 @@ class ExchangeView(Tab):
             card.show_direction(direction, self._steps.proof_of(direction), self._steps.remote_proof_of(direction))
         upcoming = self._steps.next_of(exchange)
         self.sentence.setText(upcoming.sentence)
-        self.fingerprint.setText(in_lines(upcoming.fingerprint, COLUMNS) if upcoming.fingerprint else "")
+        self.fingerprint.setText(grouped(upcoming.fingerprint, COLUMNS) if upcoming.fingerprint else "")
         self.fingerprint.setVisible(bool(upcoming.fingerprint))
         self.details_button.setText(upcoming.details_button)
         self.details_button.setVisible(upcoming.details is not None)

@@ -14,7 +14,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import TEXTS
 from labconsole.security.x509.names import general_name_as_text, name_as_text
-from labconsole_certificates.exchange.progress import Direction, Exchange, Step, StepKind
+from labconsole_certificates.exchange.progress import Direction, Exchange, ExchangeStep, ExchangeStepKind
 from labconsole_certificates.exchange.step_execution import (
     asks_for_secrets,
     execute_next_step,
@@ -104,9 +104,9 @@ class NextSteps(QObject):
         """
         client, server = direction.client, direction.server
         done = {step.kind for step in direction.steps if step.done}
-        if client.local and not server.local and StepKind.GIVE_CERTIFICATE in done:
+        if client.local and not server.local and ExchangeStepKind.GIVE_CERTIFICATE in done:
             return self.tr("Connect to {state} …").format(state=server.name)
-        if server.local and not client.local and StepKind.MAKE_SERVER in done:
+        if server.local and not client.local and ExchangeStepKind.MAKE_SERVER in done:
             return self.tr("Wait for {state} …").format(state=client.name)
         return ""
 
@@ -122,7 +122,7 @@ class NextSteps(QObject):
             {"state_a": fixed(here.name, here.name), "state_b": fixed(there.name, there.name)},
         )
 
-    def _upcoming(self, direction: Direction, step: Step) -> Upcoming:
+    def _upcoming(self, direction: Direction, step: ExchangeStep) -> Upcoming:
         """The next step of a direction; between two States of this console a click does it, as far as it can."""
         by_dialog = self._by_dialog(direction, step)
         if not (direction.client.local and direction.server.local):
@@ -131,49 +131,49 @@ class NextSteps(QObject):
         if not button:
             return by_dialog
         details, words = None, ""
-        if step.kind in (StepKind.MAKE_SERVER, StepKind.MAKE_REQUEST):
+        if step.kind in (ExchangeStepKind.MAKE_SERVER, ExchangeStepKind.MAKE_REQUEST):
             details, words = by_dialog.do, self.tr("With &other values …")
-        elif step.kind is StepKind.APPROVE:
+        elif step.kind is ExchangeStepKind.APPROVE:
             details, words = by_dialog.do, self.tr("&Inspect it …")
-        root = self._certificate(step) if step.kind is StepKind.TRUST_ROOT else None
+        root = self._certificate(step) if step.kind is ExchangeStepKind.TRUST_ROOT else None
         do = partial(self._do_next, direction, by_dialog.do)
         return Upcoming(
             sentence, button, do, fingerprint="" if root is None else root.sha256, details=details, details_button=words
         )
 
-    def _short(self, direction: Direction, step: Step) -> tuple[str, str]:
+    def _short(self, direction: Direction, step: ExchangeStep) -> tuple[str, str]:
         """Button and sentence of a step that a click does; no button: it takes a dialog."""
         client, server = direction.client.name, direction.server.name
         match step.kind:
-            case StepKind.TRUST_ROOT if step.subject is not None:
+            case ExchangeStepKind.TRUST_ROOT if step.subject is not None:
                 sentence = self.tr("{client} takes the root of {server}, also of this console. Its fingerprint:")
                 return self.tr("Confirm: {client} trusts {server}").format(client=client, server=server), (
                     sentence.format(client=client, server=server)
                 )
-            case StepKind.MAKE_SERVER:
+            case ExchangeStepKind.MAKE_SERVER:
                 sentence = self.tr("{server} makes a key and certifies its server {host} with its own CA.")
                 return self.tr("Certify the server of {server}").format(server=server), (
                     sentence.format(server=server, host=server_host(direction.server))
                 )
-            case StepKind.MAKE_REQUEST:
+            case ExchangeStepKind.MAKE_REQUEST:
                 sentence = self.tr(
                     "{client} makes key pair and CSR, and gives the CSR to {server}. The key stays with {client}."
                 )
                 return self.tr("Make the CSR of {client}").format(client=client), (
                     sentence.format(client=client, server=server)
                 )
-            case StepKind.GIVE_REQUEST:
+            case ExchangeStepKind.GIVE_REQUEST:
                 return self.tr("Give the CSR to {server}").format(server=server), step.missing
-            case StepKind.APPROVE:
+            case ExchangeStepKind.APPROVE:
                 return self._short_approval(step, server)
-            case StepKind.GIVE_CERTIFICATE:
+            case ExchangeStepKind.GIVE_CERTIFICATE:
                 return self.tr("Give the certificate to {client}").format(client=client), step.missing
-            case StepKind.PROVE:
+            case ExchangeStepKind.PROVE:
                 return self.tr("Prove it by handshakes"), step.missing
             case _:
                 return "", ""
 
-    def _short_approval(self, step: Step, server: str) -> tuple[str, str]:
+    def _short_approval(self, step: ExchangeStep, server: str) -> tuple[str, str]:
         """A CSR is shown in short; one that something speaks against is decided where all of it is shown."""
         request = self._request(step)
         if request is None:
@@ -210,35 +210,35 @@ class NextSteps(QObject):
         self._working = False
         self._tab_work.bad(sentence)
 
-    def _by_dialog(self, direction: Direction, step: Step) -> Upcoming:
+    def _by_dialog(self, direction: Direction, step: ExchangeStep) -> Upcoming:
         states = self._snapshot.state_by_id
         sender, receiver = states[step.sender], states[step.receiver]
         request = self._request(step)
         match step.kind:
-            case StepKind.MAKE_ROOT:
+            case ExchangeStepKind.MAKE_ROOT:
                 button = self.tr("Create the CA of {state} …").format(state=sender.name)
                 return Upcoming(step.missing, button, lambda: self._create_root(sender))
-            case StepKind.TRUST_ROOT:
+            case ExchangeStepKind.TRUST_ROOT:
                 return self._trust_step(step, sender, receiver)
-            case StepKind.MAKE_SERVER:
+            case ExchangeStepKind.MAKE_SERVER:
                 return self._server_step(step, sender)
-            case StepKind.MAKE_REQUEST if sender.local:
+            case ExchangeStepKind.MAKE_REQUEST if sender.local:
                 button = self.tr("Make key and CSR of {state} …").format(state=sender.name)
                 make = partial(self._forms.make_request, direction.client.name, direction.server.name)
                 return Upcoming(step.missing, button, make)
-            case StepKind.APPROVE if request is not None and sender.local:
+            case ExchangeStepKind.APPROVE if request is not None and sender.local:
                 return Upcoming(step.missing, self.tr("Look, and decide …"), lambda: self._show_requests(request))
-            case StepKind.PROVE if sender.local and receiver.local:
+            case ExchangeStepKind.PROVE if sender.local and receiver.local:
                 button = self.tr("Prove it by handshakes …")
                 return Upcoming(step.missing, button, lambda: self._prove(sender, receiver))
-            case StepKind.PROVE:
+            case ExchangeStepKind.PROVE:
                 meeting = self.remote_proof_of(direction)
                 return Upcoming(step.missing, meeting, lambda: self.prove_remotely(direction), waits=not meeting)
             case _:
                 button = self.tr("Go to the requests")
                 return Upcoming(step.missing, button, lambda: self._show_requests(request), waits=not sender.local)
 
-    def _trust_step(self, step: Step, sender: State, receiver: State) -> Upcoming:
+    def _trust_step(self, step: ExchangeStep, sender: State, receiver: State) -> Upcoming:
         """The receiver types the fingerprint; a State elsewhere is given a bundle."""
         root = self._certificate(step)
         if not receiver.local:
@@ -250,7 +250,7 @@ class NextSteps(QObject):
         button = self.tr("Trust the root of {state} …").format(state=sender.name)
         return Upcoming(step.missing, button, lambda: self._trust(root, receiver))
 
-    def _server_step(self, step: Step, server: State) -> Upcoming:
+    def _server_step(self, step: ExchangeStep, server: State) -> Upcoming:
         """A State certifies its own server by the same two steps as another one's client."""
         asked = proposed_server_request(self._snapshot, server)
         if asked is None:
@@ -272,8 +272,8 @@ class NextSteps(QObject):
             {"state_a": fixed(client.name, client.name), "state_b": fixed(server.name, server.name)},
         )
 
-    def _request(self, step: Step) -> RequestRecord | None:
-        if step.kind not in (StepKind.GIVE_REQUEST, StepKind.APPROVE):
+    def _request(self, step: ExchangeStep) -> RequestRecord | None:
+        if step.kind not in (ExchangeStepKind.GIVE_REQUEST, ExchangeStepKind.APPROVE):
             return None
         return next((request for request in self._snapshot.requests if request.id == step.subject), None)
 
@@ -282,7 +282,7 @@ class NextSteps(QObject):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
 
-    def _certificate(self, step: Step) -> CertificateRecord | None:
+    def _certificate(self, step: ExchangeStep) -> CertificateRecord | None:
         return None if step.subject is None else self._snapshot.certificate_by_id.get(step.subject)
 
     def _show_trust(self) -> None:

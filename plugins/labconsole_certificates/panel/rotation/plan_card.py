@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSc
 
 from labconsole_certificates.panel.labels import day
 from labconsole_certificates.panel.rotation.rotation_rows import RotatingRow, status_text, under_way
-from labconsole_certificates.rotation.plan import PeerAnswer, RotationPlan, Step, StepKind
+from labconsole_certificates.rotation.plan import PeerAnswer, RotationPlan, RotationStep, RotationStepKind
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 
@@ -78,7 +78,7 @@ class PlanCard(QFrame):
         self.begin_button.setVisible(row is not None and not going)
         self.cancel_button.setVisible(going)
         # Peers confirm one by one, each beside its name.
-        self.step_button.setVisible(step is not None and step.kind is not StepKind.CONFIRM)
+        self.step_button.setVisible(step is not None and step.kind is not RotationStepKind.CONFIRM)
         if row is None:
             self.title.setText(nothing or self.tr("Choose a certificate to see its plan."))
             self.sentence.setText("")
@@ -103,7 +103,9 @@ class PlanCard(QFrame):
         if step is not None:
             self.step_button.setText(_step_button(self.tr, step))
             # Switch and finish may be done before their time: their dialogs ask for that.
-            self.step_button.setEnabled(not step.waits_for or step.kind in (StepKind.SWITCH, StepKind.FINISH))
+            self.step_button.setEnabled(
+                not step.waits_for or step.kind in (RotationStepKind.SWITCH, RotationStepKind.FINISH)
+            )
 
     def _show_plan(self, plan: RotationPlan) -> None:
         parts = [plan.next_sentence]
@@ -119,7 +121,7 @@ class PlanCard(QFrame):
             upcoming = step is plan.next_step
             icon = ("good", "good") if step.done else ("chevron-right", "link") if upcoming else ("waiting", "muted")
             self._line(*icon, step.title, strong=upcoming)
-            if step.kind is StepKind.CONFIRM:
+            if step.kind is RotationStepKind.CONFIRM:
                 for peer in plan.peers:
                     self._peer(plan, peer)
 
@@ -173,11 +175,11 @@ class PlanCard(QFrame):
         return button
 
 
-def _step_button(translate: Callable[[str], str], step: Step) -> str:
+def _step_button(translate: Callable[[str], str], step: RotationStep) -> str:
     return {
-        StepKind.PREPARE: translate("&Make the successor …"),
-        StepKind.ADOPT: translate("&Take the new certificate"),
-        StepKind.CONFIRM: translate("&Confirm"),
-        StepKind.SWITCH: translate("S&witch over"),
-        StepKind.FINISH: translate("Fi&nish"),
+        RotationStepKind.PREPARE: translate("&Make the successor …"),
+        RotationStepKind.ADOPT: translate("&Take the new certificate"),
+        RotationStepKind.CONFIRM: translate("&Confirm"),
+        RotationStepKind.SWITCH: translate("S&witch over"),
+        RotationStepKind.FINISH: translate("Fi&nish"),
     }[step.kind]

@@ -18,7 +18,7 @@ from labconsole_certificates.panel.rotation.plan_card import PlanCard
 from labconsole_certificates.panel.rotation.rotation_rows import RotatingRow, fields, rows_of, under_way
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_certificates.rotation import steps
-from labconsole_certificates.rotation.plan import RotationPlan, Step, StepKind
+from labconsole_certificates.rotation.plan import RotationPlan, RotationStep, RotationStepKind
 from labconsole_ui.tables.record_table import DataTable, RecordModel
 
 
@@ -141,21 +141,21 @@ class RotationView(Tab):
             "certificates.rotation-begin", {"certificate": sha256}, {"certificate": fixed(sha256, row.name)}
         )
 
-    def _step(self, plan: RotationPlan, step: Step) -> None:
+    def _step(self, plan: RotationPlan, step: RotationStep) -> None:
         rotation = plan.rotation
         match step.kind:
-            case StepKind.PREPARE:
+            case RotationStepKind.PREPARE:
                 self._open("certificates.rotation-prepare", rotation, step)
-            case StepKind.SWITCH:
+            case RotationStepKind.SWITCH:
                 self._open("certificates.rotation-switch", rotation, step)
-            case StepKind.FINISH:
+            case RotationStepKind.FINISH:
                 self._open("certificates.rotation-finish", rotation, step)
-            case StepKind.ADOPT:
+            case RotationStepKind.ADOPT:
                 self._do(lambda store: steps.adopt(store, rotation))
-            case StepKind.CONFIRM:
+            case RotationStepKind.CONFIRM:
                 """Peers confirm one by one."""
 
-    def _open(self, action: str, rotation: RotationRecord, step: Step) -> None:
+    def _open(self, action: str, rotation: RotationRecord, step: RotationStep) -> None:
         name = next((row.name for row in self._rows if row.record.id == rotation.certificate), step.title)
         self.services.open_action(action, {"rotation": rotation.id}, {"rotation": fixed(rotation.id, name)})
 

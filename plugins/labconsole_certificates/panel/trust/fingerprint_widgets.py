@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.fingerprints import groups, typed_matches
+from labconsole.security.x509.fingerprints import grouped, typed_matches
 from labconsole.security.x509.names import short_name
 from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.theme.theme import Theme
@@ -26,12 +26,6 @@ from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 GROUPS, DIGITS, COLUMNS = 16, 4, 8
 _NOT_HEX = re.compile(r"[^0-9A-Fa-f]")
-
-
-def in_lines(fingerprint: str, columns: int) -> str:
-    """A fingerprint (hex) in groups, so many a line."""
-    written = groups(fingerprint).split(" ")
-    return "\n".join("  ".join(written[start : start + columns]) for start in range(0, len(written), columns))
 
 
 class TypedFingerprint(QWidget):
@@ -189,7 +183,7 @@ class FingerprintQuestion(QFrame):
                     "it is not shown here, for a file that was replaced on its way would show its own."
                 ).format(state=state)
             )
-        self.show_fingerprints.setText(in_lines(fingerprint, COLUMNS) if own else "")
+        self.show_fingerprints.setText(grouped(fingerprint, COLUMNS) if own else "")
         self.show_fingerprints.setVisible(own)
         self._own = fingerprint if own else ""
         self.typing.setVisible(not own)
@@ -251,4 +245,4 @@ class FingerprintDialog(QDialog):
         if place < 0:
             self.digits.setText(self.tr("No State of this console has a root yet."))
             return
-        self.digits.setText(in_lines(self._roots[place][1].sha256, _GROUPS_A_LINE))
+        self.digits.setText(grouped(self._roots[place][1].sha256, _GROUPS_A_LINE))
