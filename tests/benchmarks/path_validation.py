@@ -23,7 +23,8 @@ from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validation.validator import Validator
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
+from labconsole_certificates.exchange.handshake import perform_handshake
+from labconsole_certificates.exchange.tls_context import TlsCredentials
 
 STATES, LEAVES, JUDGED = 40, 48, 500
 NOW = datetime.now(UTC)

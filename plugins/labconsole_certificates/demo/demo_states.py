@@ -23,9 +23,9 @@ from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.parsing import read_file
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.handshake import Handshake, TlsCredentials, perform_handshake
+from labconsole_certificates.exchange.handshake import Handshake, perform_handshake
+from labconsole_certificates.exchange.tls_context import TlsCredentials
 from labconsole_certificates.exchange.tls_proof import (
-    End,
     handshake_detail,
     handshake_report,
     server_name,
@@ -124,7 +124,7 @@ class DemoState:
         assert certificate is not None and certificate.key is not None
         record = snapshot.key_by_id[certificate.key]
         with opened_key(self.store.directory, record) as key:
-            return tls_credentials(snapshot, End(self.state, certificate, record), key)
+            return tls_credentials(snapshot, self.state, certificate, key)
 
     def _write(self, name: str, data: bytes) -> Path:
         path = self.outbox / name

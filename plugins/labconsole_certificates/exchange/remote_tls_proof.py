@@ -1,4 +1,4 @@
-"""Proves one direction of an exchange with a State elsewhere: its console, or its broker, is met over the network."""
+"""Proves one direction of an exchange with a remote State: a handshake with its console or broker over the network."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.signatures import issued_by
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.handshake import TlsCredentials
+from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.exchange.progress import ExchangeStepKind, direction_of
 from labconsole_certificates.exchange.remote_handshake import (
     HandshakeOptions,
-    RemoteHandshake,
     answer,
     connect,
     listening,
     where,
 )
+from labconsole_certificates.exchange.tls_context import TlsCredentials
 from labconsole_certificates.exchange.tls_endpoint import CancelCheck, Judge, WaitCancelledError
-from labconsole_certificates.exchange.tls_proof import End, as_json, handshake_detail, server_name, tls_credentials
+from labconsole_certificates.exchange.tls_proof import as_json, handshake_detail, server_name, tls_credentials
 from labconsole_certificates.operations.certificate_import import add_chain
 from labconsole_certificates.operations.parameter_fields import UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
-from labconsole_certificates.operations.record_lookup import local_state_named, state_named
+from labconsole_certificates.operations.record_lookup import key_of, local_state_named, state_named
 
 LOOPBACK = "127.0.0.1"
 AMQPS_PORT = 5671
@@ -58,12 +58,12 @@ _CLIENT_STEPS = frozenset(
         ExchangeStepKind.GIVE_CERTIFICATE,
     }
 )
-"""What must be done before an end has a certificate to show."""
+"""Steps that must be done before an end has a certificate to present."""
 
 
 @dataclass(frozen=True)
 class ProofProgress:
-    """Who follows it: is told in sentences what goes on, and how many seconds are left; may cancel."""
+    """The observer of a remote proof: receives sentences and the seconds that are left; may cancel."""
 
     say: Callable[[str], None]
     watch: CancelCheck
@@ -76,39 +76,39 @@ class PeerAddress:
     host: str
     port: int
     server_name: str = ""
-    """Name that its certificate must have; empty: the first of the certificate that is known of it, else `host`."""
+    """Name that its certificate must have; empty: the first name of its certificate known here, else `host`."""
     foreign: bool = False
-    """No console but another TLS server, such as a broker."""
+    """Whether it is another TLS server than a console, such as a broker."""
 
 
 @dataclass(frozen=True)
 class RemoteProof:
-    """What came of it, as this console saw it."""
+    """The result of a handshake with a remote State, as this console saw it."""
 
     client: State
     server: State
-    met: RemoteHandshake
+    handshake: Handshake
 
     @property
     def ok(self) -> bool:
-        """Whether it was noted as proven."""
-        return self.met.handshake.ok
+        """Whether it passed, and so was recorded as proven."""
+        return self.handshake.ok
 
     def sentence(self) -> str:
-        """All that this end saw."""
-        handshake = self.met.handshake
+        """The result and the report of this end."""
+        handshake = self.handshake
         way = f"[{self.client.name}] -> tls-connect -> [{self.server.name}]"
-        said = handshake.client_said or handshake.server_said
+        report = handshake.client_report or handshake.server_report
         if not handshake.ok:
-            return f"{way} failed with {self.met.peer}: {said}"
-        took = f"{handshake_detail(handshake)}; {handshake.duration_ns / 1e6:.1f} ms"
-        return f"{way} passed with {self.met.peer} ({took}). {said}"
+            return f"{way} failed with {handshake.peer}: {report}"
+        detail = f"{handshake_detail(handshake)}; {handshake.duration_ns / 1e6:.1f} ms"
+        return f"{way} passed with {handshake.peer} ({detail}). {report}"
 
 
 def connect_to(
-    store: PkiStore, a: str, b: str, place: PeerAddress, prompt: Prompt | None, following: ProofProgress
+    store: PkiStore, a: str, b: str, place: PeerAddress, prompt: Prompt | None, progress: ProofProgress
 ) -> RemoteProof:
-    """Let State A connect to the server of State B, and note it as proven if both ends accept.
+    """The handshake of State A with the server of State B, recorded as proven if both ends accept.
 
     Raises UserError: a State, its certificate or its key is missing, or B cannot be reached; cancelled.
     """
@@ -117,16 +117,16 @@ def connect_to(
     own = _own(snapshot, client, client, server, client_certificate(snapshot, client, server))
     known = server_certificate(snapshot, server, client)
     name = place.server_name or _known_name(known) or place.host
-    with opened_key(store.directory, own.key, prompt) as key:
-        end = tls_credentials(snapshot, own, key)
+    with opened_key(store.directory, key_of(snapshot, own), prompt) as key:
+        end = tls_credentials(snapshot, client, own, key)
         judge = _judge(snapshot, end, server, Purpose.TLS_SERVER, name)
         quiet_s = QUIET_S if place.foreign else 0.0
-        following.say(f"{client.name} connects to {where(place.host, place.port)}, and expects {name} there.")
-        options = HandshakeOptions(judge, server.name, HANDSHAKE_S, quiet_s, following.watch)
-        met = connect(end, place.host, place.port, name, options)
-    proof = RemoteProof(client, server, met)
+        progress.say(f"{client.name} connects to {where(place.host, place.port)}, and expects {name} there.")
+        options = HandshakeOptions(judge, server.name, HANDSHAKE_S, quiet_s, progress.watch)
+        handshake = connect(end, place.host, place.port, name, options)
+    proof = RemoteProof(client, server, handshake)
     if proof.ok:
-        _note(store, proof, server, CertificateProfile.TLS_SERVER, own.certificate)
+        _record(store, proof, server, CertificateProfile.TLS_SERVER, own)
     return proof
 
 
@@ -138,41 +138,42 @@ def listen_for(
     port: int,
     waiting_s: float,
     prompt: Prompt | None,
-    following: ProofProgress,
+    progress: ProofProgress,
 ) -> RemoteProof:
-    """Let State A wait as a server for a connection of State B, and note it as proven if both ends accept.
+    """The handshake of State A as a server with a client of State B, recorded as proven if both ends accept.
 
-    What fails or is foreign is told of, and the next connection waited for, as long as `waiting_s` lasts.
+    A connection that fails or is foreign is reported, and the next one awaited until `waiting_s` seconds are over.
 
-    Raises UserError: a State, its certificate or its key is missing, address and port cannot be had, or nobody
+    Raises UserError: a State, its certificate or its key is missing, address and port are not available, or no peer
     connected; cancelled.
     """
     snapshot = store.snapshot()
     server, client = _pair(snapshot, a, b)
     own = _own(snapshot, server, client, server, server_certificate(snapshot, server, client))
-    with opened_key(store.directory, own.key, prompt) as key, closing(listening(address, port)) as listener:
-        end = tls_credentials(snapshot, own, key)
+    own_key = key_of(snapshot, own)
+    with opened_key(store.directory, own_key, prompt) as key, closing(listening(address, port)) as listener:
+        end = tls_credentials(snapshot, server, own, key)
         judge = _judge(snapshot, end, client, Purpose.TLS_CLIENT, None)
         found = where(*listener.getsockname()[:2])
-        following.say(f"{server.name} waits at {found} for a connection of {client.name}, {waiting_s:g} s at most.")
-        options = HandshakeOptions(judge, client.name, HANDSHAKE_S, watch=following.watch)
+        progress.say(f"{server.name} waits at {found} for a connection of {client.name}, {waiting_s:g} s at most.")
+        options = HandshakeOptions(judge, client.name, HANDSHAKE_S, watch=progress.watch)
 
-        def failed(met: RemoteHandshake) -> None:
-            following.say(f"{RemoteProof(client, server, met).sentence()} Still waiting.")
+        def failed(handshake: Handshake) -> None:
+            progress.say(f"{RemoteProof(client, server, handshake).sentence()} Still waiting.")
 
-        met = answer(end, listener, waiting_s, options, failed)
-    proof = RemoteProof(client, server, met)
+        handshake = answer(end, listener, waiting_s, options, failed)
+    proof = RemoteProof(client, server, handshake)
     if proof.ok:
-        _note(store, proof, client, CertificateProfile.TLS_CLIENT, own.certificate)
+        _record(store, proof, client, CertificateProfile.TLS_CLIENT, own)
     return proof
 
 
 def own_certificate(snapshot: Snapshot, a: str, b: str, *, connects: bool) -> CertificateRecord:
-    """What A shows B: as its client, or as its server. Raises UserError: there is none, or A is not local."""
+    """The certificate that A presents to B as its client or server. Raises UserError: none, or A is not local."""
     here, there = _pair(snapshot, a, b)
     if connects:
-        return _own(snapshot, here, here, there, client_certificate(snapshot, here, there)).certificate
-    return _own(snapshot, here, there, here, server_certificate(snapshot, here, there)).certificate
+        return _own(snapshot, here, here, there, client_certificate(snapshot, here, there))
+    return _own(snapshot, here, there, here, server_certificate(snapshot, here, there))
 
 
 def _pair(snapshot: Snapshot, a: str, b: str) -> tuple[State, State]:
@@ -182,23 +183,25 @@ def _pair(snapshot: Snapshot, a: str, b: str) -> tuple[State, State]:
     return here, there
 
 
-def _own(snapshot: Snapshot, here: State, client: State, server: State, shown: CertificateRecord | None) -> End:
-    if shown is None or shown.key is None:
+def _own(
+    snapshot: Snapshot, here: State, client: State, server: State, certificate: CertificateRecord | None
+) -> CertificateRecord:
+    if certificate is None or certificate.key is None:
         steps = direction_of(snapshot, client, server).steps
         kinds = _SERVER_STEPS if here == server else _CLIENT_STEPS
         todo = next((step.missing for step in steps if step.kind in kinds and not step.done), "it has no certificate.")
         raise UserError(f"{client.name} cannot connect to {server.name} yet: {todo}")
-    return End(here, shown, snapshot.key_by_id[shown.key])
+    return certificate
 
 
 def _known_name(record: CertificateRecord | None) -> str:
-    """The name by which the server is called whose certificate is known; one for many hosts names none."""
+    """The name of the server whose certificate is known; empty for a wildcard name."""
     name = "" if record is None else server_name(record.certificate) or ""
     return "" if name.startswith("*") else name
 
 
 def _judge(snapshot: Snapshot, end: TlsCredentials, other: State, purpose: Purpose, name: str | None) -> Judge:
-    """As this end judges everybody, and then whether it is `other` indeed: a third State's client is accepted, too."""
+    """Judges the peer as `end` does, then checks that it is `other`: `end` accepts clients of third States, too."""
     authorities = tuple(
         record.certificate
         for record in snapshot.certificates
@@ -211,7 +214,7 @@ def _judge(snapshot: Snapshot, end: TlsCredentials, other: State, purpose: Purpo
         if not accepted:
             return False, why
         known = snapshot.certificate_by_sha256.get(fingerprint(presented[0]))
-        if known is not None and known.revoked is not None:  # the next CRL will say so, too
+        if known is not None and known.revoked is not None:  # perhaps not yet in a CRL
             return False, f"{short_name(presented[0])} was revoked on {known.revoked.at:%Y-%m-%d %H:%M} UTC."
         owner = None if known is None else known.state
         if owner is None and below.judge(presented, purpose, name)[0]:
@@ -224,22 +227,21 @@ def _judge(snapshot: Snapshot, end: TlsCredentials, other: State, purpose: Purpo
     return judge
 
 
-def _note(
+def _record(
     store: PkiStore, proof: RemoteProof, other: State, profile: CertificateProfile, own: CertificateRecord
 ) -> None:
-    """Note what passed, and the certificate that the other State showed, with the intermediates in its path."""
-    leaf, *intermediates = _path(proof.met.presented)
+    """Add the proof, and the certificate that the other State presented with the intermediates in its path."""
+    leaf, *intermediates = _path(proof.handshake.presented)
     with store.change() as change:
         add_chain(change, intermediates)
         shown = change.add_certificate(leaf, state=other.id, profile=profile, origin=Origin.IMPORTED)
         pair = (own.id, shown.id) if other == proof.server else (shown.id, own.id)
-        handshake = proof.met.handshake
-        detail = f"{handshake_detail(handshake)}, {proof.met.peer}"
+        detail = f"{handshake_detail(proof.handshake)}, {proof.handshake.peer}"
         change.add_proof(proof.client.id, proof.server.id, *pair, detail)
 
 
 def _path(presented: Sequence[x509.Certificate]) -> list[x509.Certificate]:
-    """The end certificate, and of what came along that which certifies it."""
+    """The end certificate, then those of `presented` that certify it."""
     path = [presented[0]]
     others = [certificate for certificate in presented[1:] if certificate.issuer != certificate.subject]
     while above := next((each for each in others if each not in path and issued_by(path[-1], each)), None):
@@ -259,7 +261,7 @@ class _RemoteParameters(UnlockParameters):
 
 
 class ConnectParameters(_RemoteParameters):
-    """A State of this console that is to connect to another one's server."""
+    """A State of this console that connects to another one's server."""
 
     host: str = parameter("Host", "Where the other State waits: host name or IP address", min_length=1, metavar="H")
     port: int = parameter("Port", "TCP port at that host", default=AMQPS_PORT, ge=1, le=65_535, metavar="P")
@@ -282,7 +284,7 @@ class ConnectParameters(_RemoteParameters):
 
 
 class ListenParameters(_RemoteParameters):
-    """A State of this console that is to wait for another one's connection."""
+    """A State of this console that waits for another one's connection."""
 
     address: str = parameter(
         "Address",
@@ -324,8 +326,8 @@ class Connect(PkiOperation[ConnectParameters]):
 
     def work(self, parameters: ConnectParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
         place = PeerAddress(parameters.host, parameters.port, parameters.server_name, parameters.foreign)
-        here, there, following = parameters.state_a, parameters.state_b, _proof_progress(context, HANDSHAKE_S)
-        return _result(lambda: connect_to(store, here, there, place, prompt, following))
+        here, there, progress = parameters.state_a, parameters.state_b, _proof_progress(context, HANDSHAKE_S)
+        return _result(lambda: connect_to(store, here, there, place, prompt, progress))
 
 
 class Listen(PkiOperation[ListenParameters]):
@@ -345,12 +347,12 @@ class Listen(PkiOperation[ListenParameters]):
 
     def work(self, parameters: ListenParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
         at = (parameters.address, parameters.port, parameters.wait_s)
-        here, there, following = parameters.state_a, parameters.state_b, _proof_progress(context, parameters.wait_s)
-        return _result(lambda: listen_for(store, here, there, *at, prompt, following))
+        here, there, progress = parameters.state_a, parameters.state_b, _proof_progress(context, parameters.wait_s)
+        return _result(lambda: listen_for(store, here, there, *at, prompt, progress))
 
 
 def _proof_progress(context: OperationContext, limit_s: float) -> ProofProgress:
-    """Reports each second of the time limit that has gone; the context says whether it is cancelled."""
+    """Reports each second of the time limit that has passed; the context says whether the operator cancelled."""
     reported = -1
 
     def watch(left: float) -> bool:
@@ -369,5 +371,5 @@ def _result(prove: Callable[[], RemoteProof]) -> Result:
         proof = prove()
     except WaitCancelledError as error:
         return Result((str(error),), passed=False)
-    ends = {"client": proof.client.name, "server": proof.server.name, "peer": proof.met.peer}
-    return Result((proof.sentence(),), {**ends, **as_json(proof.met.handshake)}, passed=proof.ok)
+    ends = {"client": proof.client.name, "server": proof.server.name, "peer": proof.handshake.peer}
+    return Result((proof.sentence(),), {**ends, **as_json(proof.handshake)}, passed=proof.ok)

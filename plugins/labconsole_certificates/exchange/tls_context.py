@@ -1,11 +1,12 @@
-"""How one end of a proving handshake speaks TLS: OpenSSL checks the other end's certificates and known CRLs itself."""
+"""The credentials of one end of a proving handshake, and its TLS context, in which OpenSSL checks the other end."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -13,9 +14,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from OpenSSL import SSL, crypto
 
 from labconsole.errors import BadInput
+from labconsole.security.identities import validity_problem
+from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import check_key_pair
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import short_name
+from labconsole.security.x509.validation.judgement import Purpose
 from labconsole.security.x509.validation.openssl_path import (
     NO_CRL,
     PATH_FLAGS,
@@ -23,64 +27,100 @@ from labconsole.security.x509.validation.openssl_path import (
     fill,
     with_clock_skew,
 )
+from labconsole.security.x509.validation.validator import Validator, usage_problem
 
 _NO_AUTO_CHAIN = 0x8
 """SSL_MODE_NO_AUTO_CHAIN of ssl.h: sends the given intermediates and no others, so that a missing one is noticed."""
 
 _SENDS_CERTIFICATE = b"write client certificate"
-"""Of the state that OpenSSL is in (ssl/ssl_stat.c) when a server has asked the client for its certificate."""
+"""Part of OpenSSL's state text (ssl/ssl_stat.c) after a server has requested the client's certificate."""
 
 
 @dataclass
 class TlsObservation:
-    """What OpenSSL meets with in one connection: the application data of that connection."""
+    """What OpenSSL reports during one connection: the application data of that connection."""
 
     error: int | None = None
-    """What it has against the other end's certificates, by the codes of x509_vfy.h."""
+    """Verification error of the other end's certificates (x509_vfy.h)."""
     failing: bytes = b""
-    """The certificate that it has this against, as DER: it may be one that `cryptography` does not read."""
+    """The certificate with that error, as DER: `cryptography` may be unable to read it."""
     depth: int = 0
-    """Of that certificate: 0 is the end certificate."""
-    asked: bool = False
-    """Whether this end, a client, was asked for its certificate."""
+    """Depth of that certificate: 0 is the end certificate."""
+    certificate_requested: bool = False
+    """Whether the server requested the certificate of this end, a client."""
 
 
-def tls_context(
-    certificate: x509.Certificate,
-    chain: Iterable[x509.Certificate],
-    key: PrivateKey,
-    roots: Iterable[x509.Certificate],
-    crls: Iterable[x509.CertificateRevocationList],
-    *,
-    judged_later: bool,
-) -> SSL.Context:
-    """TLS 1.2 or later, for either end, with a certificate asked of the other one.
+def _none_refused(path: Sequence[x509.Certificate]) -> str:
+    return ""
 
-    What is trusted is judged at the time of the call. A connection's application data may be a `TlsObservation`, to be
-    filled in.
-    `judged_later`: OpenSSL lets every certificate pass, because pins are known only to who judges afterwards.
 
-    Raises:
-        BadInput: `key` is not that of `certificate`, or its bytes cannot be had (it lies in a token).
+@dataclass(frozen=True)
+class TlsCredentials:
+    """One end of a handshake: its certificate, the intermediates above it, its key, its trusted roots and CRLs.
+
+    `pins` are SHA-256 fingerprints (hex) of end certificates that are accepted without any CA while they are valid.
+    TLS context and validator are built once, at the first handshake, and serve any number of them.
     """
-    check_key_pair(certificate, key)
+
+    certificate: x509.Certificate
+    chain: tuple[x509.Certificate, ...]
+    key: PrivateKey
+    roots: tuple[x509.Certificate, ...]
+    crls: tuple[x509.CertificateRevocationList, ...] = ()
+    pins: Collection[str] = ()
+    names_refused: Callable[[Sequence[x509.Certificate]], str] = _none_refused
+    """Returns why it refuses the names of the end certificate that begins a path; empty: it accepts them."""
+
+    @cached_property
+    def context(self) -> SSL.Context:
+        """TLS 1.2 or later, for client and server, with a certificate required of the other end.
+
+        Trust is judged at the time of the first use. A connection's application data may be a `TlsObservation`, to be
+        filled in.
+
+        Raises:
+            BadInput: the key is not the certificate's, or its bytes are not available (a token key).
+        """
+        return _tls_context(self)
+
+    def judge(self, presented: Sequence[x509.Certificate], purpose: Purpose, name: str | None) -> tuple[bool, str]:
+        """Whether it accepts the other end's certificates (the end certificate first), and why. Raises BadInput."""
+        leaf, *intermediates = presented
+        if fingerprint(leaf) in self.pins:
+            problem = validity_problem(leaf, datetime.now(UTC)) or usage_problem((leaf,), purpose, name)
+            if problem:
+                return False, f"It is pinned, but {problem}."
+            refused = self.names_refused((leaf,))
+            return (False, refused) if refused else (True, "It is pinned by its fingerprint.")
+        judgement = self._validator.validate(leaf, purpose, name, intermediates)
+        refused = self.names_refused(judgement.path) if judgement.accepted else ""
+        return (False, refused) if refused else (judgement.accepted, judgement.why)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.roots, (), self.crls, at=datetime.now(UTC))
+
+
+def _tls_context(end: TlsCredentials) -> SSL.Context:
+    check_key_pair(end.certificate, end.key)
     context = SSL.Context(SSL.TLS_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     context.set_options(SSL.OP_NO_TICKET)
     context.set_mode(_NO_AUTO_CHAIN)
-    context.use_certificate(certificate)
-    for intermediate in chain:
+    context.use_certificate(end.certificate)
+    for intermediate in end.chain:
         context.add_extra_chain_cert(intermediate)
-    _use_key(context, key, short_name(certificate))
-    lists = tuple(crls)
-    flags = TLS_CRL_FLAGS if lists else PATH_FLAGS
+    _use_key(context, end.key, short_name(end.certificate))
+    flags = TLS_CRL_FLAGS if end.crls else PATH_FLAGS
     store = context.get_cert_store()
     if store is not None:  # as every context has one
-        moment = with_clock_skew(lists, datetime.now(UTC))
-        fill(store, map(crypto.X509.from_cryptography, roots), lists, flags, moment)
+        moment = with_clock_skew(end.crls, datetime.now(UTC))
+        fill(store, map(crypto.X509.from_cryptography, end.roots), end.crls, flags, moment)
     context.set_info_callback(_note_state)
-    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _pass if judged_later else _pass_without_crl)
+    # pins are unknown to OpenSSL, so with pins it lets every certificate pass, and `TlsCredentials.judge` decides
+    verify = _pass if end.pins else _pass_without_crl
+    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, verify)
     return context
 
 
@@ -92,7 +132,7 @@ def _use_key(context: SSL.Context, key: PrivateKey, name: str) -> None:
             f"The private key of {name} is in a token, and TLS cannot use it there: prove it with a key in a file."
         ) from error
     with warnings.catch_warnings():
-        # pyOpenSSL takes ML-DSA keys only in its own form, which it calls deprecated
+        # pyOpenSSL accepts ML-DSA keys only in its own form, which it calls deprecated
         warnings.simplefilter("ignore", DeprecationWarning)
         context.use_privatekey(crypto.load_privatekey(crypto.FILETYPE_ASN1, der))
 
@@ -104,7 +144,7 @@ def _pass(connection: SSL.Connection, certificate: crypto.X509, error: int, dept
 def _pass_without_crl(
     connection: SSL.Connection, certificate: crypto.X509, error: int, depth: int, accepted: int
 ) -> bool:
-    """CRLs are used where they are known; what OpenSSL has against a certificate is kept for who explains it."""
+    """Whether OpenSSL accepts a certificate, a missing CRL apart; its error is recorded for `TlsEndpoint.report`."""
     passes = bool(accepted) or error == NO_CRL
     seen = connection.get_app_data()
     if not passes and isinstance(seen, TlsObservation):
@@ -116,4 +156,4 @@ def _pass_without_crl(
 def _note_state(connection: SSL.Connection, where: int, outcome: int) -> None:
     seen = connection.get_app_data()
     if isinstance(seen, TlsObservation) and _SENDS_CERTIFICATE in connection.get_state_string():
-        seen.asked = True
+        seen.certificate_requested = True

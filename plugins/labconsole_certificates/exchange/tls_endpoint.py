@@ -1,4 +1,4 @@
-"""One end's side of a proving handshake over a socket: what it makes of the other end, and that one of it."""
+"""One end of a proving handshake over a socket: performs it, judges the other end, and reports both judgements."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from labconsole.security.x509.names import short_name
 from labconsole_certificates.exchange.tls_context import TlsObservation
 
 CancelCheck = Callable[[float], bool]
-"""Is told how many seconds are left, and says whether somebody has cancelled."""
+"""Called with the seconds that are left; returns whether the operator has cancelled."""
 
 _POLL_S = 0.1
 
 
 class WaitCancelledError(UserError):
-    """Somebody has cancelled while the other end was waited for."""
+    """The operator cancelled while waiting for the other end."""
 
 
 class Deadline:
-    """What is left of a time limit; `watch` is asked at least ten times a second."""
+    """A time limit; `watch` is called at least ten times a second while waiting."""
 
     def __init__(self, seconds: float, watch: CancelCheck = lambda _left: False) -> None:
         self._deadline = now_ns() + round(seconds * 1e9)
@@ -37,15 +37,15 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left; 0 once they are over."""
+        """Seconds that are left; 0 after the time limit."""
         return max(0.0, (self._deadline - now_ns()) / 1e9)
 
     def to_read(self, source: socket.socket) -> None:
-        """Wait until there is something to be read. Raises TimeoutError, WaitCancelledError."""
+        """Wait until `source` can be read. Raises TimeoutError, WaitCancelledError."""
         self._wait(source, write=False)
 
     def to_write(self, target: socket.socket) -> None:
-        """Wait until something can be written. Raises TimeoutError, WaitCancelledError."""
+        """Wait until `target` can be written. Raises TimeoutError, WaitCancelledError."""
         self._wait(target, write=True)
 
     def _wait(self, on: socket.socket, *, write: bool) -> None:
@@ -63,21 +63,21 @@ class Deadline:
 T = TypeVar("T")
 
 Judge = Callable[[Sequence[x509.Certificate]], tuple[bool, str]]
-"""Whether an end accepts what the other one presents (the end certificate first), and why."""
+"""Returns whether an end accepts the certificates that the other one presents (end certificate first), and why."""
 
 _ACCEPTED, _REFUSED = b"\x06", b"\x15"
 """Each end sends one of the two once it has judged the other: in TLS 1.3 a client is done before the server has."""
 _MOST_FOREIGN = 65_536
-"""Octets that a server that is no console may send while it is listened to."""
+"""Octets that a foreign server may send while it is listened to."""
 _NOT_TRUSTED = frozenset({18, 19, 20, 21})
 """Verification errors of x509_vfy.h: the path leads to nothing that is trusted."""
 
 
 class TlsEndpoint:
-    """`said` tells afterwards what this end made of the other, which it calls `who`.
+    """One end of a handshake: `report` says afterwards, in sentences, how each end judged the other.
 
-    `sends` are the certificates that the other end has, where that is known here. `connection` is to be set to connect
-    or accept before it begins.
+    `peer_name` is the other end's name in these sentences, `peer_chain` the certificates that it has, if known here.
+    Set `connection` to connect or accept before the handshake.
     """
 
     def __init__(
@@ -85,24 +85,25 @@ class TlsEndpoint:
         context: SSL.Context,
         via: socket.socket,
         judge: Judge,
-        who: str,
+        peer_name: str,
         deadline: Deadline,
-        sends: Sequence[x509.Certificate] = (),
+        peer_chain: Sequence[x509.Certificate] = (),
     ) -> None:
         via.setblocking(False)
         via.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection = SSL.Connection(context, via)
-        self.said = ""
+        self.report = ""
         self.presented: tuple[x509.Certificate, ...] = ()
-        """What the other end has presented, if TLS itself had nothing against it."""
+        """Certificates of the other end, unless TLS itself refused them."""
         self.duration_ns = 0
-        """Of the handshake, once it is done; without what was said after it."""
+        """Duration of the TLS handshake, without the judgements that are exchanged after it."""
         self._seen = TlsObservation()
         self.connection.set_app_data(self._seen)
-        self._via, self._judge, self._who, self._deadline, self._sends = via, judge, who, deadline, tuple(sends)
+        self._via, self._judge, self._deadline = via, judge, deadline
+        self._peer_name, self._peer_chain = peer_name, tuple(peer_chain)
 
     def handshake_with_console(self) -> bool:
-        """Shake hands with another console, judge it, and hear its judgement: whether both accept.
+        """Whether both ends accept: performs the handshake, then exchanges judgements with the other console.
 
         Raises WaitCancelledError.
         """
@@ -116,22 +117,22 @@ class TlsEndpoint:
             self._add(self._why_not(error))
             return False
         if answer == _REFUSED:
-            self._add(f"{self._who} refuses this end.")
+            self._add(f"{self._peer_name} refuses this end.")
         elif answer != _ACCEPTED:
-            self._add(f"{self._who} did not say that it accepts this end: it seems to be no console that waits.")
+            self._add(f"{self._peer_name} did not say that it accepts this end: it seems to be no console that waits.")
         return answer == _ACCEPTED
 
     def handshake_with_server(self, seconds: float, watch: CancelCheck) -> bool:
-        """Shake hands with a server that is no console, send it nothing, and listen for a refusal for `seconds`.
+        """Whether a foreign server requests the certificate of this end, and does not refuse it within `seconds`.
 
-        Whether it has asked for the certificate of this end, and not refused it in that time. A connection that is
-        reset counts as refused: an alert would be lost with it. Raises WaitCancelledError.
+        Nothing is sent after the handshake. A connection that is reset counts as refused: an alert would be lost with
+        it. Raises WaitCancelledError.
         """
         try:
             if not self._shake_hands():
                 return False
-            if not self._seen.asked:
-                self._add(f"{self._who} asked for no certificate of this end, so nothing is known of its trust.")
+            if not self._seen.certificate_requested:
+                self._add(f"{self._peer_name} asked for no certificate of this end, so nothing is known of its trust.")
                 return False
             self._deadline = Deadline(seconds, watch)
             self._add(self._wait_for_refusal(seconds))
@@ -141,7 +142,7 @@ class TlsEndpoint:
         return True
 
     def send_close_notify(self) -> None:
-        """Say that nothing more comes (close_notify), where the connection still stands."""
+        """Send close_notify, if the connection is still open."""
         with suppress(SSL.Error):
             self.connection.shutdown()
 
@@ -152,10 +153,10 @@ class TlsEndpoint:
         try:
             self.presented = self._chain()
         except BadInput as refusal:
-            self._add(f"Refuses {self._who}: {refusal}")
+            self._add(f"Refuses {self._peer_name}: {refusal}")
             return False
         accepted, why = self._judge(self.presented)
-        self._add(f"{'Accepts' if accepted else 'Refuses'} {self._who}: {why}")
+        self._add(f"{'Accepts' if accepted else 'Refuses'} {self._peer_name}: {why}")
         return accepted
 
     def _wait_for_refusal(self, seconds: float) -> str:
@@ -165,19 +166,19 @@ class TlsEndpoint:
             while octets < _MOST_FOREIGN:
                 octets += len(self._wait_for(lambda: self.connection.recv(4096)))
         except TimeoutError:
-            return f"{self._who} {within}."
+            return f"{self._peer_name} {within}."
         except SSL.ZeroReturnError:
-            return f"{self._who} {within}, and closed the connection."
+            return f"{self._peer_name} {within}, and closed the connection."
         except SSL.SysCallError as error:
             if error.args[0] != -1:
                 raise
-            return f"{self._who} {within}, and closed the connection."
+            return f"{self._peer_name} {within}, and closed the connection."
         raise ConnectionAbortedError
 
     def _chain(self) -> tuple[x509.Certificate, ...]:
-        """The other end's certificate, then what it sent along (a server's view of that lacks the first).
+        """The other end's certificate, then those it sent with it (a server's list lacks the first).
 
-        Raises BadInput: TLS took something that is no certificate as its standard says (where it judges none itself).
+        Raises BadInput: one is not a certificate as its standard says (TLS accepts those if it does not judge).
         """
         leaf = self.connection.get_peer_certificate()
         sent = [*([leaf] if leaf else []), *(self.connection.get_peer_cert_chain() or [])]
@@ -185,31 +186,31 @@ class TlsEndpoint:
         return tuple(map(self._received, ders))
 
     def _received(self, der: bytes) -> x509.Certificate:
-        """It comes from outside, and so through the gate. Raises BadInput."""
-        return parsing.read_certificate(der, f"What {self._who} shows")
+        """A certificate of the other end, read by the strict parser. Raises BadInput."""
+        return parsing.read_certificate(der, f"What {self._peer_name} shows")
 
     def _why_not(self, error: Exception) -> str:
         match error:
             case TimeoutError():
-                return f"{self._who} did not answer in time."
+                return f"{self._peer_name} did not answer in time."
             case ConnectionAbortedError():
-                return f"{self._who} sends without end."
+                return f"{self._peer_name} sends without end."
             case SSL.SysCallError(args=(errno.ECONNRESET, *_)) | ConnectionResetError():
-                return f"{self._who} reset the connection."
+                return f"{self._peer_name} reset the connection."
             case SSL.ZeroReturnError() | SSL.SysCallError() | OSError():
-                return f"{self._who} closed the connection."
+                return f"{self._peer_name} closed the connection."
         reason = error.args[0][0][2] if error.args and error.args[0] else "TLS failed"
         if "alert" in reason:
-            return f"{self._who} broke off: {reason}."
+            return f"{self._peer_name} broke off: {reason}."
         if self._seen.error is None:
-            return f"{self._who} was not understood: {reason}."
-        return f"Refuses {self._who}: {self._why_refused(self._seen.error)}"
+            return f"{self._peer_name} was not understood: {reason}."
+        return f"Refuses {self._peer_name}: {self._why_refused(self._seen.error)}"
 
     def _why_refused(self, code: int) -> str:
-        """Why OpenSSL has refused, as the judgement of both libraries says it; a server sees no chain then."""
+        """Why OpenSSL refused, as the judgement of both libraries puts it; a server sees no chain in this case."""
         try:
             failing = self._received(self._seen.failing) if self._seen.failing else None
-            chain = self._sends or self._chain() or ((failing,) if failing and self._seen.depth == 0 else ())
+            chain = self._peer_chain or self._chain() or ((failing,) if failing and self._seen.depth == 0 else ())
         except BadInput as refusal:
             return str(refusal)
         if not chain:
@@ -220,7 +221,7 @@ class TlsEndpoint:
         return f"TLS does (verification error {code} of OpenSSL), though its path is accepted." if accepted else why
 
     def _add(self, sentence: str) -> None:
-        self.said = " ".join(filter(None, (self.said, sentence)))
+        self.report = " ".join(filter(None, (self.report, sentence)))
 
     def _wait_for(self, operation: Callable[[], T]) -> T:
         while True:

@@ -17,7 +17,7 @@ from labconsole.model.trial import Parameters
 from labconsole.security.pki.domains import path_refusal
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.known_crls import crls_under
-from labconsole.security.pki.records import CertificateRecord, KeyRecord, State, TrustKind
+from labconsole.security.pki.records import CertificateRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
@@ -25,16 +25,17 @@ from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import general_name_as_text
 from labconsole_certificates.exchange.credentials import client_certificate, server_certificate
-from labconsole_certificates.exchange.handshake import Handshake, TlsCredentials, perform_handshake
+from labconsole_certificates.exchange.handshake import Handshake, perform_handshake
 from labconsole_certificates.exchange.progress import PairParameters, direction_of
+from labconsole_certificates.exchange.tls_context import TlsCredentials
 from labconsole_certificates.operations.parameter_fields import UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
-from labconsole_certificates.operations.record_lookup import local_state_named
+from labconsole_certificates.operations.record_lookup import key_of, local_state_named
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of both directions."""
+    """The handshakes of both directions."""
 
     there: Handshake
     """`[A] -> tls-connect -> [B]`."""
@@ -47,64 +48,60 @@ class Proof:
         return self.there.ok and self.back.ok
 
 
-@dataclass(frozen=True)
-class End:
-    """What a State shows at its end of a handshake."""
-
-    state: State
-    certificate: CertificateRecord
-    key: KeyRecord
-
-
 def prove(store: PkiStore, a: str, b: str, prompt: Prompt | None = None) -> Proof:
-    """Let A connect to B and B to A, each with what it holds and trusts; what passes is noted as proven.
+    """The handshakes of A with B and of B with A, each with its certificates and trust; those that pass are recorded.
 
     Raises UserError: a State is not local, an end has no certificate (the sentence says what is missing), or a key
     cannot be opened.
     """
     snapshot = store.snapshot()
     one, other = local_state_named(snapshot, a), local_state_named(snapshot, b)
-    ways = [ends_of(snapshot, *way) for way in ((one, other), (other, one))]
-    records = {end.key.id: end.key for way in ways for end in way}
+    ways = ((one, other), (other, one))
+    pairs = [presented_certificates(snapshot, *way) for way in ways]
     with ExitStack() as opened:
         keys = {
-            number: opened.enter_context(opened_key(store.directory, record, prompt))
-            for number, record in records.items()
+            number: opened.enter_context(opened_key(store.directory, key_of(snapshot, record), prompt))
+            for number, record in {record.key: record for pair in pairs for record in pair}.items()
         }
-        shaken = [
+        handshakes = [
             perform_handshake(
-                tls_credentials(snapshot, client, keys[client.key.id]),
-                tls_credentials(snapshot, server, keys[server.key.id]),
-                server_name(server.certificate.certificate),
+                tls_credentials(snapshot, client, presented, keys[presented.key]),
+                tls_credentials(snapshot, server, answered, keys[answered.key]),
+                server_name(answered.certificate),
             )
-            for client, server in ways
+            for (client, server), (presented, answered) in zip(ways, pairs, strict=True)
         ]
     with store.change() as change:
-        for (client, server), handshake in zip(ways, shaken, strict=True):
+        for (client, server), (presented, answered), handshake in zip(ways, pairs, handshakes, strict=True):
             if handshake.ok:
-                ids = (client.state.id, server.state.id, client.certificate.id, server.certificate.id)
-                change.add_proof(*ids, handshake_detail(handshake))
-    return Proof(*shaken)
+                change.add_proof(client.id, server.id, presented.id, answered.id, handshake_detail(handshake))
+    return Proof(*handshakes)
 
 
-def ends_of(snapshot: Snapshot, client: State, server: State) -> tuple[End, End]:
-    """What both show when `client` connects to `server`. Raises UserError: something is missing, and what."""
-    mine = _end(snapshot, client, client_certificate(snapshot, client, server))
-    theirs = _end(snapshot, server, server_certificate(snapshot, server, client))
-    if mine is None or theirs is None:
+def presented_certificates(
+    snapshot: Snapshot, client: State, server: State
+) -> tuple[CertificateRecord, CertificateRecord]:
+    """The certificates of client and server when `client` connects to `server`.
+
+    Raises UserError: something is missing, and what.
+    """
+    pair = client_certificate(snapshot, client, server), server_certificate(snapshot, server, client)
+    if pair[0] is None or pair[0].key is None or pair[1] is None or pair[1].key is None:
         step = direction_of(snapshot, client, server).next
         todo = "one of them has no certificate." if step is None else step.missing
         raise UserError(f"{client.name} cannot connect to {server.name} yet: {todo}")
-    return mine, theirs
+    return pair[0], pair[1]
 
 
-def tls_credentials(snapshot: Snapshot, end: End, key: PrivateKey) -> TlsCredentials:
-    """One end of a handshake: what its State shows, and what it trusts."""
-    roots = snapshot.trusted_by(end.state.id, TrustKind.ROOT)
-    pins = snapshot.trusted_by(end.state.id, TrustKind.PIN)
+def tls_credentials(
+    snapshot: Snapshot, state: State, certificate: CertificateRecord, key: PrivateKey
+) -> TlsCredentials:
+    """The credentials of `state` for a handshake: its certificate, chain and key, and what it trusts."""
+    roots = snapshot.trusted_by(state.id, TrustKind.ROOT)
+    pins = snapshot.trusted_by(state.id, TrustKind.PIN)
     return TlsCredentials(
-        certificate=end.certificate.certificate,
-        chain=tuple(each.certificate for each in snapshot.presented_chain(end.certificate, datetime.now(UTC))),
+        certificate=certificate.certificate,
+        chain=tuple(each.certificate for each in snapshot.presented_chain(certificate, datetime.now(UTC))),
         key=key,
         roots=tuple(each.certificate for each in roots),
         crls=crls_under(snapshot, roots),
@@ -124,12 +121,13 @@ def server_name(certificate: x509.Certificate) -> str | None:
 
 
 def handshake_report(client: str, server: str, handshake: Handshake) -> str:
-    """What came of a handshake of the States so called, in one or two sentences."""
+    """The result of a handshake of these two States, in one or two sentences."""
     way = f"[{client}] -> tls-connect -> [{server}]"
     if handshake.ok:
         return f"{way} passed ({handshake_detail(handshake)}; {handshake.duration_ns / 1e6:.1f} ms)."
     return (
-        f"{way} failed. {client}: {handshake.client_said or 'nothing.'} {server}: {handshake.server_said or 'nothing.'}"
+        f"{way} failed. {client}: {handshake.client_report or 'nothing.'} "
+        f"{server}: {handshake.server_report or 'nothing.'}"
     )
 
 
@@ -138,14 +136,8 @@ def handshake_detail(handshake: Handshake) -> str:
     return ", ".join(filter(None, (handshake.protocol, handshake.cipher, handshake.group)))
 
 
-def _end(snapshot: Snapshot, state: State, certificate: CertificateRecord | None) -> End | None:
-    if certificate is None or certificate.key is None:
-        return None
-    return End(state, certificate, snapshot.key_by_id[certificate.key])
-
-
 class ProveParameters(UnlockParameters, PairParameters):
-    """Two States that are to connect to each other, both ways."""
+    """Two States that connect to each other, both ways."""
 
 
 class Prove(PkiOperation[ProveParameters]):
@@ -178,13 +170,13 @@ class Prove(PkiOperation[ProveParameters]):
 
 
 def as_json(handshake: Handshake) -> dict[str, object]:
-    """A handshake for a script."""
+    """The JSON object of a handshake."""
     return {
         "ok": handshake.ok,
         "protocol": handshake.protocol,
         "cipher": handshake.cipher,
         "group": handshake.group,
         "duration_ms": handshake.duration_ns / 1e6,
-        "client_said": handshake.client_said,
-        "server_said": handshake.server_said,
+        "client_said": handshake.client_report,
+        "server_said": handshake.server_report,
     }

@@ -118,7 +118,7 @@ def test_handshake_refuses_a_name_that_its_ca_s_state_has_not_claimed(world: Thr
     claim_domain(world.store, world.b, "elsewhere.example")
     proof = prove(world.store, "State A", "State B")
     assert not proof.ok
-    assert "outside the domain of State B (elsewhere.example)" in proof.there.client_said
+    assert "outside the domain of State B (elsewhere.example)" in proof.there.client_report
     status = status_of(_server(world, world.b.id), world.store.snapshot(), datetime.now(UTC))
     assert status.kind is StatusKind.UNTRUSTED and "outside the domain" in status.cause
 

@@ -31,7 +31,7 @@ HOST = [x509.DNSName("broker.example.sg")]
 PUBLIC_KEY = key_of(KeyType.P_384).public_key()
 
 
-class Lab:
+class OcspLab:
     """A CA, its responder, and certificates that are good, revoked and unknown to it; PEM files of them."""
 
     def __init__(self, folder: Path, responder_type: KeyType) -> None:
@@ -86,14 +86,14 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    return Lab(tmp_path_factory.mktemp("ocsp"), KeyType.P_256)
+def lab(tmp_path_factory: pytest.TempPathFactory) -> OcspLab:
+    return OcspLab(tmp_path_factory.mktemp("ocsp"), KeyType.P_256)
 
 
 @pytest.mark.parametrize("name", ["good", "revoked", "unknown"])
 @pytest.mark.parametrize("delegated", [True, False])
 @pytest.mark.parametrize("digest", ["-sha1", "-sha256"])
-def test_openssl_understands_the_answer(lab: Lab, name: str, delegated: bool, digest: str) -> None:
+def test_openssl_understands_the_answer(lab: OcspLab, name: str, delegated: bool, digest: str) -> None:
     request = lab.asked(name, digest)
     response = lab.answered(request, lab.responder if delegated else lab.root)
     assert ocsp_errors(response) == []
@@ -108,7 +108,7 @@ def test_openssl_understands_the_answer(lab: Lab, name: str, delegated: bool, di
 
 @pytest.mark.parametrize("type", [KeyType.RSA_2048, KeyType.ED25519, KeyType.ML_DSA_44])
 def test_every_kind_of_key_answers(type: KeyType, tmp_path: Path) -> None:
-    lab = Lab(tmp_path, type)
+    lab = OcspLab(tmp_path, type)
     request = lab.asked("good")
     response = ocsp.load_der_ocsp_response(lab.answered(request, lab.responder))
     assert response.certificate_status is ocsp.OCSPCertStatus.GOOD
@@ -118,7 +118,7 @@ def test_every_kind_of_key_answers(type: KeyType, tmp_path: Path) -> None:
         assert "verify OK" in lab.understood("good", request, response.public_bytes(Encoding.DER))
 
 
-def test_the_nonce_is_repeated_only_where_there_is_one(lab: Lab) -> None:
+def test_the_nonce_is_repeated_only_where_there_is_one(lab: OcspLab) -> None:
     for options, expected in ((("-no_nonce",), 0), ((), 1)):
         request = lab.asked("good", *options)
         response = ocsp.load_der_ocsp_response(lab.answered(request, lab.root))
@@ -126,19 +126,19 @@ def test_the_nonce_is_repeated_only_where_there_is_one(lab: Lab) -> None:
         assert len(list(response.extensions)) == expected
 
 
-def test_a_certificate_of_another_ca_is_unknown(lab: Lab) -> None:
+def test_a_certificate_of_another_ca_is_unknown(lab: OcspLab) -> None:
     stranger = new_authority("Stranger").certificate
     builder = ocsp.OCSPRequestBuilder().add_certificate(lab.certificates["good"], stranger, hashes.SHA256())
     response = ocsp.load_der_ocsp_response(lab.answered(builder.build().public_bytes(Encoding.DER), lab.root))
     assert response.certificate_status is ocsp.OCSPCertStatus.UNKNOWN
 
 
-def request_with_nonce(lab: Lab, length: int) -> bytes:
+def request_with_nonce(lab: OcspLab, length: int) -> bytes:
     builder = ocsp.OCSPRequestBuilder().add_certificate(lab.certificates["good"], lab.root.certificate, hashes.SHA256())
     return builder.add_extension(x509.OCSPNonce(bytes(length)), critical=False).build().public_bytes(Encoding.DER)
 
 
-def test_a_malformed_request_gets_the_malformed_request_answer(lab: Lab) -> None:
+def test_a_malformed_request_gets_the_malformed_request_answer(lab: OcspLab) -> None:
     request = lab.asked("good")
     two = lab.asked("good", "-cert", str(lab.folder / "revoked"))
     number = lab.certificates["good"].serial_number
@@ -151,7 +151,7 @@ def test_a_malformed_request_gets_the_malformed_request_answer(lab: Lab) -> None
         assert response.response_status is ocsp.OCSPResponseStatus.MALFORMED_REQUEST
 
 
-def test_damaged_requests_are_answered(lab: Lab) -> None:
+def test_damaged_requests_are_answered(lab: OcspLab) -> None:
     """Whoever sends anything to the responder gets an answer that a client can read, never an error of its own."""
     seen = Counter(
         ocsp.load_der_ocsp_response(
@@ -162,7 +162,7 @@ def test_damaged_requests_are_answered(lab: Lab) -> None:
     assert set(seen) == {ocsp.OCSPResponseStatus.SUCCESSFUL, ocsp.OCSPResponseStatus.MALFORMED_REQUEST}
 
 
-def test_a_doubled_extension_is_a_malformed_request(lab: Lab) -> None:
+def test_a_doubled_extension_is_a_malformed_request(lab: OcspLab) -> None:
     request = asn1_ocsp.OCSPRequest.load(lab.asked("good"))
     extensions = request["tbs_request"]["request_extensions"]
     request["tbs_request"]["request_extensions"] = [extensions[0].copy(), extensions[0].copy()]

@@ -24,7 +24,8 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.validation.validator import validate
-from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
+from labconsole_certificates.exchange.handshake import perform_handshake
+from labconsole_certificates.exchange.tls_context import TlsCredentials
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.received_csrs import approve

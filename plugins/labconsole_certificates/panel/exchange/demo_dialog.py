@@ -199,7 +199,7 @@ class DemoDialog(QDialog):
             said = (self.tr("proven"), f"{handshake.protocol}, {handshake.duration_ns / 1e6:.1f} ms")
             cell = GridCell("good", "good", said, "\n".join((f"{row} → {column}", *said)))
         else:
-            why = f"{handshake.client_said} {handshake.server_said}"
+            why = f"{handshake.client_report} {handshake.server_report}"
             cell = GridCell("bad", "error", (self.tr("refused"),), f"{row} → {column}\n{why}")
         self._cells[self._names.index(row), self._names.index(column)] = cell
         self.grid.show_matrix(self._names, self._cells)

@@ -17,7 +17,6 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509 import ocsp
 from pkcs11 import Attribute, ObjectClass
 
 from labconsole.security.secrets import Secret
@@ -35,7 +34,6 @@ from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 
@@ -85,8 +83,6 @@ def test_a_ca_with_a_token_key_signs_all_that_a_ca_signs(
             authority, [Revoked(leaf.serial_number, datetime.now(UTC), x509.ReasonFlags.superseded)], 1, day
         )
         csr = create_csr(key, name_from_text("CN=Root in a token"), [], CertificateProfile.INTERMEDIATE)
-        asked = ocsp.OCSPRequestBuilder().add_certificate(leaf, root, hashes.SHA256()).build()
-        told = answer(asked.public_bytes(Encoding.DER), root, authority, lambda serial: NotRevoked.GOOD, day)
         signed = cms.sign(b"roots", root, key)
     root.verify_directly_issued_by(root)
     leaf.verify_directly_issued_by(root)
@@ -98,10 +94,6 @@ def test_a_ca_with_a_token_key_signs_all_that_a_ca_signs(
         (tmp_path / name).write_bytes(thing.public_bytes(Encoding.PEM))
     assert "leaf: OK" in run_openssl("verify", "-CAfile", tmp_path / "root", tmp_path / "leaf")
     assert "verify OK" in run_openssl("crl", "-noout", "-CAfile", tmp_path / "root", "-in", tmp_path / "crl")
-    (tmp_path / "answer").write_bytes(told)
-    options = ("-sha256", "-issuer", tmp_path / "root", "-cert", tmp_path / "leaf", "-CAfile", tmp_path / "root")
-    said = run_openssl("ocsp", "-respin", tmp_path / "answer", *options)
-    assert "Response verify OK" in said and "leaf: good" in said
 
 
 def test_rsa_signs_with_both_paddings_and_ec_with_ecdsa(labels: dict[KeyKind, str], pin: Secret) -> None:

@@ -1,4 +1,4 @@
-"""CRLs: what stands in them, and that openssl refuses what they list."""
+"""CRLs: their contents, and that openssl refuses the certificates that they list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_command import OpensslError, run_openssl
 from tests.helpers.pkilint_errors import crl_errors
@@ -98,13 +97,3 @@ def test_the_clock_of_a_ca_may_be_five_minutes_ahead(root: Issuer, minutes: int,
     leaf = issue(root, key_of(KeyType.P_256).public_key(), named("CN=a"), HOST, CertificateProfile.TLS_SERVER, WEEK)
     judged = validate(leaf, [], [root.certificate], [crl], at=now, crls_required=True)
     assert judged.accepted is accepted, judged.why
-    client = make_end(root, CertificateProfile.TLS_CLIENT, crl)
-    server = make_end(root, CertificateProfile.TLS_SERVER, crl)
-    assert perform_handshake(client, server).ok is accepted
-
-
-def make_end(root: Issuer, profile: CertificateProfile, crl: x509.CertificateRevocationList) -> TlsCredentials:
-    """An end of a handshake that knows this CRL."""
-    key = key_of(KeyType.P_256)
-    certificate = issue(root, key.public_key(), named("CN=end"), HOST, profile, WEEK)
-    return TlsCredentials(certificate, (), key, (root.certificate,), (crl,))

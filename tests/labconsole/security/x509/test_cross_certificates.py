@@ -1,4 +1,4 @@
-"""Cross and link certificates: who trusts one CA accepts, through them, what another one issued."""
+"""Cross and link certificates: through them, a peer that trusts one CA accepts what another one issued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from labconsole.security.x509.crls import issue_crl
 from labconsole.security.x509.issuing import Issuer, certify, cross_certificate, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.exchange.handshake import TlsCredentials, perform_handshake
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_command import OpensslError, run_openssl
 from tests.helpers.pkilint_errors import certificate_errors, chain_errors
@@ -61,24 +60,6 @@ def test_both_roots_lead_to_what_both_issued(
     assert new_with_old.not_valid_before_utc == new.certificate.not_valid_before_utc
     with pytest.raises(OpensslError):
         verify(tmp_path, new.certificate, new_with_old, end(old))
-
-
-@pytest.mark.parametrize("trusts_old", [True, False])
-def test_a_server_of_the_new_root_is_accepted_by_its_link_certificate(trusts_old: bool) -> None:
-    """By real TLS: whoever has not heard of the new root yet finds it through the link."""
-    name, client_root = named("CN=State B Root"), new_authority("State A Root")
-    old, new = (Issuer(issue_root(key, name, MONTH), key) for key in (key_of(KeyType.P_384), generate(KeyType.P_256)))
-    _, new_with_old = link_certificates(old, new)
-    key = key_of(KeyType.P_256)
-    public_key, profile = key.public_key(), CertificateProfile.TLS_CLIENT
-    client = issue(client_root, public_key, named("CN=Client"), [], profile, Validity.for_days(7))
-    trusted = (old if trusts_old else new).certificate
-    handshake = perform_handshake(
-        TlsCredentials(client, (), key, (trusted,)),
-        TlsCredentials(end(new), (new_with_old,), key, (client_root.certificate,)),
-        "broker.b.example",
-    )
-    assert handshake.ok, handshake.client_said
 
 
 def test_roots_that_never_hold_together_are_not_linked() -> None:

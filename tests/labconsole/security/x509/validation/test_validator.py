@@ -22,7 +22,6 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validation.judgement import Answer, Decision, Purpose
 from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.export_formats import as_pem
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
@@ -387,7 +386,7 @@ def test_a_broken_hash_is_refused_in_a_path_that_one_library_does_not_know(diges
     root = Issuer(issue_root(top, named("CN=State A Root"), MONTH), top)
     below = issue(root, key.public_key(), named("CN=below"), (), CertificateProfile.INTERMEDIATE, MONTH)
     ca, ca_key, extensions = tmp_path / "ca.pem", tmp_path / "ca.key", tmp_path / "extensions"
-    ca.write_bytes(as_pem(below))
+    ca.write_bytes(below.public_bytes(Encoding.PEM))
     ca_key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     extensions.write_text(
         "basicConstraints=critical,CA:FALSE\nauthorityKeyIdentifier=keyid\nsubjectAltName=DNS:a.example"
