@@ -20,11 +20,11 @@ from labconsole.security.x509.validation.judgement import Judgement
 from labconsole.security.x509.validation.validator import Validator
 
 NOTICES = (7, 30, 90)
-"""Days before the end of validity at which an expiring certificate is told of, each more pressing than the next."""
+"""Days before the end of validity at which an expiring certificate is reported, each more urgent than the last."""
 
 
 class StatusKind(StrEnum):
-    """How it stands with a certificate; the first that holds: revoked, expired, not yet valid, untrusted, expiring."""
+    """The status of a certificate; the first that applies: revoked, expired, not yet valid, untrusted, expiring."""
 
     VALID = "valid"
     EXPIRING = "expiring"
@@ -36,7 +36,7 @@ class StatusKind(StrEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """How it stands with a certificate, and why in one sentence. `notice`: 90, 30 or 7 where it is expiring."""
+    """The status of a certificate, and its cause in one sentence. `notice`: 90, 30 or 7 if it is expiring."""
 
     kind: StatusKind
     cause: str
@@ -44,7 +44,7 @@ class Status:
 
 
 def status_of(record: CertificateRecord, snapshot: Snapshot, at: datetime, observer: int | None = None) -> Status:
-    """Status of one certificate at time `at` (aware) in the eyes of State `observer`, or of any local State."""
+    """Status of one certificate at time `at` (aware), judged by State `observer`, or by any local State."""
     return _StatusJudge(snapshot, at, observer).status(record)
 
 
@@ -55,7 +55,7 @@ def all_statuses(snapshot: Snapshot, at: datetime, observer: int | None = None) 
 
 
 class _StatusJudge:
-    """Who looks, at what moment, and what they trust."""
+    """Judges certificates at one time, with the trust of the observing States."""
 
     def __init__(self, snapshot: Snapshot, at: datetime, observer: int | None) -> None:
         self._snapshot = snapshot
@@ -93,7 +93,7 @@ class _StatusJudge:
         return Status(StatusKind.UNTRUSTED, self._why_untrusted(record, judgement))
 
     def _status_of_record(self, record: CertificateRecord) -> Status | None:
-        """What the certificate's own row and dates say, whoever looks; None if nothing is against it."""
+        """The status by the certificate's own record and dates, for any observer; None if these leave it valid."""
         if record.revoked is not None:
             reason = record.revoked.reason.value
             return Status(StatusKind.REVOKED, f"Revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC ({reason}).")

@@ -16,7 +16,7 @@ from labconsole.security.x509.parsing import PrivateKey, read_certificates, read
 
 
 class IdentityFiles(BaseModel):
-    """The files of an identity; holds no secret, so it may be handed to any process as JSON."""
+    """The files of an identity; contains no secret, so it may be passed to any process as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,7 +79,7 @@ def load_identity(files: IdentityFiles, name: str, prompt: Prompt | None = None)
 
     Raises:
         UserError: a file is missing, unreadable or not what it should be, the key file is open to others, the
-            passphrase is wrong or nowhere to be had, or key and certificate do not belong together.
+            passphrase is wrong or not available, or key and certificate do not belong together.
     """
     certificate, *chain = load_certificates(files.certificate)
     if files.trust is not None:

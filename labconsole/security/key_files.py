@@ -1,4 +1,4 @@
-"""Private keys in files: encrypted PKCS#8 in PEM, mode 0600; a typed passphrase is dear to guess."""
+"""Private keys in files: encrypted PKCS#8 in PEM, mode 0600; guessing a typed passphrase is made expensive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from labconsole.security.secrets import Secret
 from labconsole.security.x509.parsing import ContentKind, PrivateKey, kinds_of, read_private_key
 
 ROUNDS = 600_000
-"""Of PBKDF2 with HMAC-SHA-256 (OWASP, 2023): 0.1 to 0.3 s. The library's own writer always takes 2,048."""
+"""Rounds of PBKDF2 with HMAC-SHA-256 (OWASP, 2023): 0.1 to 0.3 s. The library's own writer always uses 2,048."""
 
 _LABEL = "ENCRYPTED PRIVATE KEY"
 _BLOCK = 16  # octets of AES, and of a salt
@@ -32,7 +32,7 @@ _BLOCK = 16  # octets of AES, and of a salt
 def save_private_key(path: Path, key: PrivateKeyTypes, secret: Secret, *, typed: bool = False) -> None:
     """Write `key` to `path` as PKCS#8, encrypted with `secret` (PBES2, AES-256-CBC), mode 0600. Raises OSError.
 
-    `typed`: a person chose `secret`, so that it may be guessed; one that was generated cannot be.
+    `typed`: a person chose `secret`, so it may be guessed; a generated one cannot be.
     """
     if typed:
         data = _under_many_rounds(key, secret)
@@ -65,7 +65,7 @@ def load_private_key(path: Path, secret: Secret | None) -> PrivateKey:
     """Read a private key; `secret` is None for a key that is not encrypted.
 
     Raises:
-        UserError: missing, unreadable, open to others, wrong passphrase, no private key, or an unknown kind of key.
+        UserError: missing, unreadable, open to others, wrong passphrase, not a private key, or an unknown kind of key.
     """
     return read_private_key(read_private(path, "key file"), secret, f"The key file {path}")
 

@@ -1,9 +1,9 @@
-"""The lab's own identities: a CA, State A, State B and a broker, made on first use so that no trial has to ask.
+"""The built-in identities of the State "Lab": a CA, State A, State B and a broker, created on first use.
 
-They belong to the State "Lab" of the certificate database. Their keys are written first and their rows by one change
-under a lock: two processes make one set, and one killed in the middle leaves nothing that is ever used. A set that no
-longer serves (expired, revoked, a key or the secret gone) is followed by a new one, which takes over the names; the
-old certificates are hidden, and their files stay, since a run may still use them.
+Key files are written first and their rows by one change under a lock: two processes create one set, and one killed
+in the middle leaves nothing that is used. A set that is no longer usable (expired, revoked, a key or the secret
+missing) is replaced by a new one, which gets the names; the old certificates are hidden, and their files stay, since a
+run may still use them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _LOCK_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class LabIdentities:
-    """A complete set. `notes` tell the operator what was made, why, and where the secret lies."""
+    """A complete set. `notes` tell the operator what was created, why, and where the passphrase is stored."""
 
     by_name: Mapping[str, IdentityFiles]
     authority_file: Path
@@ -70,7 +70,7 @@ class LabIdentities:
     notes: tuple[str, ...] = ()
 
     def files(self, name: str) -> IdentityFiles:
-        """The files of identity `name` (STATE_A, STATE_B, BROKER), to hand to the process that loads them.
+        """The files of identity `name` (STATE_A, STATE_B, BROKER), for the process that loads them.
 
         Raises:
             UserError: there is no such lab identity.
@@ -85,12 +85,12 @@ class LabIdentities:
 
 
 def lab_identities(directory: Path | None = None) -> LabIdentities:
-    """The lab identities in the certificate database of `directory` (the user's own where none is named).
+    """The lab identities in the certificate database of `directory` (default: the user's own).
 
-    They are made if there are none that serve (about 0.5 s). Never asks anybody.
+    They are created unless a usable set exists (about 0.5 s). Never prompts.
 
     Raises:
-        UserError: they cannot be made, or another process makes them and does not come to an end.
+        UserError: they cannot be created, or another process that creates them does not finish.
     """
     try:
         directory = directory or pki_dir()
@@ -106,7 +106,7 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
 
 
 def _found_or_created(directory: Path) -> LabIdentities:
-    """The caller holds the lock. Raises UserError, OSError."""
+    """The set in `directory`, created again if it is not usable. The caller has the lock. Raises UserError, OSError."""
     why = "The lab identities were made."
     snapshot = _snapshot(directory)
     if len(_named(snapshot)) == len(_PROFILES):
@@ -120,7 +120,7 @@ def _found_or_created(directory: Path) -> LabIdentities:
         with store.change() as change:
             _make(change, keys)
         made = _set_of(store.snapshot(), directory)
-    place = source.beside(keys_directory(directory)).describe()
+    place = source.relative_to(keys_directory(directory)).describe()
     return replace(made, notes=(why, f"Their passphrase is {place}."))
 
 
@@ -133,7 +133,7 @@ def _snapshot(directory: Path) -> Snapshot:
 
 
 def _named(snapshot: Snapshot) -> list[IdentityRecord]:
-    """The lab identities that are there."""
+    """The lab identities in `snapshot`."""
     of_lab = {state.id for state in snapshot.states if state.name == STATE}
     return [identity for identity in snapshot.identities if identity.state in of_lab and identity.name in _PROFILES]
 
@@ -145,7 +145,7 @@ def _certificates(snapshot: Snapshot) -> dict[CertificateRecord, None]:
 
 
 def _set_of(snapshot: Snapshot, directory: Path) -> LabIdentities:
-    """The set in `snapshot`. Raises UserError: it is not all there."""
+    """The set in `snapshot`. Raises UserError: it is not complete."""
     files = {identity.name: files_of(identity, snapshot, directory) for identity in _named(snapshot)}
     trust = files[BROKER].trust
     if trust is None:
@@ -154,7 +154,7 @@ def _set_of(snapshot: Snapshot, directory: Path) -> LabIdentities:
 
 
 def _problem(snapshot: Snapshot, directory: Path) -> str | None:
-    """Why the set in `snapshot` does not serve (completes "since ..."), or None."""
+    """Why the set in `snapshot` is not usable (completes "since ..."), or None."""
     for record in _certificates(snapshot):
         problem = "was revoked" if record.revoked is not None else _not_valid_throughout(record.certificate)
         if problem is not None:
@@ -176,7 +176,7 @@ def _not_valid_throughout(certificate: x509.Certificate) -> str | None:
 
 
 def _make(change: Change, keys: Mapping[str, MadeKey]) -> None:
-    """Add a set with these keys, which takes over from the one before. Raises StoreError, BadInput."""
+    """Add a set with these keys, which replaces the one before. Raises StoreError, BadInput."""
     before = change.snapshot()
     state = next((one for one in before.states if one.name == STATE), None) or change.add_state(STATE)
     tag = token_hex(4)

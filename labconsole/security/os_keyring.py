@@ -1,7 +1,7 @@
-"""The OS keyring, asked through a process of its own, so that a locked one can neither hang nor prompt for ever.
+"""The OS keyring, read by a process of its own, so that a locked keyring can neither hang nor prompt for ever.
 
 Run as a module it is that process: `python -m labconsole.security.os_keyring get|set ENTRY`; a secret travels over
-stdin and stdout only. Backends that keep nothing (null, fail) or are not recommended by `keyring` count as none.
+stdin and stdout only. Backends that store nothing (null, fail) or that `keyring` does not recommend are not used.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 from labconsole.processes import own_program
 
 SERVICE = "labconsole"
-"""The service name of all entries; `keyring set labconsole ENTRY` puts a secret in by hand."""
+"""The service name of all entries; `keyring set labconsole ENTRY` stores a secret by hand."""
 
 _TIMEOUT_S = 10.0
 _FOUND, _NO_ENTRY, _NO_KEYRING = 0, 3, 4
-_RECOMMENDED = 1  # the least priority of a backend that `keyring` recommends
+_RECOMMENDED = 1  # the lowest priority of a backend that `keyring` recommends
 
 
 def read(entry: str, timeout_s: float = _TIMEOUT_S) -> str | None:

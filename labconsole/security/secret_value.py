@@ -8,7 +8,7 @@ from labconsole.errors import UserError
 
 
 class Secret:
-    """A passphrase or PIN that shows itself only when asked: not in repr, str, logs, tracebacks or pickles."""
+    """A passphrase or PIN, given by `reveal` only: not in repr, str, logs, tracebacks or pickles."""
 
     __slots__ = ("_value",)
 
@@ -27,9 +27,9 @@ class Secret:
 
 
 class SecretRefusedError(UserError):
-    """A device refuses a secret, and may lock itself when it is tried again.
+    """A device refuses a secret, and may lock itself if it is tried again.
 
-    `key` is that of the secret's request: what needs the same one must not start before the operator has corrected it.
+    `key` is that of the secret's request: no run that needs it starts before the operator has corrected it.
     """
 
     key = ""

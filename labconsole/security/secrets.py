@@ -1,4 +1,4 @@
-"""Where a secret comes from: the OS keyring, else a passphrase file of the operator's, else a prompt."""
+"""Where a secret comes from: the OS keyring, else a passphrase file of the operator, else a prompt."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from labconsole.security.secret_value import Secret as Secret
 from labconsole.security.secret_value import SecretRefusedError as SecretRefusedError
 
 Prompt = Callable[[str], Secret | None]
-"""Gives the secret that the operator was asked for, told what it is for; None if the operator gave none."""
+"""Called with the purpose of a secret; returns the secret that the operator entered, or None."""
 
 
 class SecretSource(BaseModel):
-    """A reference to a secret: holds none itself, so it may stand in settings and go between processes as JSON."""
+    """A reference to a secret: contains none itself, so settings may contain it and processes exchange it as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,10 +35,10 @@ class SecretSource(BaseModel):
     )
 
     def resolve(self, purpose: str, prompt: Prompt | None = None) -> Secret:
-        """Fetch the secret, asking `prompt` last. `purpose` completes "the passphrase for ...".
+        """The secret, from `prompt` last. `purpose` completes "the passphrase for ...".
 
         Raises:
-            UserError: it is nowhere to be had, or the passphrase file is missing, empty or open to others.
+            UserError: it is not available, or the passphrase file is missing, empty or open to others.
         """
         stored = self._in_keyring()
         if stored is not None:
@@ -58,7 +58,7 @@ class SecretSource(BaseModel):
         )
 
     def must_be_asked(self) -> bool:
-        """Whether no file is named and the keyring has no entry. May ask the keyring: a quarter second, ten at most."""
+        """Whether no file is named and the keyring has no entry. The keyring answers in 0.25 s, at most 10 s."""
         return self.passphrase_file is None and self._in_keyring() is None
 
     def describe(self) -> str:
@@ -70,8 +70,8 @@ class SecretSource(BaseModel):
             places.append(f"in the file {self.passphrase_file}, readable by its owner alone")
         return " or ".join(places) or "with the operator, who is asked for it"
 
-    def beside(self, directory: Path) -> SecretSource:
-        """The same source, its passphrase file taken relative to `directory`: as `keep_secret` gave it."""
+    def relative_to(self, directory: Path) -> SecretSource:
+        """The same source, its passphrase file relative to `directory`: as `keep_secret` returned it."""
         if self.passphrase_file is None:
             return self
         return SecretSource(keyring_entry=self.keyring_entry, passphrase_file=directory / self.passphrase_file)
@@ -90,12 +90,12 @@ class SecretRequest:
     source: SecretSource
 
     def resolve(self, prompt: Prompt | None = None) -> Secret:
-        """Fetch the secret, asking `prompt` last. Raises UserError as `SecretSource.resolve`."""
+        """The secret, from `prompt` last. Raises UserError as `SecretSource.resolve`."""
         return self.source.resolve(self.purpose, prompt)
 
 
 def missing_secrets(requests: Iterable[SecretRequest]) -> tuple[SecretRequest, ...]:
-    """The requests that neither keyring nor file can answer, one for each key. Takes time as `must_be_asked`."""
+    """The requests that neither keyring nor file can answer, one for each key. Duration as `must_be_asked`."""
     by_key = {request.key: request for request in requests}
     return tuple(request for request in by_key.values() if request.source.must_be_asked())
 
@@ -103,7 +103,7 @@ def missing_secrets(requests: Iterable[SecretRequest]) -> tuple[SecretRequest, .
 def keep_secret(directory: Path, name: str, secret: Secret, entry: str) -> SecretSource:
     """Keep `secret` in the OS keyring as `entry`, else in the file `name` of `directory` (0600).
 
-    A file is named relative to `directory`, which may be moved: see `SecretSource.beside`. Raises OSError.
+    A file is named relative to `directory`, which may be moved: see `SecretSource.relative_to`. Raises OSError.
     """
     if os_keyring.store(entry, secret.reveal()):
         return SecretSource(keyring_entry=entry)

@@ -78,7 +78,7 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
         for one in snapshot.trusted_by(identity.state, kind)
         if one.revoked is None  # a trial's TLS looks into no CRL
     ]
-    source = key.place.source.beside(keys_directory(directory))
+    source = key.place.source.relative_to(keys_directory(directory))
     return IdentityFiles(
         certificate=_written(directory, identity.name, [record, *chain]),
         key=keys_directory(directory) / key.place.file,

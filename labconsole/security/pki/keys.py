@@ -74,7 +74,7 @@ def keep_key(
     if source is None:
         source, passphrase = own_passphrase(directory)
     elif passphrase is None:
-        passphrase = source.beside(keys_directory(directory)).resolve("the new key")
+        passphrase = source.relative_to(keys_directory(directory)).resolve("the new key")
     file = f"{key_fingerprint(private.public_key())[:32]}-{secrets.token_hex(4)}.pem"
     try:
         save_private_key(keys_directory(directory) / file, private, passphrase, typed=not _is_generated(source))
@@ -97,7 +97,7 @@ def key_secret(directory: Path, record: KeyRecord) -> SecretRequest:
             return find_configuration(token).pin_request(token)
         case FileKey(_, source):
             purpose = f"the key {record.label}"
-            return SecretRequest(f"key {record.spki_sha256}", purpose, source.beside(keys_directory(directory)))
+            return SecretRequest(f"key {record.spki_sha256}", purpose, source.relative_to(keys_directory(directory)))
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def _kept_passphrase(keys: Path) -> tuple[SecretSource, Secret] | None:
         return None
     try:
         source = SecretSource.model_validate_json(read_private(reference, "secret reference"))
-        return source, source.beside(keys).resolve("the console's own keys")
+        return source, source.relative_to(keys).resolve("the console's own keys")
     except (ValidationError, UserError):
         return None
 

@@ -12,7 +12,7 @@ from labconsole.security.secrets import SecretRequest, SecretSource
 from labconsole.security.token.mechanisms import WrapMechanism
 
 LAB = "lab"
-"""Name of the console's own token; needs no entry."""
+"""Name of the built-in token; needs no entry in the file."""
 
 _LAB_NAME = re.compile(rf"{LAB}(-([2-9]|[1-9][0-9]))?")
 
@@ -66,12 +66,12 @@ def _mechanisms(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_lab(name: str) -> bool:
-    """Whether `name` is the console's own token or one of its further ones, `lab-2` to `lab-99`."""
+    """Whether `name` is the built-in token or one of its further ones, `lab-2` to `lab-99`."""
     return _LAB_NAME.fullmatch(name) is not None
 
 
 class TokenConfiguration(BaseModel):
-    """How to reach one token. Goes to roles as JSON: paths and names, no secret."""
+    """How to reach one token. Roles receive it as JSON: paths and names, no secret."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

@@ -1,4 +1,4 @@
-"""What a token refuses, in one sentence that says what to do."""
+"""Errors of tokens, each with one sentence that names the remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from labconsole.security.secrets import SecretRefusedError
 
 
 class TokenError(UserError):
-    """A token refuses, is missing or full; the message says what to do."""
+    """A token refuses, is missing or full; the message names the remedy."""
 
 
 class WrongPinError(TokenError, SecretRefusedError):
@@ -19,7 +19,7 @@ class TamperedKeyError(TokenError):
 
 
 class MechanismMissingError(TokenError):
-    """The module does not offer the mechanism that is needed."""
+    """The module does not offer the required mechanism."""
 
 
 class KeyMissingError(TokenError):
@@ -27,7 +27,7 @@ class KeyMissingError(TokenError):
 
 
 class TokenGoneError(TokenError):
-    """The token was removed, or its device does not answer any more."""
+    """The token was removed, or its device no longer answers."""
 
 
 class TokenFullError(TokenError):

@@ -1,4 +1,4 @@
-"""What a token is and can do, asked in a process of its own: a module that crashes does not take the console along."""
+"""The properties and abilities of a token, found by a process of its own: a module that crashes ends only that."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Overview:
-    """What a module and its token tell anybody, without a PIN.
+    """The report of a module and its token without a PIN.
 
     `slots` are the labels of the tokens in all slots, empty where a token has none; `mechanisms` their names, numbers
-    in hex where they are the maker's own. `free_memory` is in bytes, None where the token does not tell;
-    `pin_warning` says that tries of the PIN were lost, and is None while all is well.
+    in hex for vendor-defined ones. `free_memory` is in bytes, None if the token does not report it; `pin_warning` says
+    that tries of the PIN were lost, else None.
     """
 
     identity: TokenIdentity
@@ -36,7 +36,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was tried in the token, logged in; `threads_safe` is None where it could not be tried."""
+    """The results of probing the token, logged in; `threads_safe` is None if it could not be tested."""
 
     wrapping: tuple[WrapProbe, ...]
     threads_safe: bool | None
@@ -46,7 +46,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A report on the token called `name`. What could not be seen is None, and `problem` says why; else it is empty."""
+    """A report on the token called `name`. Unknown parts are None, and `problem` says why; else it is empty."""
 
     name: str
     overview: Overview | None = None
@@ -57,9 +57,9 @@ class Inspection:
 def inspect_token(
     name: str, configuration: TokenConfiguration, secret: Secret | None, timeout_s: float = _TIMEOUT_S
 ) -> Inspection:
-    """Look at the token called `name`, then log in with `secret`, once, and probe it; without one it is only looked at.
+    """The report on the token called `name`; with `secret`, after one login, it is probed, too.
 
-    Two processes do that one after the other, each with `timeout_s`: what the first has seen stays when the second
+    Two processes do that one after the other, each with `timeout_s`: the first one's results remain when the second
     crashes or hangs. Takes a second on SoftHSM2. Nothing is raised for a module or token that fails.
     """
     overview = None

@@ -1,10 +1,10 @@
-"""The console's own tokens on SoftHSM2 in the user's data directory, with random PINs: made on first use.
+"""The built-in tokens on SoftHSM2 in the user's data directory, with random PINs: created on first use.
 
-`lab` is the one that is there unless another is named; `lab-2` to `lab-99` stand for further devices.
+`lab` is the default; `lab-2` to `lab-99` represent further devices.
 
-It is made in a directory of another name and gets its own by one rename, under a lock: two processes make one token,
-and one killed in the middle leaves nothing that is ever used. A token that is damaged is never replaced in silence:
-keys lie in it.
+A token is created in a directory of another name and gets its own by one rename, under a lock: two processes create
+one token, and one killed in the middle leaves nothing that is used. A damaged token is reported and never replaced, as
+it contains keys.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ class _Sources(BaseModel):
 
 
 def lab_token(home: Path | None = None, name: str = LAB) -> TokenConfiguration:
-    """The configuration of a lab token; the token is made on first use (half a second). Never asks anybody.
+    """The configuration of a lab token; the token is created on first use (half a second). Never prompts.
 
     Loads no module into this process.
 
     Raises:
-        TokenError: SoftHSM2 is not there, the token cannot be made, is damaged, or another process makes it for ever.
-        ValueError: `name` is none of a lab token.
+        TokenError: SoftHSM2 is not there, the token cannot be created or is damaged, or another process does not finish
+            creating it. ValueError: `name` is not that of a lab token.
     """
     directory = _made(home, name)
     return _configuration(directory, _label(name), _sources(directory).pin)
 
 
 def lab_so_pin(home: Path | None = None, name: str = LAB) -> SecretSource:
-    """Where the PIN of a lab token's security officer lies: random, and known to nobody. Raises as `lab_token`."""
+    """Where the random PIN of a lab token's security officer is stored. Raises as `lab_token`."""
     return _sources(_made(home, name)).so_pin
 
 
 def make_softhsm_token(directory: Path, label: str, pin: Secret, so_pin: Secret) -> TokenConfiguration:
-    """Make a token directory with one token; returns its configuration, which names no source of the PIN.
+    """The configuration, without a source of the PIN, of a new token in a directory of its own.
 
     Raises:
         TokenError: SoftHSM2 is not there, or refuses; the label is too long; the PIN has under 4 or over 255 bytes.
-        OSError: the directory cannot be made.
+        OSError: the directory cannot be created.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     softhsm.write_configuration(directory)
@@ -73,7 +73,7 @@ def make_softhsm_token(directory: Path, label: str, pin: Secret, so_pin: Secret)
 def initialise_token(
     name: str, configuration: TokenConfiguration, typed_label: str, so_pin: Secret, pin: Secret
 ) -> None:
-    """Make the token called `name` anew: all keys in it are gone. `pin` is its new user PIN.
+    """Initialise the token called `name`: all keys in it are destroyed. `pin` is its new user PIN.
 
     Raises:
         TokenError: `typed_label` is not the token's label, the token is missing or in use, or it refuses: the security
@@ -88,10 +88,10 @@ def initialise_token(
 
 
 def create_token(name: str, configuration: TokenConfiguration, so_pin: Secret, pin: Secret) -> None:
-    """Initialise the module's first token that never was, with its label and both PINs: no key is lost.
+    """Initialise the module's first empty token, with its label and both PINs: no key is lost.
 
     Raises:
-        TokenError: no token of the module is empty, a PIN of a wrong length, or it refuses.
+        TokenError: no token of the module is empty, a PIN has a wrong length, or it refuses.
     """
     _initialise(name, configuration, True, so_pin, pin)
 
@@ -113,7 +113,7 @@ def _label(name: str) -> str:
 
 
 def _made(home: Path | None, name: str) -> Path:
-    """The directory of a lab token, made if it is not there; its configuration file names where it is now."""
+    """The directory of a lab token, created if missing; its configuration file names where it is now."""
     if not is_lab(name):
         raise ValueError(f"{name} is not a name of a lab token")
     try:
@@ -136,7 +136,7 @@ def _made(home: Path | None, name: str) -> Path:
 
 
 def _make(directory: Path) -> None:
-    """Make a lab token; the caller holds the lock. Raises OSError, TokenError."""
+    """Create a lab token; the caller has the lock. Raises OSError, TokenError."""
     for left_over in directory.parent.glob(".making-*"):
         shutil.rmtree(left_over)
     tag = secrets.token_hex(4)
@@ -152,14 +152,14 @@ def _make(directory: Path) -> None:
 
 
 def _sources(directory: Path) -> _Sources:
-    """Where the token's PINs lie; a file of one lies beside the token, wherever that was moved to."""
+    """The sources of the token's PINs; a file with one is in the token's directory, wherever that was moved to."""
     try:
         sources = _Sources.model_validate_json(read_private(directory / _SOURCES_FILE, "reference to the PINs"))
     except ValidationError as error:
         raise TokenError(_damage(directory, f"{_SOURCES_FILE} is not whole")) from error
     except UserError as error:
         raise TokenError(_damage(directory, str(error).rstrip("."))) from error
-    return _Sources(pin=sources.pin.beside(directory), so_pin=sources.so_pin.beside(directory))
+    return _Sources(pin=sources.pin.relative_to(directory), so_pin=sources.so_pin.relative_to(directory))
 
 
 def _damage(directory: Path, what: str) -> str:

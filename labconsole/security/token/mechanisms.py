@@ -1,6 +1,6 @@
-"""What is said about tokens everywhere, the window included: kinds of keys, wrap mechanisms, a token's identity.
+"""Terms for tokens: kinds of keys, wrap mechanisms with the choice of one, and a token's identity.
 
-Free of python-pkcs11: a window knows these terms and never a module.
+Free of python-pkcs11: the window uses these terms and never loads a module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from labconsole.security.token.errors import MechanismMissingError
 
 
 class KeyKind(StrEnum):
-    """Kinds of key pairs that a token makes for signatures."""
+    """Kinds of key pairs that a token generates for signatures."""
 
     RSA_2048 = "rsa-2048"
     RSA_3072 = "rsa-3072"
@@ -23,26 +23,26 @@ class KeyKind(StrEnum):
 
 _AES_GCM = 0x1087
 _FIRST_VENDOR = 0x80000000
-"""CKM_VENDOR_DEFINED: numbers from here on are the makers' own."""
+"""CKM_VENDOR_DEFINED: numbers from here on are vendor-defined."""
 
 
 class WrapMechanism(IntEnum):
-    """Mechanisms that wrap a private key with an AES key and notice a change (PKCS#11 v3.0, section 2.8).
+    """Mechanisms that wrap a private key with an AES key and detect a change (PKCS#11 v3.0, section 2.8).
 
     What 0x210A does differs between modules (`labconsole.security.token.cryptoki.mechanism_probes`): a wrapped key
-    is kept together with its mechanism, and taken to another module only if that one's probe gives the same answer.
+    is stored with its mechanism, and moved to another module only if that one's probe gives the same answer.
     """
 
     KEY_WRAP = 0x2109
     """CKM_AES_KEY_WRAP: RFC 3394."""
     KEY_WRAP_PAD = 0x210A
-    """CKM_AES_KEY_WRAP_PAD: means two things."""
+    """CKM_AES_KEY_WRAP_PAD: modules differ in its meaning."""
     KEY_WRAP_KWP = 0x210B
     """CKM_AES_KEY_WRAP_KWP: RFC 5649."""
 
     @classmethod
     def _missing_(cls, value: object) -> WrapMechanism | None:
-        """AES-GCM or a maker's own mechanism, which is tried only where a token's configuration names it."""
+        """AES-GCM or a vendor's mechanism, which is tried only where a token's configuration names it."""
         if not isinstance(value, int) or not (value == _AES_GCM or _FIRST_VENDOR <= value < 1 << 64):
             return None
         member = int.__new__(cls, value)
@@ -58,12 +58,12 @@ class WrapMechanism(IntEnum):
 
 
 AES_GCM = WrapMechanism(_AES_GCM)
-"""CKM_AES_GCM, with a random nonce of 12 bytes before what it wraps (NIST SP 800-38D)."""
+"""CKM_AES_GCM, with a random nonce of 12 bytes before the wrapped key (NIST SP 800-38D)."""
 
 
 @dataclass(frozen=True)
 class TokenIdentity:
-    """Which token it is, and which module speaks for it; versions as the module gives them, such as "2.6"."""
+    """Identity of a token and of its module; versions as the module reports them, such as "2.6"."""
 
     label: str
     serial: str
@@ -75,7 +75,7 @@ class TokenIdentity:
 
 
 class WrapBehaviour(StrEnum):
-    """What a wrap mechanism makes of known values under a known key."""
+    """How a mechanism wraps known values with a known key."""
 
     RFC3394 = "RFC 3394"
     RFC3394_ZERO_PADDED = "RFC 3394 after padding with zeros to 8 bytes"
@@ -90,10 +90,10 @@ class WrapBehaviour(StrEnum):
 
 @dataclass(frozen=True)
 class WrapProbe:
-    """What one wrap mechanism of a module does, as it was seen.
+    """The observed behaviour of one wrap mechanism of a module.
 
-    `keys` says of each kind that was tried whether a wrapped key signs again; the two `refuses_...` hold for all of
-    those, and are False where there is none. `detail` tells what failed, with the module's own return values.
+    `keys` says for each kind that was tried whether a wrapped key signs again; the two `refuses_...` apply to all of
+    those, and are False where there is none. `detail` says what failed, with the module's own return values.
     """
 
     mechanism: WrapMechanism
@@ -108,13 +108,14 @@ _PREFERRED = (WrapMechanism.KEY_WRAP_KWP, WrapMechanism.KEY_WRAP_PAD, WrapMechan
 
 
 def choose_mechanism(probes: Iterable[WrapProbe], kind: KeyKind) -> WrapMechanism:
-    """The first that carries keys of `kind` and refuses a changed one: of those that the token's configuration names,
-    in its order, then of 0x210B, 0x210A, 0x2109.
+    """The first mechanism that wraps keys of `kind` and refuses a changed one.
 
-    RSA keys of every size are wrapped alike: those of 2048 bits were tried for all.
+    Order: those that the token's configuration names, then 0x210B, 0x210A, 0x2109.
+
+    RSA keys of every size are wrapped alike: those of 2048 bits were probed for all.
 
     Raises:
-        MechanismMissingError: there is none; the sentence names what the module has.
+        MechanismMissingError: there is none; the sentence names the module's mechanisms.
     """
     by_mechanism = {probe.mechanism: probe for probe in probes}
     tried = KeyKind.P_256 if kind is KeyKind.P_256 else KeyKind.RSA_2048

@@ -1,6 +1,6 @@
 """A process of its own for a PKCS#11 module, which may crash or hang: one question, one answer, as JSON lines.
 
-Questions hold PINs: they travel over standard input, never in arguments or the environment.
+Questions contain PINs: they are sent over standard input, never in arguments or the environment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from labconsole.security.token.errors import TokenError
 
 
 def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) -> dict[str, Any]:
-    """Run `python -m program`, which calls `answer`, and return its answer to `question`.
+    """The answer of `python -m program`, which calls `answer`, to `question`.
 
     `what` names the module in messages.
 
@@ -39,7 +39,7 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
     )
     with child:
         try:
-            told, complaints = child.communicate(line, timeout=timeout_s)
+            reply, complaints = child.communicate(line, timeout=timeout_s)
         except subprocess.TimeoutExpired as error:
             raise TokenError(
                 f"{what} did not answer within {timeout_s:g} s: check its device or network, or name another module."
@@ -47,16 +47,16 @@ def ask(program: str, question: Mapping[str, Any], timeout_s: float, what: str) 
         finally:
             if child.poll() is None:
                 kill_group(child)
-    if child.returncode != 0 or not told:
+    if child.returncode != 0 or not reply:
         raise TokenError(exit_description(what, child.returncode, complaints.decode(errors="replace")))
-    return answer_in(told)
+    return answer_in(reply)
 
 
 def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     """The child's side: answer the question with `respond`, or with the sentence of the UserError that it raises.
 
-    What the module prints goes to standard error. A process that hangs ends itself long after nobody waits for it any
-    more: only Linux ends it with its parent. Returns the exit code.
+    Output of the module goes to standard error. A process that hangs exits long after its parent stopped waiting: only
+    Linux kills it with its parent. Returns the exit code.
     """
     with kept_output() as out:
         out.write(reply_to(sys.stdin.readline(), respond))
@@ -64,14 +64,14 @@ def answer(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
 
 
 def kept_output() -> TextIO:
-    """The child's standard output, for answers alone from now on: what a module prints goes to standard error."""
+    """The child's standard output, from now on for answers only: output of the module goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return out
 
 
 def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
-    """The child's reply to one line of JSON; from now on the process ends itself when its time is over."""
+    """The child's reply to one line of JSON; the process exits if the answer takes longer than the line allows."""
     task = json.loads(line)
     die_with_parent(task["parent_pid"])
     faulthandler.dump_traceback_later(task["last_s"], exit=True)
@@ -82,16 +82,16 @@ def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]]) -> 
 
 
 def answer_in(reply: bytes) -> dict[str, Any]:
-    """What the child has answered. Raises TokenError: it refused, with its sentence."""
-    told = json.loads(reply)
-    if "refusal" in told:
-        raise TokenError(told["refusal"])
-    answered: dict[str, Any] = told["answer"]
+    """The child's answer in its reply. Raises TokenError: it refused, with its sentence."""
+    content = json.loads(reply)
+    if "refusal" in content:
+        raise TokenError(content["refusal"])
+    answered: dict[str, Any] = content["answer"]
     return answered
 
 
 def exit_description(what: str, code: int, complaints: str) -> str:
-    """The sentence for a process that crashed, with the last line that it complained in."""
+    """The sentence for a process that crashed, with the last line of its standard error."""
     lines = complaints.strip().splitlines()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     last = f", saying: {lines[-1]}" if lines else ""
@@ -103,13 +103,13 @@ _COMPLAINT_BYTES = 4096
 
 
 class Conversation:
-    """Questions to `python -m program`, which calls `answer_questions`. Threads may share it; each waits for its turn.
+    """Questions to one process, `python -m program`, which calls `answer_questions`; threads may share it.
 
-    On Linux the child also ends with the thread that made this: that one stays until `close`.
+    On Linux the child also exits with the thread that created this: keep that thread until `close`.
     """
 
     def __init__(self, program: str, timeout_s: float, what: str) -> None:
-        """`what` names the module in messages; an answer that takes longer than `timeout_s` ends the child."""
+        """`what` names the module in messages; the child is killed if an answer takes longer than `timeout_s`."""
         self._timeout_s = timeout_s
         self._what = what
         self._lock = threading.Lock()
@@ -127,7 +127,7 @@ class Conversation:
         """The child's answer to `question`.
 
         Raises:
-            TokenError: the child refused (with its sentence), crashed, gave no answer in time, or was ended before.
+            TokenError: the child refused (with its sentence), crashed, gave no answer in time, or has exited.
         """
         with self._lock:
             if not self._open:
@@ -160,7 +160,7 @@ class Conversation:
         self.close()
 
     def _exchange(self, task: dict[str, Any]) -> bytes:
-        """Send one line, wait for one; who takes too long is ended. Raises TokenError."""
+        """The reply to one line; the child is killed if it takes too long. Raises TokenError."""
         assert self._child.stdin is not None and self._child.stdout is not None
         late = threading.Event()
 
@@ -197,7 +197,7 @@ class Conversation:
 def answer_questions(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     """The child's side: answer each question with `respond`, or with the sentence of the UserError that it raises.
 
-    Ends when nobody asks any more. What the module prints goes to standard error. Returns the exit code.
+    Exits when the questions end. Output of the module goes to standard error. Returns the exit code.
     """
     with kept_output() as out:
         for line in sys.stdin:

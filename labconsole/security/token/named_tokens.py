@@ -1,4 +1,4 @@
-"""Tokens by name: the entries of `tokens.toml` in the data directory, and the console's own (`lab`, `lab-2` ...)."""
+"""Tokens by name: the entries of `tokens.toml` in the data directory, and the built-in ones (`lab`, `lab-2` ...)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tokens_file(home: Path | None = None) -> Path:
 
 
 def load_configurations(home: Path | None = None) -> dict[str, TokenConfiguration]:
-    """All configurations in the file by name; the lab's is not among them.
+    """All configurations in the file by name; without the built-in tokens.
 
     Raises:
         TokenError: not TOML, another format, an unknown key (with the nearest right one), a bad name or value.
@@ -45,10 +45,10 @@ def load_configurations(home: Path | None = None) -> dict[str, TokenConfiguratio
 
 
 def save_configuration(name: str, configuration: TokenConfiguration, home: Path | None = None) -> None:
-    """Add the token `name`, or replace it. The file is written anew, whole or not at all; comments in it are lost.
+    """Add the token `name`, or replace it. The file is written again, completely or not at all, without its comments.
 
     Raises:
-        TokenError: `name` is the lab's or no name, or the file that is there is faulty or cannot be written.
+        TokenError: `name` is a lab token's or not a name, or the existing file is faulty or cannot be written.
         UserError: as `load_configurations`.
     """
     check_new_name(f"The token {name} was not added", name)
@@ -72,10 +72,10 @@ def forget_configuration(name: str, home: Path | None = None) -> None:
 
 
 def find_configuration(name: str, home: Path | None = None) -> TokenConfiguration:
-    """The configuration of the token `name`; a lab token is made if it is not there. Never asks anybody.
+    """The configuration of the token `name`; a missing lab token is created. Never prompts.
 
     Raises:
-        TokenError: there is none of that name (with the nearest), or a lab token cannot be made.
+        TokenError: there is none of that name (with the nearest), or a lab token cannot be created.
         UserError: as `load_configurations`.
     """
     if is_lab(name):
@@ -87,7 +87,7 @@ def find_configuration(name: str, home: Path | None = None) -> TokenConfiguratio
 
 
 def check_new_name(what: str, name: str) -> None:
-    """Raises TokenError, whose sentence begins with `what`: `name` is a lab token's, or no name."""
+    """Raises TokenError, whose sentence begins with `what`: `name` is a lab token's, or not a name."""
     if is_lab(name):
         raise TokenError(f"{what}: {name} is the console's own token; choose another name.")
     if _NAME.fullmatch(name) is None:
@@ -96,7 +96,7 @@ def check_new_name(what: str, name: str) -> None:
 
 @contextmanager
 def _changing(home: Path | None) -> Iterator[dict[str, TokenConfiguration]]:
-    """The configurations to be changed; written when the block ends well."""
+    """The configurations, to be changed in the block; written when it ends without an error."""
     file = tokens_file(home)
     try:
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=_LOCK_TIMEOUT_S, mode=0o600):
@@ -135,7 +135,7 @@ def _configuration(file: Path, name: str, table: Any) -> TokenConfiguration:
     check_new_name(where, name)
     if not isinstance(table, dict):
         raise TokenError(f"{where}: it must be a table, as in [tokens.{name}].")
-    # Before the model looks: it would miss the right key before it saw the misspelt one.
+    # Before the model validates: it would report the right key as missing, not the misspelt one.
     _check_keys(where, table, TokenConfiguration.model_fields)
     try:
         return TokenConfiguration.model_validate(table)

@@ -1,6 +1,6 @@
-"""What all private keys in tokens have in common, and what is signed with them: free of python-pkcs11.
+"""The base classes of all private keys in tokens, and the digests that they sign: free of python-pkcs11.
 
-The keys of `private_keys` are held by the process that has loaded the module; those of `remote_key` by its child.
+The keys of `private_keys` belong to the process that has loaded the module, those of `remote_private_key` to its child.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.utils import Buffer
 
 HASHES = MappingProxyType({"sha256": hashes.SHA256(), "sha384": hashes.SHA384(), "sha512": hashes.SHA512()})
-"""What keys in tokens sign digests of, by the name in `cryptography`."""
+"""Hashes of digests that keys in tokens sign, by the name in `cryptography`."""
 
 
 class _StaysInToken:
@@ -37,7 +37,7 @@ class _StaysInToken:
 
 
 class RSAPrivateKeyInToken(_StaysInToken, rsa.RSAPrivateKey):
-    """An RSA key in a token, but for `sign`."""
+    """An RSA key in a token, without `sign`."""
 
     def __init__(self, public_key: rsa.RSAPublicKey) -> None:
         self._public_key = public_key
@@ -57,7 +57,7 @@ class RSAPrivateKeyInToken(_StaysInToken, rsa.RSAPrivateKey):
 
 
 class ECPrivateKeyInToken(_StaysInToken, ec.EllipticCurvePrivateKey):
-    """An EC key in a token, but for `sign`."""
+    """An EC key in a token, without `sign`."""
 
     def __init__(self, public_key: ec.EllipticCurvePublicKey) -> None:
         self._public_key = public_key
@@ -83,7 +83,7 @@ class ECPrivateKeyInToken(_StaysInToken, ec.EllipticCurvePrivateKey):
 
 @dataclass(frozen=True)
 class RSAScheme:
-    """How an RSA key signs a digest: PKCS #1 v1.5 where `salt_length` is None, else PSS with so many bytes of salt."""
+    """How an RSA key signs a digest: PKCS #1 v1.5 if `salt_length` is None, else PSS with that many bytes of salt."""
 
     hash_name: str
     salt_length: int | None
@@ -92,7 +92,7 @@ class RSAScheme:
 def digest_of(
     data: Buffer, algorithm: utils.Prehashed | hashes.HashAlgorithm | utils.NoDigestInfo
 ) -> tuple[bytes, hashes.HashAlgorithm]:
-    """The digest of `data`, or `data` where it is one already, and the hash that made it.
+    """The digest of `data`, or `data` itself if it is one already, and its hash.
 
     Raises:
         UnsupportedAlgorithm: the hash is not named.
@@ -113,7 +113,7 @@ def digest_of(
 def ecdsa_digest(
     data: Buffer, signature_algorithm: ec.EllipticCurveSignatureAlgorithm
 ) -> tuple[bytes, hashes.HashAlgorithm]:
-    """As `digest_of`, of what ECDSA signs. Raises UnsupportedAlgorithm too: another scheme, or deterministic ECDSA."""
+    """As `digest_of`, for ECDSA. Raises UnsupportedAlgorithm too: another scheme, or deterministic ECDSA."""
     if not isinstance(signature_algorithm, ec.ECDSA) or signature_algorithm.deterministic_signing:
         raise UnsupportedAlgorithm("An EC key in a token signs with ECDSA and a random number of the token's.")
     return digest_of(data, signature_algorithm.algorithm)
@@ -122,10 +122,10 @@ def ecdsa_digest(
 def rsa_scheme(
     scheme: padding.AsymmetricPadding, hashed_with: hashes.HashAlgorithm, public_key: rsa.RSAPublicKey
 ) -> RSAScheme:
-    """How a digest made by `hashed_with` is to be signed.
+    """How a digest of the hash `hashed_with` is to be signed.
 
     Raises:
-        UnsupportedAlgorithm: another padding, hash or mask, or PSS.AUTO, which says nothing to a signer.
+        UnsupportedAlgorithm: another padding, hash or mask, or PSS.AUTO, which has no meaning for signing.
         ValueError: the salt does not fit.
     """
     name = hashed_with.name

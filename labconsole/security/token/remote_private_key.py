@@ -1,6 +1,6 @@
-"""A private key in a token, usable in any process: a child process holds the PKCS#11 module and signs.
+"""A private key in a token, usable in any process: a child process loads the PKCS#11 module and signs.
 
-The window and the command line load no module: it may crash or hang.
+The window and the command line load no module, since it may crash or hang.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from labconsole.security.token.private_key_types import (
 
 _PROGRAM = "labconsole.security.token.cryptoki.signing_process"
 _TIMEOUT_S = 120.0
-"""Of one answer: a slow device makes an RSA-4096 key pair in it."""
+"""Timeout of one answer: a slow device makes an RSA-4096 key pair in it."""
 
 
 class RemoteRSAPrivateKey(RSAPrivateKeyInToken):
-    """An RSA key in a token that a child process holds open."""
+    """An RSA key in a token that a child process has opened."""
 
     def __init__(self, conversation: Conversation, public_key: rsa.RSAPublicKey) -> None:
         super().__init__(public_key)
@@ -46,10 +46,10 @@ class RemoteRSAPrivateKey(RSAPrivateKeyInToken):
         padding: padding.AsymmetricPadding,
         algorithm: utils.Prehashed | hashes.HashAlgorithm | utils.NoDigestInfo,
     ) -> bytes:
-        """PKCS #1 v1.5 or PSS (RFC 8017, 8.2 and 8.1) with SHA-256, 384 or 512; the digest is made here.
+        """PKCS #1 v1.5 or PSS (RFC 8017, 8.2 and 8.1) with SHA-256, 384 or 512; the digest is computed here.
 
         Raises:
-            UnsupportedAlgorithm: another padding, hash or mask, or PSS.AUTO, which says nothing to a signer.
+            UnsupportedAlgorithm: another padding, hash or mask, or PSS.AUTO, which has no meaning for signing.
             ValueError: the digest or the salt has a length that does not fit.
             TokenError: the token is closed or gone, or refuses.
         """
@@ -59,14 +59,14 @@ class RemoteRSAPrivateKey(RSAPrivateKeyInToken):
 
 
 class RemoteECPrivateKey(ECPrivateKeyInToken):
-    """An EC key in a token that a child process holds open."""
+    """An EC key in a token that a child process has opened."""
 
     def __init__(self, conversation: Conversation, public_key: ec.EllipticCurvePublicKey) -> None:
         super().__init__(public_key)
         self._conversation = conversation
 
     def sign(self, data: Buffer, signature_algorithm: ec.EllipticCurveSignatureAlgorithm) -> bytes:
-        """ECDSA (FIPS 186-4, 6), as a DER sequence of r and s; the digest is made here.
+        """ECDSA (FIPS 186-4, 6), as a DER sequence of r and s; the digest is computed here.
 
         Raises:
             UnsupportedAlgorithm: another scheme or hash, or deterministic signatures.
@@ -102,10 +102,10 @@ def opened_token_key(token_name: str, label: str, pin: Secret) -> Iterator[Remot
 def make_token_key(
     token_name: str, label: str, kind: KeyKind, pin: Secret
 ) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
-    """Make a key pair in the token, for good, sensitive and never extractable, and return its public key.
+    """The public key of a new key pair in the token, which is stored, sensitive and never extractable.
 
     Raises:
-        TokenError: as `opened_token_key`, and: the label is taken, the token is full or cannot make such keys.
+        TokenError: as `opened_token_key`, and: the label is in use, the token is full or cannot make such keys.
     """
     with _conversation(token_name, pin) as conversation:
         return _public_key(conversation.ask({"do": "make", "label": label, "kind": kind.value}))

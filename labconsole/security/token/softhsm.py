@@ -1,4 +1,4 @@
-"""SoftHSM2: where its library lies, and the configuration file that makes a token directory of our own."""
+"""SoftHSM2: where its library is installed, and the configuration file of a token directory of the console."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VARIABLE = "SOFTHSM2_CONF"
 _OPENING_LOCK = ".opening.lock"
 _LOCK_TIMEOUT_S = 60.0
 _NOT_IN_A_PATH = "#=\r\n"
-"""SoftHSM2 ends a line of its configuration at #, and its value at a second =."""
+"""Characters with a meaning in SoftHSM2's configuration: a line ends at #, its value at a second =."""
 
 
 def library() -> Path | None:
@@ -39,7 +39,7 @@ def library() -> Path | None:
 
 
 def write_configuration(directory: Path) -> Path:
-    """Let `directory` be a token directory, wherever it was moved to; returns its configuration file (0600).
+    """The configuration file (0600) that makes `directory` a token directory, wherever that was moved to.
 
     Raises:
         TokenError: SoftHSM2 could not read the path.
@@ -66,23 +66,23 @@ def write_configuration(directory: Path) -> Path:
 
 
 def contains_token(directory: Path) -> bool:
-    """Whether a token lies in the token directory."""
+    """Whether the token directory contains a token."""
     return any((directory / _OBJECTS).glob("*/token.object"))
 
 
 def environment(configuration_file: Path) -> dict[str, str]:
-    """What SoftHSM2 reads while it starts."""
+    """The environment variables that SoftHSM2 reads when it starts."""
     return {_VARIABLE: str(configuration_file)}
 
 
 @contextmanager
 def opened_exclusively(variables: Mapping[str, str]) -> Iterator[None]:
-    """One process at a time in this block, where `variables` name a SoftHSM2 configuration whose directory is ours.
+    """Lock for one process at a time, if `variables` name a SoftHSM2 configuration of the console.
 
-    A login writes the token's file; a module that starts meanwhile reads half of it, and finds no token at all.
+    A login writes the token's file; a module that starts meanwhile would read half of it, and find no token.
 
     Raises:
-        TokenError: another process is at it for a minute.
+        TokenError: another process has the lock for a minute.
     """
     directory = Path(variables[_VARIABLE]).parent if _VARIABLE in variables else None
     if directory is None or not os.access(directory, os.W_OK):

@@ -1,4 +1,4 @@
-"""Certificate profiles: what a certificate is for decides its extensions (RFC 5280, 4.2)."""
+"""Certificate profiles: the purpose of a certificate decides its extensions (RFC 5280, 4.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labconsole.security.x509.key_types import PublicKey
 
 
 class CertificateProfile(StrEnum):
-    """What a certificate is for."""
+    """The purpose of a certificate."""
 
     ROOT = "root"
     INTERMEDIATE = "intermediate"
@@ -26,13 +26,13 @@ class CertificateProfile(StrEnum):
     MESSAGE_SIGNING = "message-signing"
     MESSAGE_ENCRYPTION = "message-encryption"
     STATE = "state"
-    """TLS client that signs messages and is encrypted to, with one key: the lab's States in AMQP trials."""
+    """TLS client that also signs and decrypts messages with one key: the lab's States in AMQP trials."""
     OCSP_RESPONDER = "ocsp-responder"
 
 
 @dataclass(frozen=True)
 class ProfileText:
-    """A profile in words for people."""
+    """Title and description of a profile."""
 
     title: str
     description: str
@@ -73,7 +73,7 @@ _PURPOSES = MappingProxyType(
         CertificateProfile.OCSP_RESPONDER: (ExtendedKeyUsageOID.OCSP_SIGNING,),
     }
 )
-"""Extended key usages. S/MIME's emailProtection is what CMS tools look for in whoever signs or is encrypted to."""
+"""Extended key usages. CMS tools require S/MIME's emailProtection of signers and recipients."""
 
 Extensions = tuple[tuple[x509.ExtensionType, bool], ...]
 """Extensions of a certificate, each with whether it is critical."""
@@ -82,7 +82,7 @@ Extensions = tuple[tuple[x509.ExtensionType, bool], ...]
 def profile_extensions(
     profile: CertificateProfile, public_key: PublicKey, *, path_length: int | None = None
 ) -> Extensions:
-    """basicConstraints, keyUsage, extended key usage of a certificate for `public_key`; what a CSR asks for, too.
+    """basicConstraints, keyUsage and extended key usage for `public_key`, for certificates and CSRs.
 
     `path_length`: how many CAs may follow below a CA; None for any number.
 
@@ -115,7 +115,7 @@ def naming(subject: x509.Name, names: Sequence[x509.GeneralName]) -> Extensions:
 
 
 def profile_asked_for(extensions: x509.Extensions) -> CertificateProfile | None:
-    """The profile that the extensions of a CSR ask for by basicConstraints, else by extended key usage, if any."""
+    """The profile that the extensions of a CSR request by basicConstraints, else by extended key usage, if any."""
     constraints = extension_of(extensions, x509.BasicConstraints)
     if constraints is not None and constraints.ca:
         return CertificateProfile.INTERMEDIATE

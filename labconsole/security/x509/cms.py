@@ -1,4 +1,4 @@
-"""Signed files: CMS SignedData (RFC 5652) with one signer and signed attributes, made and verified.
+"""Signed files: CMS SignedData (RFC 5652) with one signer and signed attributes, created and verified.
 
 Algorithms: RSA (RFC 3370, PKCS #1 v1.5), ECDSA (RFC 5753), Ed25519 (RFC 8419), ML-DSA (RFC 9882). A key in a token
 signs like any other: only its `sign` is called.
@@ -42,7 +42,7 @@ _ML_DSA: Mapping[str, type] = {
 
 @dataclass(frozen=True)
 class SignatureAlgorithm:
-    """One way to sign: `name` as asn1crypto knows it (or an OID), `arguments` for `cryptography`'s sign and verify."""
+    """A signature scheme: `name` as asn1crypto knows it (or an OID), `arguments` for `sign` and `verify`."""
 
     name: str
     digest_name: str
@@ -50,7 +50,7 @@ class SignatureAlgorithm:
     title: str
 
     def identifier(self) -> algos.SignedDigestAlgorithm:
-        """As it stands in a signer information."""
+        """The identifier of a signer information."""
         return algos.SignedDigestAlgorithm({"algorithm": self.name})
 
     def digest(self, content: bytes) -> bytes:
@@ -72,7 +72,7 @@ class SignatureAlgorithm:
 
 
 def algorithm_for(public_key: object) -> SignatureAlgorithm:
-    """How one signs with such a key here. Raises BadInput: one does not."""
+    """The signature scheme for such a key. Raises BadInput: there is none."""
     match public_key:
         case rsa.RSAPublicKey():
             return _rsa("rsassa_pkcs1v15", "sha256")
@@ -89,7 +89,7 @@ def algorithm_for(public_key: object) -> SignatureAlgorithm:
 def algorithm_named(
     identifier: algos.SignedDigestAlgorithm, digest_name: str, public_key: object
 ) -> SignatureAlgorithm:
-    """How `identifier` and `public_key` say that it was signed. Raises BadInput: unknown, weak, or not of that key."""
+    """The signature scheme that `identifier` and `public_key` name. Raises BadInput: unknown, weak, mismatch."""
     name, oid = identifier["algorithm"].native, identifier["algorithm"].dotted
     if digest_name in _HASHES:
         match public_key:
@@ -130,23 +130,23 @@ def _title(digest_name: str) -> str:
 
 _MOST_CERTIFICATES = 100
 _AS_SET = b"\x31"
-"""Signed attributes are signed with the tag of a SET, and stand in the message with [0] (RFC 5652, 5.4)."""
+"""Signed attributes are signed with the tag of a SET, but encoded with [0] in the message (RFC 5652, 5.4)."""
 _DAMAGED = "The signed file is damaged, or is not CMS SignedData: ask for it again."
 
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A CMS SignedData as it was read."""
+    """A parsed CMS SignedData."""
 
     content: bytes
     certificates: tuple[x509.Certificate, ...]
-    """What came along; none of them is trusted for that."""
+    """The certificates in the message; that makes none of them trusted."""
     signer: x509.Certificate
     """The one of `certificates` that the signer information names."""
     signing_time: datetime | None
-    """As the signer says; aware, UTC."""
+    """Signing time by the signer; aware, UTC."""
     signature_algorithm: str
-    """In words, as in "ECDSA with SHA-256"."""
+    """Title of the signature scheme, as in "ECDSA with SHA-256"."""
 
 
 def sign(
@@ -203,14 +203,14 @@ def sign(
 
 
 def read(data: bytes) -> SignedMessage:
-    """What a CMS file (DER or PEM) holds; nothing of it is verified. Raises BadInput."""
+    """The parsed CMS file `data` (DER or PEM), unverified. Raises BadInput."""
     return _parse(data).message
 
 
 def verify(data: bytes) -> SignedMessage:
-    """What a CMS file (DER or PEM) holds, if its signature is that of its signer's certificate.
+    """The parsed CMS file `data` (DER or PEM), if its signature is that of its signer's certificate.
 
-    Whether the signer is anybody whom one trusts is for the caller to judge. Raises BadInput.
+    Whether the signer is trusted is for the caller to judge. Raises BadInput.
     """
     parsed = _parse(data)
     if not hmac.compare_digest(parsed.digest, hashlib.new(parsed.digest_name, parsed.message.content).digest()):
@@ -228,7 +228,7 @@ class _Parsed:
     algorithm: SignatureAlgorithm
     signature: bytes
     signed: bytes
-    """The signed attributes as they were received, but for their tag."""
+    """The signed attributes as they were received, except for their tag."""
 
 
 @contextmanager
@@ -286,7 +286,7 @@ def _content(signed_data: cms.SignedData) -> bytes:
 
 
 def _certificates(signed_data: cms.SignedData) -> tuple[x509.Certificate, ...]:
-    """Those that came along, each exactly as it was received."""
+    """The certificates of the message, each exactly as it was received."""
     choices = list(signed_data["certificates"])
     if len(choices) > _MOST_CERTIFICATES:
         raise BadInput(f"The signed file brings more than {_MOST_CERTIFICATES} certificates: ask for a smaller one.")
@@ -326,7 +326,7 @@ def _attribute(kind: str, value: object) -> cms.CMSAttribute:
 
 
 def _bound(certificate: x509.Certificate) -> tsp.ESSCertIDv2:
-    """Binds the signature to this very certificate (RFC 5035): another one with the same key or serial is none."""
+    """Binds the signature to exactly this certificate (RFC 5035), not to another one with the same key or serial."""
     return tsp.ESSCertIDv2({"cert_hash": hashlib.sha256(_der(certificate)).digest()})
 
 

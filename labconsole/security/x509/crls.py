@@ -15,12 +15,12 @@ from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.names import name_as_text
 from labconsole.security.x509.validity import Validity
 
-_NUMBERS = 1 << 159  # twenty octets, with a sign bit that is nought
+_NUMBERS = 1 << 159  # twenty octets, with a sign bit of 0
 
 
 @dataclass(frozen=True)
 class Revoked:
-    """A certificate that does not hold any more; `at` aware, UTC."""
+    """A revoked certificate; `at` aware, UTC."""
 
     serial: int
     at: datetime
@@ -38,7 +38,7 @@ def issue_crl(
 
     Raises:
         BadInput: the issuer may not sign CRLs, a serial number is listed twice, or `number` cannot be one.
-        TokenError: the issuer's key lies in a token that refuses.
+        TokenError: the issuer's key is in a token that refuses.
     """
     usage = extension_of(issuer.certificate.extensions, x509.KeyUsage)
     if usage is not None and not usage.crl_sign:
@@ -66,7 +66,7 @@ def _seconds(at: datetime) -> datetime:
 
 
 def _entry(revoked: Revoked) -> x509.RevokedCertificate:
-    """One entry. The reason "unspecified" is said by saying none; "removeFromCRL" is for delta CRLs only (5.3.1)."""
+    """One entry. "unspecified" is expressed by no reason; "removeFromCRL" is for delta CRLs only (5.3.1)."""
     if revoked.reason is x509.ReasonFlags.remove_from_crl:
         raise BadInput("The reason removeFromCRL is for delta CRLs only: choose why the certificate was revoked.")
     builder = x509.RevokedCertificateBuilder().serial_number(revoked.serial).revocation_date(_seconds(revoked.at))

@@ -1,4 +1,4 @@
-"""Certificate signing requests (PKCS #10, RFC 2986): made for one's own key, and judged before a CA approves one."""
+"""Certificate signing requests (PKCS #10, RFC 2986): created for an own key, and judged before a CA approves one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from labconsole.security.x509.names import general_name_as_text, malformed
 
 _BROKEN_HASHES = (hashes.MD5, hashes.SHA1)
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
-"""What the library raises where a part of a request is read that is not as it should be."""
+"""Exceptions of the library when it reads a malformed part of a request."""
 
 
 _MOST_LISTED = 5
@@ -31,22 +31,22 @@ _MOST_LISTED = 5
 
 @dataclass(frozen=True)
 class CsrJudgement:
-    """What a CA should know before it approves a request."""
+    """The facts that a CA needs before it approves a request."""
 
     proof_of_possession: bool
     """Whether it is signed with the private key of the public key in it."""
     asks_for_ca: bool
     """Whether it asks to become a CA itself, by basicConstraints or keyUsage."""
     profile: CertificateProfile | None
-    """The profile that it asks for, if that can be told."""
+    """The profile that it asks for, if recognisable."""
     names: tuple[x509.GeneralName, ...]
     """Its subjectAltName."""
     extensions: tuple[x509.Extension[x509.ExtensionType], ...]
     """All extensions that it asks for; the CA's profile decides, not they."""
     problems: tuple[str, ...]
-    """Sentences: why one should not approve it. Empty if nothing speaks against it."""
+    """Sentences: reasons against approval. Empty if there are none."""
     warnings: tuple[str, ...] = ()
-    """Sentences: what to look at before it is approved, as names that look like others."""
+    """Sentences: what to check before approval, as names that look like others."""
 
 
 def create_csr(
@@ -55,8 +55,8 @@ def create_csr(
     """A request for a certificate for `key`, which signs it as proof that its sender has it.
 
     Raises:
-        BadInput: it names nobody, or the type of key does not fit the profile.
-        TokenError: the key lies in a token that refuses.
+        BadInput: it has no name, or the type of key does not fit the profile.
+        TokenError: the key is in a token that refuses.
     """
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
     for extension, critical in (*naming(subject, names), *profile_extensions(profile, key.public_key())):
@@ -65,7 +65,7 @@ def create_csr(
 
 
 def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
-    """Everything that speaks against a request, and what it asks for. Raises nothing."""
+    """The judgement of a request: what it asks for, and all reasons against it. Raises nothing."""
     problems = []
     proof = _proof_of_possession(csr)
     if not proof:
@@ -97,10 +97,10 @@ def judge_csr(csr: x509.CertificateSigningRequest) -> CsrJudgement:
 
 
 def _hidden_in_names(csr: x509.CertificateSigningRequest, names: Sequence[x509.GeneralName]) -> str:
-    """A warning of characters in its names that are not seen, or turn the direction of writing."""
+    """A warning of invisible characters in its names, or ones that turn the direction of writing."""
     try:
         subject = [attribute.value for attribute in csr.subject]
-    except _UNREADABLE:  # said among its problems
+    except _UNREADABLE:  # listed among its problems
         subject = []
     texts = [text for text in (*subject, *(getattr(name, "value", "") for name in names)) if isinstance(text, str)]
     found = dict.fromkeys(character for text in texts for character in hidden_characters(text))
@@ -116,7 +116,7 @@ def _hidden_in_names(csr: x509.CertificateSigningRequest, names: Sequence[x509.G
 def _proof_of_possession(csr: x509.CertificateSigningRequest) -> bool:
     try:
         return csr.is_signature_valid
-    except _UNREADABLE:  # a key or an algorithm that nobody knows proves nothing
+    except _UNREADABLE:  # an unknown key or algorithm proves nothing
         return False
 
 

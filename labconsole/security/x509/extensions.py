@@ -1,4 +1,4 @@
-"""Reads one extension (RFC 5280, 4.2 and 5.2) of a certificate, CSR or CRL, whichever it has."""
+"""Reads one extension (RFC 5280, 4.2 and 5.2) of a certificate, CSR or CRL, if it has that extension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def extension_of(extensions: x509.Extensions, kind: type[E]) -> E | None:
 
 
 def alternative_names(extensions: x509.Extensions) -> tuple[x509.GeneralName, ...]:
-    """The names in subjectAltName (4.2.1.6), in their order; none without it."""
+    """The names in subjectAltName (4.2.1.6), in their order; empty without it."""
     return tuple(extension_of(extensions, x509.SubjectAlternativeName) or ())
 
 
@@ -32,8 +32,8 @@ def crl_number(crl: x509.CertificateRevocationList) -> int:
 
 
 def crl_scope(crl: x509.CertificateRevocationList) -> bytes:
-    """Of what a CRL tells, to be compared: DER of its issuing distribution point (5.2.5), and whether it is a delta
-    CRL (5.2.4)."""
+    """The scope of a CRL, for comparison: DER of its issuing distribution point (5.2.5), and whether it is a delta CRL
+    (5.2.4)."""
     point = extension_of(crl.extensions, x509.IssuingDistributionPoint)
     delta = extension_of(crl.extensions, x509.DeltaCRLIndicator)
     return (b"" if delta is None else b"delta") + (b"" if point is None else point.public_bytes())

@@ -58,18 +58,18 @@ def certify(
 
 
 def subject_key_id(certificate: x509.Certificate) -> x509.SubjectKeyIdentifier:
-    """The identifier of a certificate's key as the certificate says it, else as RFC 5280, 4.2.1.2 (1) makes it."""
+    """The identifier of a certificate's key, from the certificate, else generated as in RFC 5280, 4.2.1.2 (1)."""
     said = extension_of(certificate.extensions, x509.SubjectKeyIdentifier)
     return said or x509.SubjectKeyIdentifier.from_public_key(certificate.public_key())
 
 
 def authority_key_id(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """What certificates and CRLs of `issuer` say of its key (4.2.1.1)."""
+    """The authorityKeyIdentifier of certificates and CRLs by `issuer` (4.2.1.1)."""
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(subject_key_id(issuer))
 
 
 def revocation_pointers(crl_url: str, ocsp_url: str) -> Extensions:
-    """cRLDistributionPoints and authorityInfoAccess (4.2.1.13, 4.2.2.1) of whichever URL is not empty.
+    """cRLDistributionPoints and authorityInfoAccess (4.2.1.13, 4.2.2.1) of each URL that is not empty.
 
     Raises:
         BadInput: a URL is not plain ASCII.
@@ -94,7 +94,7 @@ MALFORMED = "is not a valid host, address, mail address or URI"
 
 
 def check_path(issuer: x509.Certificate, subject: x509.Name, path_length: int | None) -> None:
-    """Refuse another CA below `issuer` where there is no room; its own name under another key takes no room (6.1.4)."""
+    """Refuse another CA below `issuer` beyond its path length; its own name with another key is free (6.1.4)."""
     check_ca_subject(subject)
     allowed = ca_constraints(issuer).path_length
     if allowed is None or subject == issuer.subject:
@@ -108,7 +108,7 @@ def check_path(issuer: x509.Certificate, subject: x509.Name, path_length: int | 
 def check_limits(
     subject: x509.Name, names: Sequence[x509.GeneralName], authorities: Sequence[x509.Certificate]
 ) -> None:
-    """Refuse names outside the limits of the issuer and those above it."""
+    """Refuse names outside the name constraints of the issuer and of those above it."""
     outside = outside_name_constraints(subject, names, authorities)
     if outside is not None:
         name, authority = outside
@@ -132,7 +132,7 @@ def check_ca_subject(subject: x509.Name) -> None:
 
 
 def check_names(profile: CertificateProfile, names: Sequence[x509.GeneralName]) -> None:
-    """Refuse a TLS server without alternative names, for its clients look there only (RFC 9525); and malformed ones."""
+    """Refuse malformed names, and TLS servers without alternative names: clients check no others (RFC 9525)."""
     odd = malformed(names)
     if odd is not None:
         raise BadInput(f"{general_name_as_text(odd)} {MALFORMED}: choose another name.")
@@ -150,7 +150,7 @@ def check_key_pair(certificate: x509.Certificate, key: PrivateKey) -> None:
 
 
 def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
-    """The basicConstraints of a CA; refuse to take another for one."""
+    """The basicConstraints of a CA. Raises BadInput: the certificate is not that of a CA."""
     constraints = extension_of(certificate.extensions, x509.BasicConstraints)
     if constraints is None or not constraints.ca:
         raise BadInput(f"{name_as_text(certificate.subject)} is not a CA, so it issues nothing: choose a CA.")
@@ -158,7 +158,7 @@ def ca_constraints(certificate: x509.Certificate) -> x509.BasicConstraints:
 
 
 def within(issuer: x509.Certificate, validity: Validity) -> Validity:
-    """`validity`, cut at the issuer's end if it ends up to an hour later; refuse more."""
+    """`validity`, shortened to the issuer's if it ends up to an hour later; refuse more."""
     end = issuer.not_valid_after_utc
     if validity.not_after > end + CLOCK_SKEW:
         raise BadInput(f"The CA's own certificate ends on {end:%Y-%m-%d}: choose an end before that.")
@@ -195,7 +195,7 @@ def issue_root(
 
     Args:
         path_length: how many CAs may follow below it; None for any number, 0 if it signs end certificates only.
-        name_constraints: what it may name, as in `name_limits.limits`; nothing: anything.
+        name_constraints: permitted names, as in `name_constraints.limits`; empty: any name.
 
     Raises:
         BadInput: the subject is empty; a weak key.
@@ -213,11 +213,11 @@ def make_self_signed(
     profile: CertificateProfile,
     validity: Validity,
 ) -> x509.Certificate:
-    """An end certificate without any CA, which the other side pins by its fingerprint.
+    """An end certificate without any CA, for peers to pin by its fingerprint.
 
     Raises:
         BadInput: the profile is that of a CA, does not fit the type of key, or lacks a name; a weak key.
-        TokenError: the key lies in a token that refuses.
+        TokenError: the key is in a token that refuses.
     """
     if profile in AUTHORITIES:
         raise BadInput("This certificate is for use without any CA: choose the profile of an end certificate.")
@@ -239,16 +239,16 @@ def issue(
     name_constraints: Sequence[x509.GeneralName] = (),
     path_length: int | None = None,
 ) -> x509.Certificate:
-    """A certificate for `public_key` by `issuer`, with an own random serial number.
+    """A certificate for `public_key` by `issuer`, with a random serial number of its own.
 
-    `names` go into subjectAltName; `crl_url` and `ocsp_url` tell where one reads whether it is revoked.
-    `name_constraints` and `path_length` are for an intermediate CA, as in `issue_root`. An end that comes less than an
-    hour after the issuer's own is set to that.
+    `names` go into subjectAltName; `crl_url` and `ocsp_url` are where peers read whether it is revoked.
+    `name_constraints` and `path_length` are for an intermediate CA, as in `issue_root`. If the certificate would end up
+    to an hour after the issuer's own, it ends with that.
 
     Raises:
-        BadInput: the issuer may not issue that (it is no CA, its path length, its limits of names, it ends earlier),
-            the profile does not fit the type of key, or lacks a name; a weak key.
-        TokenError: the issuer's key lies in a token that refuses.
+        BadInput: the issuer may not issue that (it is not a CA, its path length, its name constraints, it ends
+            earlier), the profile does not fit the type of key, or lacks a name; a weak key.
+        TokenError: the issuer's key is in a token that refuses.
     """
     if profile is CertificateProfile.ROOT:
         raise BadInput("A root signs itself and has no issuer: choose the profile of an intermediate CA.")
@@ -311,13 +311,13 @@ def cross_certificate(
     name_constraints: Sequence[x509.GeneralName] = (),
     path_length: int | None = None,
 ) -> x509.Certificate:
-    """Another CA's name and key certified by `issuer`: whoever trusts `issuer` then trusts what `other` issues.
+    """A certificate by `issuer` for another CA's name and key: who trusts `issuer` then trusts what `other` issues.
 
-    It is limited as `other` itself is where `name_constraints` or `path_length` do not say how.
+    Without `name_constraints` or `path_length` it is limited as `other` itself.
 
     Raises:
-        BadInput: `other` is no CA, or has no key that gets a certificate; `issuer` may not issue that.
-        TokenError: the issuer's key lies in a token that refuses.
+        BadInput: `other` is not a CA, or has no key that gets a certificate; `issuer` may not issue that.
+        TokenError: the issuer's key is in a token that refuses.
     """
     public_key = other.public_key()
     if not isinstance(public_key, PublicKey):
@@ -334,21 +334,22 @@ def cross_certificate(
         *limited,
     )
     check_path(issuer.certificate, other.subject, path_length)
-    if other.subject != issuer.certificate.subject:  # itself under another key is free of its own limits (6.1.4)
+    if other.subject != issuer.certificate.subject:  # its own limits do not apply to itself under another key (6.1.4)
         check_limits(other.subject, (), (issuer.certificate, *issuer.chain))
     extensions = ((subject_key_id(other), False), *extensions)
     return issue_with_extensions(issuer, public_key, other.subject, validity, extensions)
 
 
 def link_certificates(old: Issuer, new: Issuer) -> tuple[x509.Certificate, x509.Certificate]:
-    """Old with new, new with old (RFC 9810, 4.4): who trusts one of two roots of a State trusts the other through them.
+    """The link certificates between two roots of a State: old with new, new with old (RFC 9810, 4.4).
 
-    "Old with new" is the old key certified by the new one, for as long as the old root holds; "new with old" the new
-    key certified by the old one, from the new root's beginning until the old one's end.
+    Who trusts one root trusts the other through them. "Old with new" is the old key certified by the new one, for as
+    long as the old root is valid; "new with old" the new key certified by the old one, from the new root's beginning
+    until the old one's end.
 
     Raises:
-        BadInput: the two never hold at the same time, or one may not certify the other.
-        TokenError: a key lies in a token that refuses.
+        BadInput: the two are never valid at the same time, or one may not certify the other.
+        TokenError: a key is in a token that refuses.
     """
     end = min(old.certificate.not_valid_after_utc, new.certificate.not_valid_after_utc)
     if end <= max(old.certificate.not_valid_before_utc, new.certificate.not_valid_before_utc):

@@ -1,4 +1,4 @@
-"""The types of key pairs that certificates are made for, and how one signs with them."""
+"""The types of key pairs that certificates are issued for, and the hash for each to sign with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PublicKey = (
 """A public key that a certificate is issued for."""
 
 SMALLEST_RSA_BITS = 2048
-"""NIST SP 800-131A; what is shorter gets no certificate."""
+"""NIST SP 800-131A; shorter keys get no certificate."""
 
 
 class KeyType(StrEnum):
@@ -62,7 +62,7 @@ TITLES = MappingProxyType(
         KeyType.ML_DSA_87: "ML-DSA-87",
     }
 )
-"""What people call them."""
+"""Titles for the operator."""
 
 _RSA = {2048: KeyType.RSA_2048, 3072: KeyType.RSA_3072, 4096: KeyType.RSA_4096}
 _CURVES = {"secp256r1": KeyType.P_256, "secp384r1": KeyType.P_384}
@@ -70,7 +70,7 @@ _STRONG_CURVES = frozenset({*_CURVES, "secp521r1"})
 
 
 def generate(type: KeyType) -> PrivateKey:
-    """A fresh private key. RSA takes long: 2048 bits 0.1 s, 4096 bits a second or more; all others at once."""
+    """A new private key. RSA takes long: 2048 bits 0.1 s, 4096 bits a second or more; all others are immediate."""
     match type:
         case KeyType.RSA_2048 | KeyType.RSA_3072 | KeyType.RSA_4096:
             return rsa.generate_private_key(public_exponent=65537, key_size=int(type.removeprefix("rsa-")))
@@ -89,7 +89,7 @@ def generate(type: KeyType) -> PrivateKey:
 
 
 def type_of(public_key: PublicKeyTypes) -> KeyType | None:
-    """The type of a key, or None if it is of none of the types that the console makes (RSA-1024, P-521, DSA...)."""
+    """The type of a key, or None if the console makes none of that type (RSA-1024, P-521, DSA...)."""
     match public_key:
         case rsa.RSAPublicKey():
             return _RSA.get(public_key.key_size)
@@ -108,7 +108,7 @@ def type_of(public_key: PublicKeyTypes) -> KeyType | None:
 
 
 def problem_of(public_key: PublicKeyTypes) -> str:
-    """Why no certificate should be issued for a key (a sentence), or nothing: what is strong and widely known."""
+    """Why no certificate should be issued for a weak or uncommon key (a sentence); else empty."""
     match public_key:
         case rsa.RSAPublicKey() if public_key.key_size < SMALLEST_RSA_BITS:
             return (
@@ -123,7 +123,7 @@ def problem_of(public_key: PublicKeyTypes) -> str:
 
 
 def signing_hash(key: PrivateKey) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:
-    """The hash that goes with a private key, as strong as the key (SP 800-57); None where the scheme has its own."""
+    """The hash for signing with a private key, as strong as the key (SP 800-57); None where the scheme has its own."""
     if isinstance(key, ec.EllipticCurvePrivateKey):
         bits = key.curve.key_size
         return hashes.SHA256() if bits <= 256 else hashes.SHA384() if bits <= 384 else hashes.SHA512()

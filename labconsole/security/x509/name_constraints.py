@@ -1,4 +1,4 @@
-"""Limits of the names that a CA may certify (nameConstraints, RFC 5280, 4.2.1.10): made, and kept when issuing."""
+"""Limits of the names that a CA may certify (nameConstraints, RFC 5280, 4.2.1.10): created, and checked for issuing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _hosts_of(subject: x509.Name, names: Sequence[x509.GeneralName]) -> Iterator
 
 
 def _may_certify(limit: x509.NameConstraints, name: x509.GeneralName) -> bool:
-    """Whether `name` is within one of the permitted subtrees of its form, if there are any, and in none excluded."""
+    """Whether `name` is within a permitted subtree of its form, if there are any, and in no excluded one."""
     permitted = [tree for tree in limit.permitted_subtrees or () if type(tree) is type(name)]
     excluded = [tree for tree in limit.excluded_subtrees or () if type(tree) is type(name)]
     if any(_within(name, tree) for tree in excluded):

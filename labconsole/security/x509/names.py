@@ -1,4 +1,4 @@
-"""Names in any script: distinguished names and alternative names, as text and back; what to call a certificate."""
+"""Names in any script: distinguished and alternative names, as text and back; a certificate's name in lists."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ATTRIBUTES = {
     "GN": _Attribute(NameOID.GIVEN_NAME),
     "ORGID": _Attribute(NameOID.ORGANIZATION_IDENTIFIER, 64),
 }
-"""By keyword: those of RFC 4514, and some that are often seen."""
+"""By keyword: those of RFC 4514, and other frequent ones."""
 _NOT_IN_RFC_4514 = {_ATTRIBUTES[keyword].oid: keyword for keyword in ("E", "SERIALNUMBER", "T", "SN", "GN", "ORGID")}
 
 # `cryptography` counts bytes where RFC 5280 counts characters, which leaves 21 to a Thai or Chinese name. They are read
@@ -95,7 +95,7 @@ def name_of(*values: tuple[str, str]) -> x509.Name:
 
 
 def name_as_text(name: x509.Name) -> str:
-    """RFC 4514; characters that do not show or turn the direction of writing are hex pairs: safe to show."""
+    """RFC 4514 text; characters that are invisible or turn the direction of writing are hex pairs: safe to show."""
     return with_hex_pairs(name.rfc4514_string(_NOT_IN_RFC_4514))
 
 
@@ -129,7 +129,7 @@ _ACE = "xn--"
 def general_name_from_text(text: str) -> x509.GeneralName:
     """An alternative name: a host (`bücher.example`, `*.example`), `IP:`, `URI:`, `email:` or `DIR:CN=...`.
 
-    A bare IP address or mail address is one too. Raises BadInput.
+    A bare IP address or mail address is accepted, too. Raises BadInput.
     """
     return _from_text(text, ipaddress.ip_address)
 
@@ -143,7 +143,7 @@ def name_constraint_from_text(text: str) -> x509.GeneralName:
 
 
 def general_name_as_text(name: x509.GeneralName) -> str:
-    """`bücher.example (xn--bcher-kva.example)`, `IP:192.0.2.1` ...: the U-label, and the A-label beside it."""
+    """`bücher.example (xn--bcher-kva.example)`, `IP:192.0.2.1` ...: the U-label, followed by the A-label."""
     match name:
         case x509.DNSName():
             return _host_as_text(name.value)
@@ -165,9 +165,9 @@ def general_name_as_text(name: x509.GeneralName) -> str:
 
 
 def malformed(names: Iterable[x509.GeneralName]) -> x509.GeneralName | None:
-    """The first of `names` that is none which `general_name_from_text` makes: what a CSR brings can be anything.
+    """The first of `names` that `general_name_from_text` would not create; None if all are well-formed.
 
-    Libraries disagree about such names (`a.example<U+0000>.b.example`), and nobody here looks at other kinds of names.
+    CSRs may contain anything: libraries disagree about names such as `a.example<U+0000>.b.example`.
     """
     return next((name for name in names if not _is_well_formed(name)), None)
 
@@ -190,7 +190,7 @@ def _is_well_formed(name: x509.GeneralName) -> bool:
         made = general_name_from_text(text)
     except BadInput:
         return False
-    if isinstance(made, x509.DNSName | x509.RFC822Name):  # hosts are made in small letters
+    if isinstance(made, x509.DNSName | x509.RFC822Name):  # created hosts are in lower case
         return isinstance(name, type(made)) and made.value.lower() == name.value.lower()
     return made == name
 
@@ -247,14 +247,14 @@ def _mail(text: str) -> x509.GeneralName:
 
 
 def _uri(text: str) -> x509.UniformResourceIdentifier:
-    """A URI, its scheme said. Raises ValueError."""
+    """A URI with its scheme. Raises ValueError."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", text) or not text.isascii():
         raise ValueError("a URI begins with its scheme, as in http://, and has ASCII characters only, the rest as %XX")
     return x509.UniformResourceIdentifier(text)
 
 
 def _host_as_text(host: str) -> str:
-    """The U-label form with the A-label form behind it; hosts that IDNA does not allow only as they are."""
+    """The U-label form followed by the A-label form; hosts that IDNA does not allow unchanged."""
     if _ACE not in host.lower():
         return shown(host)
     bare = host.removeprefix("*").removeprefix(".")
@@ -271,7 +271,7 @@ def _other_name_as_text(name: x509.OtherName) -> str:
     if kind is not None:
         try:
             return f"{kind}:{shown(core.UTF8String.load(name.value, strict=True).native)}"
-        except (ValueError, TypeError):  # not as its standard says: shown as it is
+        except (ValueError, TypeError):  # malformed: shown unchanged
             return f"{kind}, damaged: {name.value.hex()}"
     return f"other name {name.type_id.dotted_string}: {name.value.hex()}"
 
@@ -301,9 +301,9 @@ def brief_name(name: x509.Name) -> str:
 
 
 def short_name(thing: x509.Certificate | x509.CertificateSigningRequest | x509.Name) -> str:
-    """What to call it in a list: common name, else organisation, first alternative name, whole subject, serial number.
+    """The name for lists: common name, else organisation, first alternative name, subject or serial number.
 
-    Safe to show, and at most 100 characters. The things come through the gate: nothing is raised.
+    Safe to show, and at most 100 characters. Certificates and CSRs come from the strict parser: nothing is raised.
     """
     subject = thing if isinstance(thing, x509.Name) else thing.subject
     values = (

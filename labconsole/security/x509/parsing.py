@@ -1,4 +1,4 @@
-"""The gate: whatever comes from outside is read here, whole or not at all, and refused with one sentence."""
+"""The strict parser: reads all foreign input, completely or not at all, and refuses it with one sentence."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 Readable = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList | PrivateKey | Pkcs12
-"""All that comes through the gate."""
+"""All kinds of objects that the parser returns."""
 
 _Parsed = TypeVar("_Parsed")
 
@@ -65,10 +65,10 @@ def read_file(path: Path, what: str = "file") -> bytes:
     """The bytes of the file `path`, called `what` in messages.
 
     Raises:
-        BadInput: missing, no file, unreadable, empty, or longer than MAX_BYTES.
+        BadInput: missing, not a file, unreadable, empty, or longer than MAX_BYTES.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would block
             raise BadInput(f"The {what} {path} is not a file: check the path.")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -85,12 +85,12 @@ def read_file(path: Path, what: str = "file") -> bytes:
 
 
 def kind_of(data: bytes) -> ContentKind:
-    """What PEM or DER `data` holds, without a password. Never raises: what is cut off or not known is UNKNOWN."""
+    """The kind of PEM or DER `data`, without a password. Never raises: incomplete or unknown input is UNKNOWN."""
     return next(iter(kinds_of(data)), ContentKind.UNKNOWN)
 
 
 def kinds_of(data: bytes) -> tuple[ContentKind, ...]:
-    """The kind of each thing in `data` that is known here, in its order. Never raises."""
+    """The kind of each known object in `data`, in its order. Never raises."""
     try:
         found = pieces(data, "The file")
     except BadInput:
@@ -99,10 +99,10 @@ def kinds_of(data: bytes) -> tuple[ContentKind, ...]:
 
 
 def check_kind(data: bytes, wanted: ContentKind, what: str = "The file") -> None:
-    """Check that `data` can hold `wanted`, for whoever reads it then.
+    """Check that `data` may be of kind `wanted`, before it is read.
 
     Raises:
-        BadInput: empty, too long, cut off, or something else that is known; `what` begins the sentence.
+        BadInput: empty, too long, cut off, or of another known kind; `what` begins the sentence.
     """
     found = pieces(data, what)
     if {piece.kind for piece in found} - {wanted, ContentKind.UNKNOWN}:
@@ -162,7 +162,7 @@ def read_pkcs12(data: bytes, password: Secret | None = None, what: str = "The fi
 
 
 def read(data: bytes, password: Secret | None = None, what: str = "The file") -> tuple[Readable, ...]:
-    """Everything in `data`, of whatever kind, in the file's order; at least one. Of CMS: its certificates.
+    """Every object in `data`, of any kind, in the file's order; at least one. Of CMS: its certificates.
 
     Raises:
         BadInput: too long, damaged, nothing known, or the password is missing or wrong.
@@ -203,7 +203,7 @@ def _only(things: list[_Parsed] | tuple[_Parsed, ...], what: str, several: str) 
 
 
 def _instead(found: tuple[Piece, ...], what: str, wanted: ContentKind) -> BadInput:
-    """The refusal that says what is there in place of what is wanted."""
+    """The refusal that names the kind of the input instead of the expected one."""
     there = [piece.kind for piece in found if piece.kind in _KINDS]
     if not there:
         return BadInput(f"{what} holds no {_KINDS[wanted].split(' ', 1)[1]}, or is damaged: name the right file.")

@@ -1,4 +1,4 @@
-"""Reads one piece of a file: certificates, a CSR, a CRL, a private key or a PKCS#12 file."""
+"""Splits files into pieces, PEM blocks or DER, and reads each: certificates, CSRs, CRLs, private keys, PKCS#12."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DER_SEQUENCE = 0x30
 
 
 class ContentKind(StrEnum):
-    """What a file holds; of several things in one file the first."""
+    """The kind of a file's content; of several objects in one file the first."""
 
     CERTIFICATE = "certificate"
     CSR = "csr"
@@ -41,7 +41,7 @@ class ContentKind(StrEnum):
 
     @property
     def has_password(self) -> bool:
-        """Whether such a thing opens with a password or passphrase only."""
+        """Whether such content opens with a password or passphrase only."""
         return self in (ContentKind.PKCS12, ContentKind.ENCRYPTED_PRIVATE_KEY)
 
 
@@ -59,10 +59,10 @@ _LABELS = {
     b"CMS": ContentKind.CMS,
     b"PKCS7": ContentKind.CMS,
 }
-"""Labels of RFC 7468, and those that OpenSSL has written besides."""
+"""Labels of RFC 7468, and others that OpenSSL has written."""
 
 ENCRYPTED_HEADER = b"Proc-Type: 4,ENCRYPTED"
-"""RFC 1421, as OpenSSL's old key files have it."""
+"""RFC 1421, as in OpenSSL's old key files."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Piece:
 
 
 def pieces(data: bytes, what: str) -> tuple[Piece, ...]:
-    """What is in `data`, in its order, at least one piece; `what` begins the sentence.
+    """The pieces of `data`, in its order, at least one; `what` begins the sentence.
 
     Raises:
         BadInput: empty, longer than MAX_BYTES, or cut off.
@@ -106,7 +106,7 @@ def _pem_pieces(data: bytes, what: str) -> list[Piece]:
 
 
 def _refuse_cut_der(data: bytes, what: str) -> None:
-    """Raises BadInput where the outer length (X.690, 8.1.3) says more than there is."""
+    """Raises BadInput if the outer length (X.690, 8.1.3) exceeds the data."""
     if data[0] != _DER_SEQUENCE or len(data) < 2:
         return
     count = data[1] & 0x7F if data[1] & 0x80 else 0
@@ -161,7 +161,7 @@ _DER_LOADERS: tuple[tuple[ContentKind, Callable[[bytes], object]], ...] = (
 
 
 def certificates_in(piece: Piece, what: str) -> Iterator[x509.Certificate]:
-    """The certificates of a piece of kind CERTIFICATE or CMS; of others none. Raises BadInput."""
+    """The certificates of a piece of kind CERTIFICATE or CMS; of others an empty tuple. Raises BadInput."""
     if piece.kind is ContentKind.CERTIFICATE:
         load = x509.load_pem_x509_certificate if piece.is_pem else x509.load_der_x509_certificate
         with refused(what, "a certificate"):
@@ -191,7 +191,7 @@ def crl_in(piece: Piece, what: str) -> x509.CertificateRevocationList:
 
 
 def private_key_in(piece: Piece, password: Secret | None, what: str) -> PrivateKey:
-    """The private key of a piece; a password for one that is not encrypted is left aside. Raises BadInput."""
+    """The private key of a piece; a password for an unencrypted one is ignored. Raises BadInput."""
     encrypted = piece.kind is ContentKind.ENCRYPTED_PRIVATE_KEY
     if not encrypted:
         password = None
@@ -215,7 +215,7 @@ def _refuse_costly(piece: Piece, what: str) -> None:
 
 
 def _der(piece: Piece) -> bytes:
-    """DER of `piece`; empty of PEM that is none (its reader says so)."""
+    """DER of `piece`; empty if its PEM is malformed (its reader reports that)."""
     if not piece.is_pem:
         return piece.data
     try:

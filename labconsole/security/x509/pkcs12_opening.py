@@ -1,5 +1,6 @@
-"""Opens PKCS#12 files (RFC 7292) in a process of its own with a time limit: parts that only the password shows may
-demand any amount of work. The process is `python -m` this module; the password travels over its standard input."""
+"""Opens PKCS#12 files (RFC 7292) in a process of its own with a time limit: their encrypted parts may demand any work.
+
+The process is `python -m` this module; the password is sent over its standard input."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from labconsole.security.x509.strict_parsing import FAULTS, parsed_strictly, ref
 from labconsole.security.x509.work_factor import refuse_costly_pkcs12
 
 TIMEOUT_S = 10.0
-"""An open takes below 2 s of computing; the rest is for the start of a process on a busy machine."""
+"""Opening takes below 2 s of computing; the rest is for the start of a process on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def open_here(data: bytes, password: Secret | None, what: str) -> Pkcs12:
 
 @contextmanager
 def passphrase_matters(matters: bool, what: str) -> Iterator[None]:
-    """Say of what does not open, and `matters`, that the passphrase may be wrong. Raises BadInput."""
+    """Raise BadInput for what does not open; says that the password may be wrong if it `matters`."""
     try:
         yield
     except FAULTS as error:

@@ -8,12 +8,12 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 _REMEMBERED = 10_000
-"""Pairs whose answer is kept: it never changes, and views of the same certificates ask again and again."""
+"""Pairs whose result is cached: it never changes, and views check the same certificates repeatedly."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
-    """Whether `issuer`'s name and key signed `certificate`; nothing is said of validity or rights."""
+    """Whether `issuer`'s name and key signed `certificate`; validity and rights are not checked."""
     try:
         certificate.verify_directly_issued_by(issuer)
     except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
@@ -22,7 +22,7 @@ def issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
 
 
 def crl_signed_by(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
-    """Whether the CRL bears `issuer`'s name and was signed with its key."""
+    """Whether the CRL names `issuer` and was signed with its key."""
     if crl.issuer != issuer.subject:
         return False
     try:

@@ -1,7 +1,4 @@
-"""Parses at once what `cryptography` parses late, and all that OpenSSL is asked to judge.
-
-So nobody behind the gate meets a fault in it: paths are validated by both.
-"""
+"""Parses completely what `cryptography` parses lazily and what OpenSSL judges, so that no later step meets a fault."""
 
 from __future__ import annotations
 
@@ -27,17 +24,17 @@ FAULTS = (
     x509.UnsupportedGeneralNameType,
     crypto.Error,
 )
-"""What `cryptography` and pyOpenSSL raise for input that is not as its standard says."""
+"""Exceptions of `cryptography` and pyOpenSSL for input that violates its standard."""
 
 _LONGEST = 100 * 1024
-"""Bytes of a certificate or CSR: OpenSSL takes no longer chain in TLS (SSL_CTX_set_max_cert_list)."""
+"""Bytes of a certificate or CSR: OpenSSL accepts no longer chain in TLS (SSL_CTX_set_max_cert_list)."""
 
 _NUMBER_BITS = 160
 
 
 @contextmanager
 def refused(what: str, kind: str) -> Iterator[None]:
-    """Turn what the libraries raise into BadInput: `what` begins the sentence, `kind` is "a certificate"."""
+    """Turn exceptions of the libraries into BadInput: `what` begins the sentence, `kind` is "a certificate"."""
     try:
         yield
     except UnsupportedAlgorithm as error:
@@ -49,10 +46,10 @@ def refused(what: str, kind: str) -> Iterator[None]:
 
 
 def parsed_strictly(thing: Parsed, what: str) -> Parsed:
-    """`thing`, of which every part was parsed: names, times, public key, extensions, revoked certificates.
+    """`thing`, after every part was parsed: names, times, public key, extensions, revoked certificates.
 
     Raises:
-        BadInput: a part is faulty, or has an algorithm that is not known; a certificate or CSR has over 100 KiB.
+        BadInput: a part is faulty, or has an unknown algorithm; a certificate or CSR has over 100 KiB.
     """
     if not isinstance(thing, x509.CertificateRevocationList):
         _refuse_huge(thing, what)

@@ -1,4 +1,4 @@
-"""From when until when a certificate, CRL or OCSP answer holds."""
+"""The period of validity of a certificate, CRL or OCSP answer."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Self
 from labconsole.errors import BadInput
 
 CLOCK_SKEW = timedelta(hours=1)
-"""By so much clocks may differ: what is made now holds since an hour ago."""
+"""Tolerated difference between clocks: a new certificate is valid since an hour ago."""
 
 LONGEST_DAYS = 36_500
-"""A hundred years: beyond it a number of days is a slip."""
+"""A hundred years: more days are a typing error."""
 
 _EARLIEST = datetime(1950, 1, 1, tzinfo=UTC)  # where UTCTime begins (RFC 5280, 4.1.2.5)
 
 
 @dataclass(frozen=True)
 class Validity:
-    """From when until when, both included; aware, UTC, whole seconds (RFC 5280, 4.1.2.5).
+    """A period of validity, both ends included; aware, UTC, whole seconds (RFC 5280, 4.1.2.5).
 
     Raises:
         BadInput: the end does not come after the beginning, or a certificate cannot hold the time.

@@ -1,4 +1,4 @@
-"""How much work a password-protected file demands: a file may demand hours of key derivation on purpose."""
+"""The work that opening a password-protected file costs: a hostile file may demand hours of key derivation."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from asn1crypto import algos, core, keys, pkcs12
 from labconsole.errors import BadInput
 
 MOST_ROUNDS = 3_000_000
-"""Of all parts of a file together: below two seconds. OpenSSL takes 2,048 for each of three, NSS 600,000."""
+"""Rounds of all parts of a file together: below two seconds. OpenSSL uses 2,048 for each of three, NSS 600,000."""
 MOST_SCRYPT = 2**21
 """N x r x p (RFC 7914, 2): 256 MiB of memory, about a second. OpenSSL takes 2**17."""
 
 _QUICK_HASHES = frozenset({"sha1", "sha224", "sha256"})
-"""Processors have instructions for them."""
+"""Hashes for which processors have instructions."""
 _SLOW_HASH = 2
 """A round of HMAC-SHA-512 or another hash, in rounds of HMAC-SHA-256: 3,000,000 take three seconds."""
 
 _SCRYPT = "1.3.6.1.4.1.11591.4.11"
 """RFC 7914, 7; asn1crypto has no name for it, and does not parse its parameters."""
 _PBMAC1 = "1.2.840.113549.1.5.14"
-"""RFC 9579: the rounds of the integrity check are those of its own key derivation. Not in asn1crypto either."""
+"""RFC 9579: the rounds of the integrity check are those of its own key derivation. Missing in asn1crypto, too."""
 _DEEPEST = 4
-"""Bags within bags (RFC 7292, 4.2.6): no program is known that writes any."""
+"""Depth of bags within bags (RFC 7292, 4.2.6): no known program writes any."""
 _UNPARSED = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
-"""What asn1crypto raises for faulty DER."""
+"""Exceptions of asn1crypto for faulty DER."""
 
 
 class _ScryptParameters(core.Sequence):  # type: ignore[misc]  # asn1crypto brings no types
@@ -53,7 +53,7 @@ def refuse_costly_key(der: bytes, what: str) -> None:
 def refuse_costly_pkcs12(der: bytes, what: str) -> None:
     """Refuse a PKCS#12 file that takes too long to open, or whose work is unknown. Raises BadInput.
 
-    What its encrypted parts hold shows with the password only: such a file is opened under a time limit, too.
+    The contents of its encrypted parts are known with the password only: it is opened under a time limit, too.
     """
     _refuse(lambda: _pkcs12_costs(pkcs12.Pfx.load(der)), what)
 
@@ -102,7 +102,7 @@ def _mac_cost(mac: pkcs12.MacData) -> float:
 
 
 def _cost(algorithm: algos.EncryptionAlgorithm) -> float:
-    """The work as a part of the most that is done."""
+    """The work as a share of the limit."""
     if algorithm["algorithm"].native == "pbes2":
         return _derivation_cost(algorithm["parameters"]["key_derivation_func"])
     return _rounds(algorithm["parameters"]["iterations"])

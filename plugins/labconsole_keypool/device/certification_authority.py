@@ -73,7 +73,7 @@ def _create(directory: Path) -> None:
 def _load(directory: Path) -> Issuer:
     try:
         source = SecretSource.model_validate_json(read_private(directory / _SOURCE, "secret reference"))
-        secret = source.beside(directory).resolve("the signing CA")
+        secret = source.relative_to(directory).resolve("the signing CA")
         certificate = load_certificates(directory / _CERTIFICATE)[0]
         issuer = Issuer(certificate, load_private_key(directory / _KEY, secret))
     except ValidationError as error:

@@ -72,14 +72,14 @@ def test_a_kept_secret_is_found_wherever_its_directory_was_moved_to(tmp_path: Pa
     made.mkdir()
     source = keep_secret(made, "pin", Secret("größe 大"), "entry")
     made.rename(moved)
-    assert source.beside(moved).resolve("state-a").reveal() == "größe 大"
+    assert source.relative_to(moved).resolve("state-a").reveal() == "größe 大"
     assert os.name != "posix" or stat.S_IMODE((moved / "pin").stat().st_mode) == 0o600
 
 
 def test_a_secret_is_kept_in_the_keyring_if_there_is_one(tmp_path: Path, use_keyring: UseKeyring) -> None:
     use_keyring("FileKeyring")
     source = keep_secret(tmp_path, "pin", Secret("kept"), "entry")
-    assert source == source.beside(tmp_path) == SecretSource(keyring_entry="entry")
+    assert source == source.relative_to(tmp_path) == SecretSource(keyring_entry="entry")
     assert source.resolve("state-a").reveal() == "kept"
     assert not (tmp_path / "pin").exists()
 

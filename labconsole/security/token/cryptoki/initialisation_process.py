@@ -18,7 +18,7 @@ from labconsole.security.token.module_process import answer
 
 
 def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: Secret, pin: Secret) -> None:
-    """Give a token its label, SO PIN and user PIN: the first empty slot if it is to be `new`, else the one labelled so.
+    """Give a token its label, SO PIN and user PIN: the first empty slot if `new`, else the token with that label.
 
     Raises:
         TokenError: no such token, no empty slot, a user PIN of a wrong length, or the token refuses.
@@ -29,7 +29,7 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
         with translated_errors("be initialised", name):
             _check_length(module, slot, name, pin)
             module.init_token(slot.slot_id, so_pin.reveal(), configuration.label)
-            # It may be found in another slot now, and its old object does not know its new state.
+            # It may be in another slot now, and its old object has the old state.
             token = slot.get_token()
             with token.open(rw=True, so_pin=so_pin.reveal()) as session:
                 session.init_pin(pin.reveal())
@@ -38,7 +38,7 @@ def initialise(name: str, configuration: TokenConfiguration, new: bool, so_pin: 
 
 
 def _check_length(module: Module, slot: pkcs11.Slot, name: str, pin: Secret) -> None:
-    """Before anything is destroyed: C_InitToken takes the keys, and only C_InitPIN after it looks at the user PIN."""
+    """Checks the PIN's length before anything is destroyed: C_InitToken deletes all keys, and only C_InitPIN checks."""
     shortest, longest = module.pin_lengths(slot.slot_id)
     size = len(pin.reveal().encode())
     if not shortest <= size <= longest:

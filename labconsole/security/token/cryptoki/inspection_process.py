@@ -1,4 +1,4 @@
-"""The process that `inspection` starts: loads one module, looks at its token or tries it, and says what it found."""
+"""The process that `inspection` starts: loads one module, reads or probes its token, and reports the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from labconsole.security.token.module_process import answer
 
 
 def read_overview(name: str, configuration: TokenConfiguration) -> Overview:
-    """What the module and its token tell anybody. Raises TokenError."""
+    """What the module and its token report without a PIN. Raises TokenError."""
     with softhsm.opened_exclusively(configuration.environment):
         started = time.perf_counter()
         module = load_module(configuration)
@@ -53,7 +53,7 @@ def require_empty_slot(name: str, configuration: TokenConfiguration) -> None:
 
 
 def probe(name: str, configuration: TokenConfiguration, pin: Secret) -> Findings:
-    """What the token does, logged in. Raises TokenError, WrongPinError."""
+    """The results of probing the token, logged in. Raises TokenError, WrongPinError."""
     started = time.perf_counter()
     with open_token(name, configuration, pin) as token:
         opened = time.perf_counter()
@@ -63,7 +63,7 @@ def probe(name: str, configuration: TokenConfiguration, pin: Secret) -> Findings
 
 
 def _label(slot: pkcs11.Slot) -> str:
-    """The label of the token in `slot`; empty where there is none, or one that was never initialised."""
+    """The label of the token in `slot`; empty without one, or for one that was never initialised."""
     try:
         return slot.get_token().label
     except pkcs11.TokenNotPresent:
@@ -71,7 +71,7 @@ def _label(slot: pkcs11.Slot) -> str:
 
 
 def _name(mechanism: int) -> str:
-    """Its name; python-pkcs11 begins those of weak ones with an underscore."""
+    """The mechanism's name; python-pkcs11 prefixes those of weak ones with an underscore."""
     return mechanism.name.lstrip("_") if isinstance(mechanism, Mechanism) else f"0x{mechanism:X}"
 
 

@@ -1,4 +1,4 @@
-"""Makes RSA and EC key pairs in a token."""
+"""Generates RSA and EC key pairs in a token."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _RSA_BITS = {KeyKind.RSA_2048: 2048, KeyKind.RSA_3072: 3072, KeyKind.RSA_4096: 4
 
 
 class SigningKey(PrivateKey, SignMixin):
-    """What python-pkcs11 makes of a private key that may sign, in one type."""
+    """The type of python-pkcs11 for a private key that may sign."""
 
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A key pair in a token: its handles, which live as long as their session, and its public key outside."""
+    """A key pair in a token: its handles, valid as long as their session, and its public key outside."""
 
     kind: KeyKind
     public_key: rsa.RSAPublicKey | ec.EllipticCurvePublicKey
@@ -41,10 +41,10 @@ class KeyPair:
 
 
 def generate(session: Session, kind: KeyKind, *, extractable: bool, label: str = "", stored: bool = False) -> KeyPair:
-    """Make a key pair for signatures (PKCS#11 v2.40: C_GenerateKeyPair).
+    """A new key pair for signatures (PKCS#11 v2.40: C_GenerateKeyPair).
 
     Args:
-        session: Read-write session of a token that somebody is logged in to.
+        session: Read-write session of a token, logged in.
         kind: RSA takes by chance 0.1 to 10 s, by its size; P-256 takes 0.3 ms.
         extractable: Whether the private key may be wrapped (CKA_EXTRACTABLE). It is sensitive in any case.
         label: CKA_LABEL of both keys.
@@ -72,9 +72,9 @@ def generate(session: Session, kind: KeyKind, *, extractable: bool, label: str =
 
 
 def signing_key(handle: Key, kind: KeyKind) -> SigningKey:
-    """A private key that the token has just made, ready to sign.
+    """A private key that was just generated in the token, ready to sign.
 
-    python-pkcs11 would ask the token for its type at the first signature: 25 us, which a signing thread need not spend.
+    python-pkcs11 would query its type from the token at the first signature: 25 us of a signing thread.
     """
     key = cast(SigningKey, handle)
     key.key_type = key_type(kind)
@@ -87,6 +87,6 @@ def key_type(kind: KeyKind) -> KeyType:
 
 
 def public_key_of(handle: PublicKey) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
-    """The public key that a token object holds (0.02 ms). Raises PKCS11Error."""
+    """The public key of a token object (0.02 ms). Raises PKCS11Error."""
     encoded = encode_ec_public_key(handle) if handle.key_type is KeyType.EC else encode_rsa_public_key(handle)
     return cast(rsa.RSAPublicKey | ec.EllipticCurvePublicKey, load_der_public_key(encoded))

@@ -1,4 +1,4 @@
-"""Probes with known answers: what a module's wrap mechanisms really do, and whether it bears several threads."""
+"""Probes with known answers: how a module's wrap mechanisms behave, and whether it supports several threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapMec
 
 _KEY = bytes(range(32))
 _VALUES = (bytes.fromhex("00112233445566778899AABBCCDDEEFF000102030405060708090A0B0C0D0E0F"), bytes(range(20)))
-"""Key and value of RFC 3394, 4.6; the second value is no multiple of 8 bytes, which shows how a module pads."""
+"""Key and value of RFC 3394, 4.6; the second value is not a multiple of 8 bytes, which shows how a module pads."""
 
 _NONCE = bytes(range(100, 112))
 
@@ -57,7 +57,7 @@ _FORMS: Mapping[WrapBehaviour, Callable[[bytes], bytes]] = {
     WrapBehaviour.RFC3394_PKCS7: lambda value: aes_key_wrap(_KEY, _pkcs7_padded(value)),
     WrapBehaviour.AES_GCM: lambda value: _NONCE + AESGCM(_KEY).encrypt(_NONCE, value, None),
 }
-"""What each behaviour makes of a value of any length; RFC 3394 itself takes multiples of 8 bytes alone."""
+"""What each behaviour makes of a value of any length; RFC 3394 itself accepts multiples of 8 bytes only."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class KnownObjects:
     values: tuple[SecretKey, ...]
 
     def behaviour(self, mechanism: WrapMechanism) -> WrapBehaviour:
-        """How `mechanism` wraps them (PKCS#11 v2.40, 5.13: C_WrapKey), told from the bytes."""
+        """How `mechanism` wraps the known values (PKCS#11 v2.40, 5.13: C_WrapKey), recognised by the bytes."""
         seen = tuple(self._wrapped(mechanism, value) for value in self.values)
         if seen == (aes_key_wrap(_KEY, _VALUES[0]), None):
             return WrapBehaviour.RFC3394
@@ -76,7 +76,7 @@ class KnownObjects:
         return next(forms, WrapBehaviour.UNKNOWN)
 
     def needs_padding(self, rsa_key: SigningKey) -> bool:
-        """Whether the key's PKCS #8 form is no multiple of 8 bytes: of RSA-2048 keys one in four is, by chance.
+        """Whether the key's PKCS #8 form is not a multiple of 8 bytes: for one RSA-2048 key in four, by chance.
 
         A module that does not pad wraps such a key with CKM_AES_KEY_WRAP, and refuses the next one.
         """
@@ -94,7 +94,7 @@ class KnownObjects:
 
 
 def import_known(session: Session, made: ExitStack) -> KnownObjects | None:
-    """Put key and values into the token as session objects; `made` destroys them. None if the module takes none."""
+    """The known key and values as session objects of the token, destroyed at the end; None if it accepts none."""
     common = {Attribute.CLASS: ObjectClass.SECRET_KEY, Attribute.TOKEN: False, Attribute.PRIVATE: True}
     uses = {Attribute.WRAP: True, Attribute.UNWRAP: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False}
     secret = {**common, Attribute.KEY_TYPE: KeyType.GENERIC_SECRET, Attribute.EXTRACTABLE: True}
@@ -121,15 +121,15 @@ _SIGNATURES_PER_KEY = 5
 
 
 def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tuple[WrapProbe, ...]:
-    """Try every wrap mechanism, and first the `named` ones of the token's configuration.
+    """The results of every wrap mechanism, and first of the `named` ones of the token's configuration.
 
     Known values are wrapped under a known key, then real keys there and back, and changed ones.
 
-    What it makes are session objects, all destroyed afterwards. Takes the time of one RSA-2048 key generation or two,
-    and some 50 ms. In a session that nobody is logged in to nothing is testable.
+    All keys are session objects that are destroyed afterwards. Takes the time of one RSA-2048 key generation or two,
+    and some 50 ms. Without a login nothing can be tested.
 
     Raises:
-        TokenError: the token is gone, or cannot destroy what was made in it.
+        TokenError: the token is gone, or cannot destroy a key that was created in it.
     """
     token = session.token
     with translated_errors("be probed for its wrap mechanisms", token.label), ExitStack() as made:
@@ -146,10 +146,10 @@ def probe_wrapping(session: Session, named: Sequence[WrapMechanism] = ()) -> tup
 
 
 def threads_safe(token: Token) -> bool | None:
-    """Whether eight threads, each in a session of its own, make keys and sign at a time without an error.
+    """Whether eight threads, each in a session of its own, generate keys and sign concurrently without an error.
 
-    None where the token makes no P-256 keys, with which this is tried. A module that is not safe may also end its
-    process: ask in one that may be lost.
+    None if the token makes no P-256 keys, which this uses. A module that is not safe may also crash its process: run it
+    in one that may be lost.
 
     Raises:
         TokenError: the token gives no session, or is gone.
@@ -175,7 +175,7 @@ def _makes_and_signs(session: Session) -> bool:
 
 
 def _wrapping_key(session: Session, made: ExitStack) -> WrappingKey | None:
-    """An AES key made in the token, as a session object; None where it makes none."""
+    """A new AES key in the token, as a session object; None if it makes none."""
     try:
         key = session.generate_key(
             KeyType.AES,
@@ -191,7 +191,7 @@ def _wrapping_key(session: Session, made: ExitStack) -> WrappingKey | None:
 
 
 def _pairs(session: Session, known: KnownObjects | None, made: ExitStack) -> tuple[KeyPair, ...]:
-    """A key pair of each kind that the token makes; the RSA key is one that shows whether a module pads."""
+    """A key pair of each kind that the token makes; the RSA key shows whether a module pads."""
     pairs = []
     for kind in _KINDS:
         with suppress(TokenError):
@@ -232,7 +232,7 @@ def _probe(
 
 @dataclass(frozen=True)
 class _Carried:
-    """How one key fared, wrapped and unwrapped again."""
+    """The result of wrapping and unwrapping one key."""
 
     signs: bool
     refuses_tampered: bool = False

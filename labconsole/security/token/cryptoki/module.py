@@ -1,4 +1,4 @@
-"""A PKCS#11 module, loaded for use by several threads; what python-pkcs11 lacks is called through its function list."""
+"""A PKCS#11 module for use by several threads; functions missing in python-pkcs11 are called by its function list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CKF_OS_LOCKING_OK = 0x2
 _CKR_GENERAL_ERROR = 0x5
 _CKR_CRYPTOKI_ALREADY_INITIALIZED = 0x191
 _UNAVAILABLE = ctypes.c_ulong(-1).value
-"""CK_UNAVAILABLE_INFORMATION: the token does not tell."""
+"""CK_UNAVAILABLE_INFORMATION: the token does not report it."""
 
 
 class _Structure(ctypes.Structure):
@@ -35,7 +35,7 @@ class _Arguments(_Structure):
 
 
 class _NssArguments(_Structure):
-    """The same as NSS has it: its parameter string stands before `reserved`."""
+    """The same for NSS: its parameter string comes before `reserved`."""
 
     _fields_ = [
         ("mutexes", ctypes.c_void_p * 4),
@@ -81,7 +81,7 @@ class _FunctionList(_Structure):
 
 
 class ReturnValueError(Exception):
-    """A function of the module that python-pkcs11 does not call has failed; `code` is its CK_RV."""
+    """A function of the module that python-pkcs11 does not call failed; `code` is its CK_RV."""
 
     def __init__(self, function: str, code: int) -> None:
         super().__init__(f"{function} gave CK_RV 0x{code:X}")
@@ -89,7 +89,7 @@ class ReturnValueError(Exception):
 
 
 class Module(_pkcs11.lib):
-    """A loaded module. One process loads a module once; `finalize` ends that, and another may follow."""
+    """A loaded module. A process loads a module once at a time; `finalize` unloads it, and another may follow."""
 
     def __new__(cls, so: str, parameters: str = "") -> Module:
         return super().__new__(cls, so)  # type: ignore[call-arg]
@@ -100,7 +100,7 @@ class Module(_pkcs11.lib):
         super().__init__(so)
 
     def initialize(self) -> None:
-        """Called by the base class once the library is loaded; its own would not ask for locking between threads.
+        """Start the module; called by the base class, whose own would not request locking between threads.
 
         Raises:
             ReturnValueError: the module does not start.
@@ -108,7 +108,7 @@ class Module(_pkcs11.lib):
         if self._running:
             return
         head = ctypes.POINTER(_FunctionList)()
-        # By symbol there may be this function alone: NSS exports no other.
+        # This may be the only exported symbol: NSS exports no other.
         self._library = ctypes.CDLL(self.so)
         _check("C_GetFunctionList", self._library.C_GetFunctionList(ctypes.byref(head)))
         self._functions = head.contents
@@ -127,7 +127,7 @@ class Module(_pkcs11.lib):
             _check("C_Finalize", self._functions.finalize(None))
 
     def tokens(self) -> list[pkcs11.Token]:
-        """The token in each slot that has one, initialised or not; `get_tokens` fails where one is not (kryoptic)."""
+        """The token in each slot that has one, initialised or not; `get_tokens` fails for others (kryoptic)."""
         found = []
         for slot in self.get_slots():
             with suppress(pkcs11.TokenNotPresent, pkcs11.TokenNotRecognised):
@@ -135,17 +135,17 @@ class Module(_pkcs11.lib):
         return found
 
     def init_token(self, slot_id: int, so_pin: str, label: str) -> None:
-        """Make the token in `slot_id` anew: everything in it is gone. Raises ReturnValueError."""
+        """Initialise the token in `slot_id`: all its objects are destroyed. Raises ReturnValueError."""
         pin = so_pin.encode()
         _check("C_InitToken", self._functions.init_token(slot_id, pin, len(pin), label.encode().ljust(32)))
 
     def free_private_memory(self, slot_id: int) -> int | None:
-        """Free bytes for private objects, None where the token does not tell. Raises ReturnValueError."""
+        """Free bytes for private objects, None if the token does not report it. Raises ReturnValueError."""
         free: int = self._token_info(slot_id).free_private_memory
         return None if free == _UNAVAILABLE else free
 
     def pin_lengths(self, slot_id: int) -> tuple[int, int]:
-        """Bytes of the shortest and the longest PIN that the token takes; 1 and a huge number where it does not tell.
+        """Bytes of the shortest and the longest PIN that the token accepts; 1 and a huge number if it reports none.
 
         Raises:
             ReturnValueError: there is no such slot, or no token in it.
@@ -161,16 +161,16 @@ class Module(_pkcs11.lib):
 
 
 def load_module(configuration: TokenConfiguration) -> Module:
-    """Load and start the module that `configuration` names; `Module.finalize` ends it.
+    """The module that `configuration` names, loaded and started; `Module.finalize` ends it.
 
     Raises:
-        TokenError: it is not there, not for this machine, no PKCS#11 module, loaded already, or does not start.
+        TokenError: missing, not for this machine, not a PKCS#11 module, loaded already, or does not start.
     """
     path = configuration.module
     if not path.is_file():
         raise TokenError(f"There is no PKCS#11 module {path}: install the token's software, or correct the path.")
     try:
-        # Some libraries read their variables while they are loaded, before anything in them is called.
+        # Some libraries read their variables while they are loaded, before any function is called.
         with _environment_set(configuration.environment):
             return Module(str(path), configuration.parameters)
     except ReturnValueError as error:
@@ -182,7 +182,7 @@ def load_module(configuration: TokenConfiguration) -> Module:
 def _load_fault(path: Path, text: str) -> str:
     if "C_GetFunctionList" in text:
         return f"{path} is a library, but no PKCS#11 module: name the PKCS#11 library of the token's maker."
-    # glibc skips a library for another processor, and then says that there is none of that name.
+    # glibc skips a library for another processor, and then reports that there is none of that name.
     if any(sign in text for sign in (f" {path}: cannot open", "wrong ELF class", "incompatible architecture")):
         return f"{path} is for another kind of machine: install the module for {platform.machine()}."
     return f"{path} cannot be loaded ({text.rpartition(f'{path}: ')[2]}): name a PKCS#11 library that is whole."
@@ -207,7 +207,7 @@ def _check(function: str, code: int) -> None:
 
 @contextmanager
 def _environment_set(variables: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables that the module reads while it is loaded and starts, put back afterwards."""
+    """Environment variables that the module reads while it is loaded and starts, restored afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

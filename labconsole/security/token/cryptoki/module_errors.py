@@ -1,4 +1,4 @@
-"""Turns what a PKCS#11 module refuses into one sentence that says what to do."""
+"""Translates errors of a PKCS#11 module into one sentence with a remedy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SENTENCES: dict[type[pkcs11.PKCS11Error], tuple[type[TokenError], str]] = {
     pkcs11.SessionCount: (TokenError, "has no session left: end other programs that use it, or take fewer threads"),
 }
 _ERRORS: dict[int, type[pkcs11.PKCS11Error]] = {
-    0x68: pkcs11.KeyUnextractable,  # CKR_KEY_FUNCTION_NOT_PERMITTED: kryoptic says so of a key that is not extractable
+    0x68: pkcs11.KeyUnextractable,  # CKR_KEY_FUNCTION_NOT_PERMITTED: kryoptic's code for a key that is not extractable
     0x31: pkcs11.DeviceMemory,
     0x32: pkcs11.DeviceRemoved,
     0xA0: pkcs11.PinIncorrect,
@@ -53,7 +53,7 @@ _ERRORS: dict[int, type[pkcs11.PKCS11Error]] = {
     0xE0: pkcs11.TokenNotPresent,
     0xE2: pkcs11.TokenWriteProtected,
 }
-"""CK_RV that python-pkcs11 does not know, or of functions that it does not call (PKCS#11 v2.40, section 3.6)."""
+"""CK_RV that python-pkcs11 lacks, or of functions that it does not call (PKCS#11 v2.40, section 3.6)."""
 
 _UNMAPPED = re.compile(r"Unmapped error code 0x([0-9a-f]+)", re.IGNORECASE)
 
@@ -62,7 +62,7 @@ _UNMAPPED = re.compile(r"Unmapped error code 0x([0-9a-f]+)", re.IGNORECASE)
 def translated_errors(doing: str, token: str) -> Iterator[None]:
     """Turn PKCS11Error and ReturnValueError into TokenError; `doing` completes "The token `token` cannot ...".
 
-    Only what was being done tells what a general error means: modules give no text with it.
+    `doing` is needed since modules give no text: only the action shows what a general error means.
     """
     try:
         yield

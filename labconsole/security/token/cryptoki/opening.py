@@ -1,4 +1,4 @@
-"""Opens a token: loads its module, finds it by label, logs in once, and gives out further sessions."""
+"""Opens a token: loads its module, finds it by label, logs in once, and provides further sessions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PIN_WARNINGS = {
     TokenFlag.USER_PIN_FINAL_TRY: "one try is left before it locks its PIN",
     TokenFlag.USER_PIN_COUNT_LOW: "few tries may be left before it locks its PIN, and it does not tell how many",
 }
-"""From the worst on (PKCS#11 v2.40, section 3.2)."""
+"""In order of urgency (PKCS#11 v2.40, section 3.2)."""
 
 
 class Token:
     """An open token of this process, logged in once.
 
-    Threads share it by `session` and `close` only: each takes a session of its own, and has ended before `close`.
+    Threads share it by `session` and `close` only: each uses a session of its own, and ends before `close`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Token:
         self._open = True
 
     def session(self) -> pkcs11.Session:
-        """A further read-write session, logged in with the first; closed by `close`. Keys made in it die with it.
+        """A further read-write session, logged in with the first; closed by `close`. Its session keys are lost then.
 
         Raises:
             TokenError: the token is closed, or has no session left.
@@ -72,14 +72,14 @@ class Token:
             return frozenset(int(mechanism) for mechanism in self._token.slot.get_mechanisms())
 
     def pin_warning(self) -> str | None:
-        """What the token's flags say of the tries of its PIN that are left, None if all is well. Raises TokenError."""
+        """The token's flags on the tries of its PIN that are left; None if all are. Raises TokenError."""
         with translated_errors("show its flags", self.name):
             return pin_warning(self._token)
 
     def close(self) -> None:
-        """End the further sessions, then the one that logged in (which logs all out), then the module.
+        """Close the further sessions, then the one that logged in (which logs all out), then the module.
 
-        Twice does nothing. Raises TokenError when the token is gone; the module is ended all the same.
+        Twice does nothing. Raises TokenError when the token is gone; the module is finalised nevertheless.
         """
         with self._lock, translated_errors("be closed", self.name), ExitStack() as closing:
             if not self._open:
@@ -100,12 +100,12 @@ class Token:
 
 
 def open_token(name: str, configuration: TokenConfiguration, secret: Secret | None = None) -> Token:
-    """Open the token called `name` and log in, once, with `secret`, else with the PIN from the configuration's source.
+    """The token called `name`, logged in, once, with `secret`, else with the PIN from the configuration's source.
 
-    Nobody is asked here.
+    Never prompts.
 
     Raises:
-        WrongPinError: with what the token's flags say of the tries that are left.
+        WrongPinError: with the tries that are left, from the token's flags.
         TokenError: no module or token, several of that label, no PIN set in the token.
         UserError: there is no PIN.
     """
@@ -128,7 +128,7 @@ def find_token(module: Module, name: str, configuration: TokenConfiguration) -> 
     """The token that `configuration` names by label, and by serial number where one is given. Slot numbers change.
 
     Raises:
-        TokenError: missing (naming the labels there are), or several of that label.
+        TokenError: missing (naming the existing labels), or several of that label.
     """
     with translated_errors("be looked for", name):
         present = [token for token in module.tokens() if token.label]
@@ -164,7 +164,7 @@ def empty_slot(module: Module, name: str) -> pkcs11.Slot:
 
 
 def identity_of(module: Module, token: pkcs11.Token) -> TokenIdentity:
-    """Which token it is, and which module speaks for it."""
+    """The identity of a token and of its module."""
     return TokenIdentity(
         label=token.label,
         serial=serial_of(token),
@@ -182,7 +182,7 @@ def serial_of(token: pkcs11.Token) -> str:
 
 
 def pin_warning(token: pkcs11.Token) -> str | None:
-    """What the token's flags say now about tries of the PIN that are left (completes "the token says that ...")."""
+    """The report of the token's flags on tries of the PIN that are left (completes "the token says that ...")."""
     flags = token.slot.get_token().flags
     return next((sentence for flag, sentence in _PIN_WARNINGS.items() if flag in flags), None)
 

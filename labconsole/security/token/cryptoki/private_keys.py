@@ -1,4 +1,4 @@
-"""A private key in a token as `cryptography` knows private keys: CSRs, certificates, CRLs and CMS are built with it."""
+"""A private key in a token as a `cryptography` private key, to sign CSRs, certificates, CRLs and CMS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGEST_INFO = {
     "sha384": bytes.fromhex("3041300d060960864801650304020205000430"),
     "sha512": bytes.fromhex("3051300d060960864801650304020305000440"),
 }
-"""What stands before the digest in PKCS #1 v1.5 (RFC 8017, 9.2, note 1)."""
+"""DigestInfo prefixes of PKCS #1 v1.5 (RFC 8017, 9.2, note 1)."""
 
 _PSS = {
     "sha256": (Mechanism.SHA256, MGF.SHA256),
@@ -35,7 +35,7 @@ _PSS = {
 
 
 class _Destroyed:
-    """What can be done with a key in a token that this process holds: it is destroyed there."""
+    """A mixin of keys of this process: they can be destroyed in the token."""
 
     handle: SigningKey
 
@@ -58,10 +58,10 @@ class TokenRSAPrivateKey(_Destroyed, RSAPrivateKeyInToken):
         padding: padding.AsymmetricPadding,
         algorithm: utils.Prehashed | hashes.HashAlgorithm | utils.NoDigestInfo,
     ) -> bytes:
-        """PKCS #1 v1.5 or PSS (RFC 8017, 8.2 and 8.1) with SHA-256, 384 or 512; the digest is made outside.
+        """PKCS #1 v1.5 or PSS (RFC 8017, 8.2 and 8.1) with SHA-256, 384 or 512; the digest is computed outside.
 
         Raises:
-            UnsupportedAlgorithm: another padding, hash or mask, or PSS.AUTO, which says nothing to a signer.
+            UnsupportedAlgorithm: another padding, hash or mask, or PSS.AUTO, which has no meaning for signing.
             ValueError: the digest or the salt has a length that does not fit.
             TokenError: the token is gone or refuses.
         """
@@ -80,7 +80,7 @@ class TokenECPrivateKey(_Destroyed, ECPrivateKeyInToken):
         self.handle = handle
 
     def sign(self, data: Buffer, signature_algorithm: ec.EllipticCurveSignatureAlgorithm) -> bytes:
-        """ECDSA (FIPS 186-4, 6), as a DER sequence of r and s; the digest is made outside.
+        """ECDSA (FIPS 186-4, 6), as a DER sequence of r and s; the digest is computed outside.
 
         Raises:
             UnsupportedAlgorithm: another scheme, or deterministic signatures.
@@ -97,14 +97,14 @@ PrivateKey = TokenRSAPrivateKey | TokenECPrivateKey
 
 
 def private_key(handle: SigningKey, public_key: rsa.RSAPublicKey | ec.EllipticCurvePublicKey) -> PrivateKey:
-    """The private key at `handle`, whose public key is `public_key`: nothing but a verified signature shows that."""
+    """The private key at `handle`, with the public key `public_key`: only a verified signature proves the pair."""
     if isinstance(public_key, rsa.RSAPublicKey):
         return TokenRSAPrivateKey(handle, public_key)
     return TokenECPrivateKey(handle, public_key)
 
 
 def find_private_key(session: Session, label: str) -> PrivateKey:
-    """The private key in the token whose label (CKA_LABEL) is `label`; its public key lies beside it.
+    """The private key in the token whose label (CKA_LABEL) is `label`; its public key is stored with it.
 
     Raises:
         KeyMissingError: there is none, or one without its public key.

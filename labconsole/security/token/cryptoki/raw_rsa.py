@@ -1,4 +1,4 @@
-"""The bare RSA operations of a key pair in a token, as device benchmarks time them: no digest and no object is made."""
+"""Raw RSA operations of a key pair in a token, as device benchmarks time them: no digest and no object is created."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ID_BYTES = 16
 
 
 class RawPublicKey(PublicKey, VerifyMixin, EncryptMixin):
-    """What python-pkcs11 makes of a public key for every use, in one type."""
+    """The type of python-pkcs11 for a public key with every use."""
 
 
 class RawPrivateKey(PrivateKey, SignMixin, DecryptMixin):
-    """What python-pkcs11 makes of a private key for every use, in one type."""
+    """The type of python-pkcs11 for a private key with every use."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RawRSAPair:
     id: bytes
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of `data` as it stands, at most 11 bytes shorter than the key (CKM_RSA_PKCS)."""
+        """The signature of `data` itself, at most 11 bytes shorter than the key (CKM_RSA_PKCS)."""
         with translated_errors("sign", self._token):
             return self.private.sign(data, mechanism=Mechanism.RSA_PKCS)
 
@@ -46,7 +46,7 @@ class RawRSAPair:
             return bool(self.public.verify(data, signature, mechanism=Mechanism.RSA_PKCS))
 
     def hash_and_sign(self, data: bytes) -> bytes:
-        """The signature of the SHA-256 digest of `data`, which the token makes (CKM_SHA256_RSA_PKCS)."""
+        """The signature of the SHA-256 digest of `data`, which the token computes (CKM_SHA256_RSA_PKCS)."""
         with translated_errors("hash and sign", self._token):
             return self.private.sign(data, mechanism=Mechanism.SHA256_RSA_PKCS)
 
@@ -56,7 +56,7 @@ class RawRSAPair:
             return cast(bytes, self.public.encrypt(data, mechanism=Mechanism.RSA_PKCS))
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """What was encrypted (CKM_RSA_PKCS)."""
+        """The decrypted data (CKM_RSA_PKCS)."""
         with translated_errors("decrypt", self._token):
             return cast(bytes, self.private.decrypt(encrypted, mechanism=Mechanism.RSA_PKCS))
 
@@ -78,9 +78,9 @@ class RawRSAPair:
 
 
 def generate_rsa(session: Session, bits: int) -> RawRSAPair:
-    """Make an RSA key pair of `bits` (C_GenerateKeyPair), which dies with the session.
+    """A new RSA key pair of `bits` (C_GenerateKeyPair), for the time of the session.
 
-    Takes by chance 0.03 s (1024 bits) to some minutes (8192), and cannot be interrupted.
+    Takes 0.03 s (1024 bits) to some minutes (8192), at random, and cannot be interrupted.
 
     Raises:
         TokenError: the token makes no keys of that size, is full or gone.

@@ -1,4 +1,4 @@
-"""The process that `remote_key` starts: holds one token open, makes key pairs in it and signs with its keys."""
+"""The process that `remote_private_key` starts: opens one token, generates key pairs in it and signs with its keys."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from labconsole.security.token.private_key_types import HASHES
 
 @dataclass
 class TokenSigner:
-    """An open token, and the key in it that signs."""
+    """An open token, and its key that signs."""
 
     closing: ExitStack
     session: Session | None = None
     key: PrivateKey | None = None
 
     def respond(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one question of `remote_key`. Raises UserError."""
+        """The answer to one question of `remote_private_key`. Raises UserError."""
         match question["do"]:
             case "open":
                 configuration = TokenConfiguration.model_validate(question["configuration"])

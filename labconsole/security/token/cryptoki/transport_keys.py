@@ -1,4 +1,4 @@
-"""Carries wrapper keys between tokens: wrapped by a transport key that is in a token for moments and never stays."""
+"""Copies wrapper keys between tokens: wrapped by a transport key that is in a token for moments and never stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _IMPORTED = {
 
 @dataclass(frozen=True)
 class TransportKey:
-    """An AES-256 key that wraps wrapper keys with CKM_AES_KEY_WRAP: of 32 bytes every module makes RFC 3394's 40."""
+    """An AES-256 key that wraps wrapper keys with CKM_AES_KEY_WRAP: 32 bytes are RFC 3394's 40 with every module."""
 
     key: WrappingKey
 
@@ -51,7 +51,7 @@ class TransportKey:
             return self.key.wrap_key(wrapper.key, mechanism=Mechanism.AES_KEY_WRAP)
 
     def unwrap(self, wrapped: bytes, serial: str, mechanism: WrapMechanism, *, stored: bool) -> Wrapper:
-        """The wrapper key in the token again, as `make_wrapper` makes them: for good if `stored`, else in the session.
+        """The wrapper key in the token, as `make_wrapper` creates it: stored if `stored`, else in the session.
 
         Raises:
             TamperedKeyError: it was changed, or was wrapped by another transport key.
@@ -77,10 +77,10 @@ class TransportKey:
         return Wrapper(cast(WrappingKey, key), serial, mechanism)
 
     def holds(self, wrapped: bytes, serial: str, mechanism: WrapMechanism) -> bool:
-        """Whether the wrapped wrapper key is in the token already, under this serial.
+        """Whether the wrapped wrapper key is in the token already, with this serial.
 
         Raises:
-            TokenError: the token has another key, or several, of that serial.
+            TokenError: the token has another key, or several, with that serial.
         """
         try:
             there = find_wrapper(self.key.session, serial, mechanism)
@@ -100,10 +100,10 @@ class TransportKey:
 
 @contextmanager
 def transport_key(session: Session, value: bytes) -> Iterator[TransportKey]:
-    """The 32 bytes `value` as a session object that is destroyed at the end.
+    """The 32 bytes `value` as a session object that is destroyed at the end of the block.
 
     Raises:
-        TokenError: the token takes no key from outside, is full or gone.
+        TokenError: the token accepts no foreign key, is full or gone.
     """
     with translated_errors("take the transport key", session.token.label):
         key = session.create_object({**_IMPORTED, Attribute.VALUE: value})

@@ -43,13 +43,13 @@ NOT_THIS_KEY = (
     WrappedKeyInvalid,
     WrappedKeyLenRange,
 )
-"""What modules say to a wrapped key that fails its integrity check, or holds no key of the asked type."""
+"""Errors of modules for a wrapped key that fails its integrity check, or is not of the requested type."""
 
 GCM_NONCE_BYTES = 12
 
 WRAPPER_USES = MechanismFlag.WRAP | MechanismFlag.UNWRAP
 WRAPPER_TEMPLATE = {Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: True}
-"""What a wrapper key is: it wraps and unwraps, cannot be read, and leaves its token wrapped by another key alone."""
+"""Attributes of a wrapper key: it wraps and unwraps, cannot be read, and leaves its token wrapped only."""
 
 _UNWRAPPED = {
     Attribute.PRIVATE: True,
@@ -57,7 +57,7 @@ _UNWRAPPED = {
     Attribute.EXTRACTABLE: False,
     Attribute.DECRYPT: False,
     Attribute.UNWRAP: False,
-    # python-pkcs11 adds these three, which no private key has: SoftHSM refuses them.
+    # python-pkcs11 adds these three, which private keys do not have: SoftHSM refuses them.
     Attribute.ENCRYPT: DEFAULT,
     Attribute.WRAP: DEFAULT,
     Attribute.VERIFY: DEFAULT,
@@ -65,11 +65,11 @@ _UNWRAPPED = {
 
 
 class WrappingKey(SecretKey, WrapMixin, UnwrapMixin):
-    """What python-pkcs11 makes of an AES key that may wrap and unwrap, in one type."""
+    """The type of python-pkcs11 for an AES key that may wrap and unwrap."""
 
 
 def pkcs11_mechanism(number: int) -> Mechanism:
-    """The mechanism of that number for python-pkcs11, which has no vendor's."""
+    """The mechanism of that number for python-pkcs11, which lacks vendor-defined ones."""
     try:
         return Mechanism(number)
     except ValueError:
@@ -79,7 +79,7 @@ def pkcs11_mechanism(number: int) -> Mechanism:
 
 
 def wrap_with(key: WrappingKey, wrapped: Key, mechanism: WrapMechanism, nonce: bytes | None = None) -> bytes:
-    """What the mechanism makes of a key; with AES-GCM the nonce before it, a random one if none is given.
+    """The wrapped key; with AES-GCM, its nonce comes first, a random one if none is given.
 
     Raises PKCS11Error.
     """
@@ -91,7 +91,7 @@ def wrap_with(key: WrappingKey, wrapped: Key, mechanism: WrapMechanism, nonce: b
 
 
 def _unpacked(wrapped: bytes, mechanism: WrapMechanism) -> tuple[bytes | None, bytes]:
-    """The mechanism's parameter, and what it encrypted. Raises WrappedKeyLenRange."""
+    """The mechanism's parameter, and the encrypted key. Raises WrappedKeyLenRange."""
     if mechanism != AES_GCM:
         return None, wrapped
     if len(wrapped) <= GCM_NONCE_BYTES:
@@ -110,7 +110,7 @@ class Wrapper:
     def wrap(self, pair: KeyPair) -> bytes:
         """The private key, encrypted (PKCS#11 v2.40: C_WrapKey).
 
-        In it is a PKCS #8 PrivateKeyInfo, padded as the mechanism does: 80 bytes for P-256, 1232 for RSA-2048.
+        It contains a PKCS #8 PrivateKeyInfo, padded as the mechanism does: 80 bytes for P-256, 1232 for RSA-2048.
 
         Raises:
             TokenError: the key is not extractable, or the token cannot wrap it.
@@ -123,11 +123,10 @@ class Wrapper:
         """The private key, in the token again: it signs, is sensitive and never extractable (C_UnwrapKey).
 
         `stored` makes a token object, which outlives the session and costs an fsync; else a session object.
-        Nothing shows here which key it is: another key wrapped by this wrapper unwraps as well. Only a signature
-        verified with the public key does.
+        Any key wrapped by this wrapper unwraps: only a signature verified with the public key shows which key it is.
 
         Raises:
-            TamperedKeyError: it was changed or cut, is of another wrapper, or is no key of this kind.
+            TamperedKeyError: it was changed or cut, was wrapped by another wrapper, or is not a key of this kind.
             TokenError: the token is full or gone.
         """
         with translated_errors("unwrap a private key", self._token), self._recognised(kind):
@@ -149,7 +148,7 @@ class Wrapper:
         return find_wrapper(session, self.serial, self.mechanism)
 
     def destroy(self) -> None:
-        """Remove it from its token: what it has wrapped is lost, unless another token has it too. Raises TokenError."""
+        """Destroy it in its token: keys wrapped by it are lost, unless another token has it too. Raises TokenError."""
         with translated_errors(f"destroy the wrapper key {self.serial}", self._token):
             self.key.destroy()
 
@@ -158,7 +157,7 @@ class Wrapper:
         return self.key.session.token.label
 
     def _token_is_there(self) -> bool:
-        """A device that is gone answers with general errors, too, and its keys must not be called changed."""
+        """Whether the device answers: a missing one reports the same general errors as a changed key."""
         token = self.key.session.token
         try:
             return bool(token.slot.get_token().serial == token.serial)
@@ -179,13 +178,13 @@ class Wrapper:
 
 
 def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism, *, stored: bool = True) -> Wrapper:
-    """Make an AES-256 key in the token that wraps and unwraps and does nothing else.
+    """A new AES-256 key in the token that wraps and unwraps and does nothing else.
 
     It is a token object, found by every process of the token, sensitive, and extractable so that a transport key can
-    carry it to another token. One that is not `stored` is found by this process only, and dies with its session.
+    copy it to another token. One that is not `stored` is found by this process only, and lost with its session.
 
     Raises:
-        TokenError: there is one of that serial already; the token is full, write-protected or gone.
+        TokenError: one with that serial exists; the token is full, write-protected or gone.
     """
     with translated_errors(f"make the wrapper key {serial}", session.token.label):
         if _keys(session, serial):
@@ -204,7 +203,7 @@ def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism, *, sto
 
 
 def find_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wrapper:
-    """The wrapper key of that serial. Takes 0.1 s in a token with 20,000 objects: keep it.
+    """The wrapper key with that serial. Takes 0.1 s in a token with 20,000 objects: keep the result.
 
     Raises:
         KeyMissingError: it is not in this token.

@@ -1,4 +1,4 @@
-"""What the verifier of `cryptography` says of a path: names, constraints, key usage and signatures, but no CRLs."""
+"""Validates a path with the verifier of `cryptography`: names, constraints, key usage and signatures, but no CRLs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from labconsole.security.x509.extensions import extension_of, is_ca
 from labconsole.security.x509.validation.judgement import Answer, Opinion
 
 SMALLEST_CURVE_BITS = 224
-"""As strong as RSA of 2,048 bits (NIST SP 800-57, 5.6.1.1)."""
+"""Key sizes as strong as RSA of 2,048 bits (NIST SP 800-57, 5.6.1.1)."""
 
 _SMALLEST_RSA_BITS = 2048
 _BROKEN = (hashes.MD5, hashes.SHA1)
-"""Two certificates can be made that have one signature."""
+"""Broken hashes: two different certificates can have the same signature."""
 
 
 def weak_key(certificate: x509.Certificate) -> str:
-    """Why the key of `certificate` is too weak, or nothing."""
+    """Why the key of `certificate` is too weak; empty if it is not."""
     match certificate.public_key():
         case rsa.RSAPublicKey() as key if key.key_size < _SMALLEST_RSA_BITS:
             return f"its RSA key has {key.key_size} bits, and {_SMALLEST_RSA_BITS} is the least"
@@ -44,9 +44,9 @@ def weak_key(certificate: x509.Certificate) -> str:
 
 
 def weakness(path: Sequence[x509.Certificate]) -> str:
-    """Why a key or a signature in `path` is too weak, or nothing.
+    """Why a key or a signature in `path` is too weak; empty if none is.
 
-    The last one is trusted itself: whoever signed it does not matter.
+    The last certificate is trusted itself: its own signature does not matter.
     """
     for certificate in path[:-1]:
         if isinstance(certificate.signature_hash_algorithm, _BROKEN):
@@ -66,11 +66,11 @@ _POLICY_EXTENSIONS = frozenset(
     }
 )
 _CONSTRAINED_NAMES = (x509.DNSName, x509.IPAddress, x509.RFC822Name)
-"""Kinds of names to which it applies name constraints."""
+"""Kinds of names to which `cryptography` applies name constraints."""
 
 
 def unsupported_features(said: str, path: Path) -> str:
-    """What in `path` made `cryptography` refuse with the words `said` because it does not know it; or nothing."""
+    """The feature of `path` that `cryptography` does not support, and so refused with the text `said`; or empty."""
     for thing in _UNSUPPORTED_FEATURES:
         if any(words in said for words in thing.words) and thing.is_in(path):
             return thing.name
@@ -81,7 +81,7 @@ def unsupported_features(said: str, path: Path) -> str:
 class _UnsupportedFeature:
     name: str
     words: tuple[str, ...]
-    """Parts of what it says when it meets the thing."""
+    """Parts of its error text for this feature."""
     is_in: Callable[[Path], bool]
 
 
@@ -90,7 +90,7 @@ def _other_keys(path: Path) -> bool:
 
 
 def _is_other(certificate: x509.Certificate) -> bool:
-    """Whether it has a key, or is signed by one, that is strong and yet none of RSA and ECDSA on the NIST curves."""
+    """Whether it has, or is signed by, a strong key that is neither RSA nor ECDSA on the NIST curves."""
     match certificate.public_key():
         case rsa.RSAPublicKey() | dsa.DSAPublicKey():
             other = False
@@ -123,7 +123,7 @@ def _names_to_compare(path: Path) -> bool:
 
 
 def _long_by_self_issued_ones(path: Path) -> bool:
-    """Whether a path length is kept as RFC 5280 counts, and exceeded if self-issued certificates count as well."""
+    """Whether a path length is kept as RFC 5280 counts, but exceeded if self-issued certificates count as well."""
     for position, certificate in enumerate(path[1:], start=1):
         limit = _path_length(certificate)
         below = path[1:position]
@@ -166,7 +166,7 @@ _LONGEST_PATH = 16
 """CAs between end certificate and root."""
 
 _CLEARER = {"all candidates exhausted with no interior errors": "an issuer on the way to a trusted CA is missing"}
-"""Where its own words would tell nobody anything."""
+"""Clearer sentences for its error texts that would not help the operator."""
 
 _PREFIXES = (
     "validation failed: ",
@@ -177,7 +177,7 @@ _PREFIXES = (
 
 
 class CryptographyVerifier:
-    """Trusted certificates, as `cryptography` takes them; `at` is aware."""
+    """Trusted certificates, prepared for the verifier of `cryptography`; `at` is aware."""
 
     def __init__(self, roots: Iterable[x509.Certificate], *, at: datetime) -> None:
         trusted = list(roots)
@@ -188,7 +188,7 @@ class CryptographyVerifier:
     def judge(
         self, leaf: x509.Certificate, others: Iterable[x509.Certificate], path: Sequence[x509.Certificate]
     ) -> Opinion:
-        """Judge `leaf` with `others` as its possible intermediates; `path` is one that is known to lead to a root."""
+        """Judge `leaf` with `others` as possible intermediates; `path` is known to lead to a root."""
         if self._verifier is None:
             return Opinion(Answer.REFUSED, "nothing is trusted")
         try:
@@ -197,7 +197,7 @@ class CryptographyVerifier:
             said = _in_short(str(refusal))
             beyond = unsupported_features(said, path or (leaf,))
             weak = weakness(path) if beyond else ""
-            if weak:  # where it gives up it has not looked at all keys and signatures, and OpenSSL takes any
+            if weak:  # it has not checked all keys and signatures then, and OpenSSL accepts any
                 return Opinion(Answer.REFUSED, weak)
             if beyond:
                 return Opinion(Answer.UNKNOWN, f"it does not know {beyond} ({said})")
@@ -206,7 +206,7 @@ class CryptographyVerifier:
 
 
 def _authorities() -> ExtensionPolicy:
-    """RFC 5280 asks of a CA basicConstraints and, if key usage is limited, keyCertSign; nothing that WebPKI adds."""
+    """RFC 5280's requirements of a CA: basicConstraints, keyCertSign if key usage is limited; nothing of WebPKI."""
     policy = ExtensionPolicy.permit_all()
     policy = policy.require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
     policy = policy.may_be_present(x509.NameConstraints, Criticality.CRITICAL, None)
@@ -214,7 +214,7 @@ def _authorities() -> ExtensionPolicy:
 
 
 def _end_certificates() -> ExtensionPolicy:
-    """What the verifier does not look at in the end of a path, which may be a CA too: its key, and its constraints."""
+    """Adds what the verifier does not check in an end certificate, which may be a CA: its key, and its constraints."""
     policy = ExtensionPolicy.permit_all()
     policy = policy.may_be_present(x509.NameConstraints, Criticality.AGNOSTIC, _limits_a_ca)
     return policy.may_be_present(x509.BasicConstraints, Criticality.AGNOSTIC, _has_strong_key)
@@ -238,7 +238,7 @@ def _may_sign_certificates(policy: Policy, certificate: x509.Certificate, usage:
 
 
 def _in_short(said: str) -> str:
-    """Without the prefixes that all refusals have, and without the dumps of structures at the end."""
+    """The error text without the prefixes of all refusals, and without the dumps of structures at the end."""
     for prefix in _PREFIXES:
         said = said.removeprefix(prefix)
     for dump in (": AlgorithmIdentifier {", " (encountered processing"):

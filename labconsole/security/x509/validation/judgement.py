@@ -1,4 +1,4 @@
-"""What path validation says: the opinion of each of two libraries, and the judgement that follows from both."""
+"""The result of path validation: the opinion of each of two libraries, and the judgement that follows from both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cryptography import x509
 
 
 class Purpose(StrEnum):
-    """What the end certificate is wanted for: decides the extended key usage (RFC 5280, 4.2.1.12) it must allow."""
+    """Purpose of the end certificate: decides the extended key usage (RFC 5280, 4.2.1.12) that it must allow."""
 
     ANY = "any"
     TLS_SERVER = "tls-server"
@@ -17,17 +17,17 @@ class Purpose(StrEnum):
 
 
 class Answer(StrEnum):
-    """What a library says of a path."""
+    """A library's verdict on a path."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """It does not know what the path is made of (a type of key...), so it cannot tell. OpenSSL never says so."""
+    """It does not support part of the path (a type of key...). OpenSSL never answers this."""
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one library says, and why, in one sentence; `why` is empty where it accepted."""
+    """A library's verdict, and why, in one sentence; `why` is empty where it accepted."""
 
     answer: Answer
     why: str = ""
@@ -45,19 +45,19 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether an end certificate is accepted, and what each of the two libraries said.
+    """Whether an end certificate is accepted, and the opinion of each of the two libraries.
 
     `path` goes from the end certificate to the root, empty where OpenSSL found none. `revocation_unknown` are the
-    issuers in the path of which no CRL is known: what they issued was accepted without a look at revocation.
+    issuers in the path without a known CRL: their certificates were accepted without a check of revocation.
     """
 
     accepted: bool
     cryptography: Opinion
     openssl: Opinion
     decided_by: Decision
-    """Who refused, or who accepted: both, or OpenSSL alone where `cryptography` does not know."""
+    """The library that refused, or those that accepted: both, or OpenSSL alone if `cryptography` cannot judge."""
     why: str
-    """One sentence for the operator: which of the two refused and why, or what the acceptance rests on."""
+    """One sentence for the operator: which library refused and why, or the grounds of the acceptance."""
     path: tuple[x509.Certificate, ...] = ()
     revocation_unknown: tuple[x509.Name, ...] = ()
     revoked: bool = False

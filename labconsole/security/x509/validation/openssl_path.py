@@ -1,4 +1,4 @@
-"""What an OpenSSL store says of a certificate: builds the path, processes policies, and looks at CRLs."""
+"""Validates a path with an OpenSSL store: builds it, processes policies, and checks CRLs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _USE_DELTAS = 0x2000
 _POLICIES = crypto.X509StoreFlags.POLICY_CHECK
 
 PATH_FLAGS = crypto.X509StoreFlags.PARTIAL_CHAIN | crypto.X509StoreFlags.X509_STRICT
-"""What is trusted ends the path, self-signed or not; certificates must be such as RFC 5280 has CAs make them."""
+"""A trusted certificate ends the path, self-signed or not; certificates must conform to RFC 5280."""
 _ONE_CRL = PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFlags.CRL_CHECK
 CRL_FLAGS = _ONE_CRL | crypto.X509StoreFlags.CRL_CHECK_ALL
-"""A CRL of every issuer in the path."""
+"""A CRL of every issuer in the path is required."""
 TLS_CRL_FLAGS = CRL_FLAGS & ~_EXTENDED_CRL_SUPPORT
-"""The same within TLS, for CRLs that a key in the path has signed: to judge others OpenSSL asks pyOpenSSL's callback
-without a connection, which raises. Whoever shakes hands judges the path by all CRLs afterwards."""
+"""The same within TLS, for CRLs that a key in the path has signed: to judge others OpenSSL calls pyOpenSSL's
+callback without a connection, which raises. The end of the handshake judges the path by all CRLs afterwards."""
 NO_CRL = 3
 """X509_V_ERR_UNABLE_TO_GET_CRL."""
 
 CLOCK_AHEAD = timedelta(minutes=5)
-"""The clock of a CA may be ahead by so much: its CRL is accepted as much before its thisUpdate."""
+"""The clock of a CA may be this far ahead: its CRL is accepted so long before its thisUpdate."""
 
 _REVOKED = 23  # X509_V_ERR_CERT_REVOKED
 _CRL_PATH = 54  # X509_V_ERR_CRL_PATH_VALIDATION_ERROR
@@ -45,12 +45,12 @@ _HINTS = {
     20: ", because it is not trusted here, or an intermediate is missing",
     21: ", because its issuer is not trusted here, or an intermediate is missing",
 }
-"""By the error codes of x509_vfy.h: what helps."""
+"""Remedies, by the error codes of x509_vfy.h."""
 
 
 @dataclass(frozen=True)
 class OpenSslPath:
-    """What OpenSSL says. `path`: from the end certificate to the root, also where only a CRL speaks against it."""
+    """OpenSSL's opinion. `path`: from the end certificate to the root, also where only a CRL rejects it."""
 
     opinion: Opinion
     path: tuple[x509.Certificate, ...] = ()
@@ -60,7 +60,7 @@ class OpenSslPath:
 
 
 class OpenSslStore:
-    """Trusted certificates, intermediates and CRLs, as OpenSSL takes them; `at` is aware."""
+    """Trusted certificates, intermediates and CRLs, prepared for OpenSSL; `at` is aware."""
 
     def __init__(
         self,
@@ -82,11 +82,10 @@ class OpenSslStore:
         self._all_crls = _store(trusted, lists, CRL_FLAGS | _POLICIES, moment) if lists or crls_required else None
 
     def judge(self, leaf: x509.Certificate, presented: Iterable[x509.Certificate] = ()) -> OpenSslPath:
-        """Judge `leaf`, with the intermediates `presented` beside it.
+        """Judge `leaf`, with the intermediates `presented` along with it.
 
-        First by a path with every CRL; where CRLs are missing, by a path without, and each step by its CRL. It may be
-        missing only of issuers of which there is none at all: where there is one that does not serve (of another key or
-        scope, damaged), a newer one may have been kept back.
+        CRL. It may be missing only for issuers without any CRL: where one exists that is unusable (of another key or
+        scope, damaged), a newer one may have been withheld.
         """
         certificate = crypto.X509.from_cryptography(leaf)
         others = [*self._intermediates, *map(crypto.X509.from_cryptography, presented)]
