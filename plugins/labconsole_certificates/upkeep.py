@@ -1,4 +1,4 @@
-"""What a running console does for the certificates by itself, and what its doctor says of them."""
+"""Background work of a running console for the certificates, and its checks in `labconsole doctor`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labconsole_certificates.revocation.crl_renewal import due_crls, renew_crls
 
 
 def upkeep() -> None:
-    """Renew the CRLs that are due and need no passphrase. Asks nothing; does nothing without a database.
+    """Renew the CRLs that are due and need no passphrase. Never prompts; does nothing without a database.
 
     Raises StoreError.
     """
@@ -30,7 +30,7 @@ def upkeep() -> None:
 
 
 def checks() -> list[Check]:
-    """Look whether the CRLs of this console's CAs are current, and for key files without a row. Raises StoreError."""
+    """The checks for CRLs of this console's CAs that are out of date, and for stray key files. Raises StoreError."""
     try:
         with PkiReader.open() as reader:
             snapshot, directory = reader.snapshot(), reader.directory

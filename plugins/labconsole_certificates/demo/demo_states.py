@@ -1,4 +1,4 @@
-"""All States of the demo, and what they do with each other, phase by phase."""
+"""The States of the demo: each with its console, and each phase of their exchange."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus, matrix
 
 @dataclass(frozen=True)
 class DemoState:
-    """A State with its console, its root, the key with which it connects to others, and its folder of files."""
+    """A State with its console, its root, the key of its client certificates, and its folder of files."""
 
     store: PkiStore
     state: State
@@ -56,31 +56,31 @@ class DemoState:
 
     @property
     def name(self) -> str:
-        """Name of its State."""
+        """Name of the State."""
         return self.state.name
 
     @property
     def fingerprint(self) -> str:
-        """Of its root, in groups: what it reads to the others over the telephone."""
+        """Fingerprint of its root, in groups: what it reads out to the others over the telephone."""
         return grouped(self.root.sha256)
 
     def export_bundle(self) -> Path:
-        """Make its next trust bundle, as a file."""
+        """The file of its next trust bundle."""
         return self._write("trust-bundle.cms", make_bundle(self.store, self.name))
 
     def import_bundle_file(self, file: Path, fingerprint: str = "") -> None:
-        """Take another State's bundle in; the first one with the fingerprint that was read out."""
+        """Import another State's bundle; the first one with the fingerprint that was read out."""
         import_bundle(self.store, self.name, read_file(file), fingerprint)
 
     def export_request(self, server: str) -> Path:
-        """Make a CSR for the CA of the State called `server`, as a file; the key never leaves."""
+        """The file of a CSR for the CA of the State called `server`; the key never leaves."""
         to = state_named(self.store.snapshot(), server)
         request = make_request(self.store, self.state, to, self.client_key, CertificateProfile.TLS_CLIENT)
         note_handover(self.store, request, self.state, to)
         return self._write(f"csr-for-{_file_name(server)}.pem", request.csr.public_bytes(Encoding.PEM))
 
     def answer_request(self, client: str, file: Path) -> Path:
-        """Look at the CSR of the State called `client` and approve it: certificate and chain, as a file."""
+        """The file of certificate and chain for the CSR of the State called `client`, after inspection and approval."""
         asking = state_named(self.store.snapshot(), client)
         request = import_request(self.store, asking, self.state, read_file(file))
         certificate = approve(self.store, request, authority=self.root)
@@ -89,11 +89,11 @@ class DemoState:
         return self._write(f"certificate-for-{_file_name(client)}.pem", chain)
 
     def import_certificate_file(self, file: Path) -> None:
-        """Take in what another CA issued."""
+        """Import a certificate that another CA issued."""
         import_certificate(self.store, read_file(file))
 
     def server_end(self) -> TlsCredentials:
-        """Its end of handshakes with all who connect to it."""
+        """Its end of handshakes with all clients."""
         snapshot = self.store.snapshot()
         return self._end(snapshot, server_certificate(snapshot, self.state, self.state))
 
@@ -104,7 +104,7 @@ class DemoState:
     def note_handshakes(
         self, handshakes: Mapping[tuple[str, str], Handshake], servers: Mapping[str, TlsCredentials]
     ) -> None:
-        """Note those that passed with it at one end, by the names of client and server; `servers` by their names."""
+        """Record those that passed and have it at one end, by names of client and server; `servers` by their names."""
         with self.store.change() as change:
             snapshot = change.snapshot()
             for (client, server), handshake in handshakes.items():
@@ -133,9 +133,9 @@ class DemoState:
 
 
 def found(directory: Path, store: PkiStore, name: str, type: KeyType) -> DemoState:
-    """Make the State called `name` in `store`: its root, CRL, server's certificate and client key.
+    """A new State called `name` in `store`: with root, CRL, server certificate and client key.
 
-    Its folder of files is made in `directory`. No keyring is asked: keys are under a passphrase file beside them.
+    Its folder of files is created in `directory`. The keyring is not used: keys are encrypted with a passphrase file.
     """
     outbox = directory / "handed-out"
     outbox.mkdir()
@@ -148,7 +148,7 @@ def found(directory: Path, store: PkiStore, name: str, type: KeyType) -> DemoSta
     publish_crl(store, root)
     own = make_request(store, state, state, new, CertificateProfile.TLS_SERVER, names=[f"broker.{domain}"])
     approve(store, own, authority=root)
-    # Its client's key is made with the first request: that one is for its own CA.
+    # The key of its client certificates is created with the first request, which is for its own CA.
     first = make_request(store, state, state, new, CertificateProfile.TLS_CLIENT)
     approve(store, first, authority=root)
     snapshot = store.snapshot()
@@ -162,7 +162,7 @@ def _file_name(name: str) -> str:
 
 
 def _ignored(*_what: object) -> None:
-    """Progress that is not followed."""
+    """A no-op callback."""
 
 
 @contextmanager
@@ -216,7 +216,7 @@ def exchange_requests(members: list[DemoState], done: Callable[[str, str], None]
 def connect_all_pairs(
     members: list[DemoState], done: Callable[[str, str, Handshake], None] = _ignored
 ) -> dict[tuple[str, str], Handshake]:
-    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both; noted in both consoles.
+    """`[client] -> tls-connect -> [server]` for every directed pair, by the names of both; recorded in both consoles.
 
     `done` is called with each.
     """
@@ -235,7 +235,7 @@ def connect_all_pairs(
 
 
 def seen_matrix(member: DemoState, at: datetime) -> dict[tuple[str, str], Cell]:
-    """Who trusts whom, as the console of one State knows it, by names."""
+    """The trust matrix in the console of one State, by names."""
     seen = matrix(member.store.snapshot(), at)
     names = {state.id: state.name for state in seen.states}
     return {(names[truster], names[trusted]): cell for (truster, trusted), cell in seen.cells.items()}
@@ -244,7 +244,7 @@ def seen_matrix(member: DemoState, at: datetime) -> dict[tuple[str, str], Cell]:
 def faults(
     matrices: Sequence[Mapping[tuple[str, str], Cell]], handshakes: Mapping[tuple[str, str], Handshake]
 ) -> list[str]:
-    """A sentence for each pair without trust or handshake, or that the consoles do not agree on."""
+    """A sentence for each pair without trust or handshake, or on which the consoles disagree."""
     found = [handshake_report(client, server, each) for (client, server), each in handshakes.items() if not each.ok]
     for pair, cell in matrices[0].items():
         if cell.status not in HOLDS and cell.status is not CellStatus.OWN:

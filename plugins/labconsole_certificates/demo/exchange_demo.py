@@ -30,23 +30,23 @@ from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus
 
 
 class DemoObserver(Protocol):
-    """What follows the demo; an exception that it raises ends the demo."""
+    """Observer of the demo; an exception that it raises ends the demo."""
 
     def phase(self, title: str, count: int) -> AbstractContextManager[None]:
-        """What is done `count` times within the context."""
+        """Context of a phase with `count` steps."""
         ...
 
     def founded(self, name: str) -> None:
-        """A State has its console and CA."""
+        """Called when a State has its console and CA."""
 
     def trusted(self, truster: str, trusted: str) -> None:
-        """A State has imported the trust bundle of another one."""
+        """Called when a State has imported the trust bundle of another one."""
 
     def certified(self, requester: str, issuer: str) -> None:
-        """A State has imported the certificate that another one issued for it."""
+        """Called when a State has imported the certificate that another one issued for it."""
 
     def proven(self, client: str, server: str, handshake: Handshake) -> None:
-        """A State has connected to another one; `handshake` says whether both accepted."""
+        """Called when a State has connected to another one; `handshake` says whether both accepted."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class DemoResult:
 
 
 def play(directory: Path, count: int, type: KeyType, audience: DemoObserver) -> DemoResult:
-    """Let `count` States, each with a console in `directory`, exchange all and connect both ways. Raises UserError."""
+    """The result of `count` States that exchange and connect both ways, each with a console in `directory`."""
     pairs = count * (count - 1)
     with ExitStack() as consoles:
         with audience.phase("States founded: root, CRL, keys, server's certificate", count):
@@ -81,21 +81,21 @@ def play(directory: Path, count: int, type: KeyType, audience: DemoObserver) -> 
 
 
 FEWEST, MOST = 2, 60
-"""States that the demo can have."""
+"""Limits of the number of States."""
 
 LEGEND = (
     "Row trusts column, and connects to it:  ✓ trusted and proven by a handshake  t trusted only  ✗ not trusted  · own"
 )
 _WIDE = 6
-"""Up to this number of States, cells have words."""
+"""Up to this number of States, cells contain words."""
 _EVENTS_OF_A_PAIR = 4
-"""Two trust bundles, a certificate, and a handshake."""
+"""Steps of a pair: two trust bundles, a certificate, and a handshake."""
 _SHOWN = 5
 """Pairs with a fault that are listed, at most."""
 
 
 class DemoParameters(Parameters):
-    """How many States, and with which keys."""
+    """Number of States, and type of their keys."""
 
     states: int = parameter("States", "Number of States", default=FEWEST, ge=FEWEST, le=MOST)
     key_type: KeyType = parameter(
@@ -155,7 +155,7 @@ class _CancelledError(Exception):
 
 
 class _Times:
-    """The phases of the demo and how long each took; reports what is being done, and ends it when it is cancelled."""
+    """Times the phases of the demo; reports progress, and ends the demo when it is cancelled."""
 
     def __init__(self, context: OperationContext, events: int) -> None:
         self.total_s = 0.0
@@ -165,7 +165,7 @@ class _Times:
 
     @contextmanager
     def phase(self, title: str, count: int) -> Iterator[None]:
-        """What is done `count` times within the context."""
+        """Context of a phase with `count` steps."""
         self._stop_if_cancelled()
         self._context.say(f"{title} ...")
         begun = time.perf_counter()
@@ -175,23 +175,23 @@ class _Times:
         self._rows.append((title, f"{count:,}", f"{duration_s:.2f} s", f"{duration_s * 1000 / count:.1f} ms"))
 
     def founded(self, name: str) -> None:
-        """A State has its console and CA."""
+        """Count one step."""
         self._step()
 
     def trusted(self, truster: str, trusted: str) -> None:
-        """A State has imported the trust bundle of another one."""
+        """Count one step."""
         self._step()
 
     def certified(self, requester: str, issuer: str) -> None:
-        """A State has imported the certificate that another one issued for it."""
+        """Count one step."""
         self._step()
 
     def proven(self, client: str, server: str, handshake: Handshake) -> None:
-        """A State has connected to another one."""
+        """Count one step."""
         self._step()
 
     def table(self) -> TextTable:
-        """All phases."""
+        """The duration of all phases."""
         return TextTable(("Phase", "Number", "Time", "Each"), tuple(self._rows))
 
     def _step(self) -> None:
@@ -223,7 +223,7 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 def matrix(
     names: Sequence[str], seen: Mapping[tuple[str, str], Cell], handshakes: Mapping[tuple[str, str], Handshake]
 ) -> TextTable:
-    """Who trusts whom, by (row, column): with words for a few States, with one sign for each pair for many."""
+    """The matrix by (row, column): with words for a few States, with one sign for each pair for many."""
     wide = len(names) <= _WIDE
     rows = (
         (row, *(_cell(seen[row, column], handshakes.get((row, column)), wide=wide) for column in names))

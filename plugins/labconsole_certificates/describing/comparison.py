@@ -1,4 +1,4 @@
-"""Compares two things row by row."""
+"""Compares two descriptions row by row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labconsole_certificates.describing.pki_objects import Describable, describe
 
 @dataclass(frozen=True)
 class Difference:
-    """One row of both; None where one of them has no such row."""
+    """One row of both; None for a description without such a row."""
 
     section: str
     label: str
@@ -21,13 +21,13 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether both say the same."""
+        """Whether both values are equal."""
         return self.left is not None and self.right is not None and self.left.value == self.right.value
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two things side by side: titles, and every row of either, in the left one's order."""
+    """Two descriptions side by side: titles, and every row of either, in the left one's order."""
 
     left: str
     right: str
@@ -35,7 +35,7 @@ class Comparison:
 
 
 _Place = tuple[str, str, int]
-"""Section, label, and the how-manieth row of that label: names may have an attribute twice."""
+"""Section, label, and number among rows of that label: names may have an attribute twice."""
 
 
 def compare(left: Describable, right: Describable, at: datetime | None = None) -> Comparison:

@@ -1,4 +1,4 @@
-"""The form of a description: a title, and sections of rows. Everything in it is safe to show as plain text."""
+"""The structure of a description, and rows for names, times, numbers and keys; all safe to show as plain text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from labconsole_certificates.describing.oid_names import ATTRIBUTES, BROKEN_SIGN
 
 @dataclass(frozen=True)
 class Row:
-    """One line; `value` may have several. `fixed_width`: hex and the like. `warning`: the operator should look here."""
+    """One row; `value` may have several lines. `fixed_width`: hex and the like. `warning`: needs attention."""
 
     label: str
     value: str
@@ -30,7 +30,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Section:
-    """Rows that belong together."""
+    """A titled group of rows."""
 
     title: str
     rows: tuple[Row, ...]
@@ -38,7 +38,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Description:
-    """A thing for people to read."""
+    """A description: a title, and sections of rows."""
 
     title: str
     sections: tuple[Section, ...]
@@ -51,12 +51,12 @@ _MOST_CHARACTERS = 1_000
 
 
 def moment(at: datetime) -> str:
-    """A time (aware) for people, UTC, to the second."""
+    """A time (aware) as text, UTC, to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def first_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The first 50 rows, and how many are left out: a window that showed thousands would stand still."""
+    """The first 50 rows, and the number left out: thousands would block the window."""
     taken = iter(rows)
     shown_ones = tuple(islice(taken, _MOST_ROWS))
     further = sum(1 for _ in taken)
@@ -64,7 +64,7 @@ def first_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def first_lines(lines: Iterable[str]) -> str:
-    """The first 150 lines as one text, and how many are left out."""
+    """The first 150 lines as one text, and the number left out."""
     taken = iter(lines)
     shown_ones = list(islice(taken, _MOST_LINES))
     further = sum(1 for _ in taken)
@@ -78,7 +78,7 @@ def hex_lines(data: bytes) -> str:
 
 
 def serial_text(serial: int) -> str:
-    """A serial number in hex, as others print it: `0A:1B:...`; one that no CA should give with that remark."""
+    """A serial number in hex, as other tools print it: `0A:1B:...`; an invalid one is marked."""
     if serial <= 0:
         return f"-{serial_text(-serial)}: not positive" if serial else "0: not positive"
     return serial.to_bytes(max(1, (serial.bit_length() + 7) // 8), "big").hex(":").upper()
@@ -111,7 +111,7 @@ def key_section(public_key: PublicKeyTypes) -> Section:
 
 
 def key_title(public_key: PublicKeyTypes) -> str:
-    """The type of a key in the field's words."""
+    """The usual name of a key's type."""
     known = type_of(public_key)
     if known is not None:
         return TITLES[known]

@@ -24,7 +24,7 @@ _HIDDEN = "<U+"
 
 
 def extensions_section(extensions: Iterable[x509.Extension[x509.ExtensionType]], title: str = "Extensions") -> Section:
-    """One row per extension; critical ones say so."""
+    """One row per extension; critical ones are marked."""
     return Section(title, first_rows(map(_row, extensions)) or (Row("Extensions", "none"),))
 
 
@@ -74,7 +74,7 @@ def _lines(value: x509.ExtensionType) -> Iterator[str]:
 
 
 def _plain_lines(value: x509.ExtensionType) -> Iterator[str]:
-    """Of extensions that hold one value or two."""
+    """The lines of extensions with one value or two."""
     match value:
         case x509.PolicyConstraints():
             if value.require_explicit_policy is not None:

@@ -1,4 +1,4 @@
-"""What the field calls algorithms, attributes of names, extensions and purposes, by their object identifier."""
+"""The usual names of algorithms, name attributes, extensions and purposes, by their object identifier."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BROKEN_SIGNATURES = frozenset(
         SignatureAlgorithmOID.DSA_WITH_SHA1,
     }
 )
-"""Whose hash no longer resists collisions (NIST SP 800-131A)."""
+"""Signature algorithms whose hash does not resist collisions (NIST SP 800-131A)."""
 
 ATTRIBUTES = MappingProxyType(
     {

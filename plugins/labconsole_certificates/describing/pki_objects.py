@@ -1,4 +1,4 @@
-"""Describes whatever comes through the gate."""
+"""Describes certificates, CRLs, CSRs, private keys, PKCS#12 and CMS files: each as titled rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from labconsole_certificates.describing.oid_names import REASONS
 
 
 def describe_certificate(certificate: x509.Certificate, at: datetime) -> Description:
-    """All that a certificate says; `at` (aware) tells whether it has expired. Not whether it is trusted."""
+    """The description of a certificate; expired at `at` (aware) or not. Trust is not part of it."""
     general = Section(
         "Certificate",
         (
@@ -83,13 +83,13 @@ def _signed_by_itself(certificate: x509.Certificate) -> tuple[Row, ...]:
         certificate.verify_directly_issued_by(certificate)
     except InvalidSignature:
         return (Row("Signed by itself", "no: another key of this name has signed it"),)
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # of an algorithm that is not verified here
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # unsupported algorithm
         return (Row("Signed by itself", "cannot be determined: its algorithm is not known", warning=True),)
     return (Row("Signed by itself", "yes, verified"),)
 
 
 def describe_crl(crl: x509.CertificateRevocationList, at: datetime) -> Description:
-    """All that a CRL says, of those revoked the first 150; `at` (aware) tells whether it is out of date."""
+    """The description of a CRL, with the first 150 entries; out of date at `at` (aware) or not."""
     ends = crl.next_update_utc
     late = ends is not None and at > ends
     until = "not said" if ends is None else moment(ends)
@@ -134,7 +134,7 @@ _CHALLENGE_PASSWORD = x509.ObjectIdentifier("1.2.840.113549.1.9.7")
 
 
 def describe_csr(csr: x509.CertificateSigningRequest) -> Description:
-    """All that a CSR says and asks for, and what speaks against it. A challenge password in it is not shown."""
+    """The description of a CSR, with its requests and problems. A challenge password in it is not shown."""
     judgement = judge_csr(csr)
     return Description(
         f"Certificate signing request {short_name(csr)}",
@@ -174,7 +174,7 @@ _MOST_CERTIFICATES = 20
 
 
 def describe(thing: Describable, at: datetime | None = None) -> Description:
-    """All that there is to see in `thing` at time `at` (aware; default: now); of private keys only what is public."""
+    """The description of `thing` at time `at` (aware; default: now); of private keys only the public part."""
     inspected_at = datetime.now(UTC) if at is None else at
     match thing:
         case x509.Certificate():
@@ -215,7 +215,7 @@ def _describe_pkcs12(file: Pkcs12, at: datetime) -> Description:
 
 
 def _describe_signed(message: SignedMessage) -> Description:
-    """What a CMS message says of itself, which is not verified here."""
+    """The description of a CMS message, whose signature is not verified here."""
     said = "not said" if message.signing_time is None else moment(message.signing_time)
     rows = (
         Row("Signer", name_as_text(message.signer.subject)),
@@ -230,7 +230,7 @@ def _describe_signed(message: SignedMessage) -> Description:
 
 
 def _certificate_sections(certificates: tuple[x509.Certificate, ...]) -> tuple[Section, ...]:
-    """Certificates that come along, each in a few rows; of more than 20 the rest is counted."""
+    """The certificates of a file, each in a few rows; of more than 20 the rest is counted."""
     sections = tuple(
         Section(
             f"Certificate {number}: {short_name(certificate)}",

@@ -1,1 +1,1 @@
-"""The exchange between two States: what was handed over, what is missing, and the proof by a handshake."""
+"""The exchange between two States: what was sent, what is missing, and the proof by a handshake."""

@@ -1,4 +1,4 @@
-"""What two States use towards each other: the client's certificate, the server's, and what each end trusts."""
+"""The certificates that two States use towards each other, as client and as server, and their revocation."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def server_certificate(snapshot: Snapshot, server: State, client: State) -> Cert
 
 
 def _of(snapshot: Snapshot, state: State, profiles: frozenset[CertificateProfile]) -> list[CertificateRecord]:
-    """Certificates of `state`, newest first; of a local State those whose key lies here."""
+    """Certificates of `state`, newest first; of a local State those whose key is stored here."""
     return [
         each
         for each in reversed(snapshot.certificates)

@@ -1,4 +1,4 @@
-"""How far the exchange between two States is: who has sent what to whom, and what is missing next."""
+"""Progress of the exchange between two States: each step, done or missing, and the next one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from labconsole_certificates.trust.matrix import trusted_by
 
 
 class ExchangeStepKind(StrEnum):
-    """What is done in a step."""
+    """Kinds of steps."""
 
     MAKE_ROOT = "make-root"
     TRUST_ROOT = "trust-root"
@@ -45,11 +45,11 @@ class ExchangeStepKind(StrEnum):
 
 @dataclass(frozen=True)
 class ExchangeStep:
-    """One step of the exchange. `item` goes from `sender` to `receiver`: the same State where nothing goes."""
+    """One step of the exchange. `item` goes from `sender` to `receiver`: the same State if nothing is sent."""
 
     kind: ExchangeStepKind
     title: str
-    """What is to be done, as in "B gives its root to A, which trusts it"."""
+    """The action, as in "B gives its root to A, which trusts it"."""
     sender: int
     receiver: int
     item: Item | None
@@ -59,7 +59,7 @@ class ExchangeStep:
     missing: str
     """What to do next, in one sentence; empty when it is done."""
     subject: int | None
-    """Row of the certificate that it is about (GIVE_REQUEST, APPROVE: of the request), if there is one."""
+    """Row of its certificate (GIVE_REQUEST, APPROVE: of the request), if there is one."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Direction:
 
     @property
     def proven(self) -> datetime | None:
-        """When a handshake last passed with what is used now."""
+        """When a handshake last passed with the current certificates."""
         return self.steps[-1].at
 
     @property
@@ -90,18 +90,18 @@ class Exchange:
 
 
 def exchange_of(snapshot: Snapshot, a: str, b: str) -> Exchange:
-    """How far A and B are with each other. Raises UserError: there is no such State."""
+    """The progress of A and B in both directions. Raises UserError: there is no such State."""
     one, other = state_named(snapshot, a), state_named(snapshot, b)
     return Exchange(direction_of(snapshot, one, other), direction_of(snapshot, other, one))
 
 
 def direction_of(snapshot: Snapshot, client: State, server: State) -> Direction:
-    """How far it is until `client` can connect to `server`."""
+    """The progress until `client` can connect to `server`."""
     return Direction(client, server, tuple(_Steps(snapshot, client, server).all()))
 
 
 class _Steps:
-    """The steps of one direction, each with what the database tells of it."""
+    """The steps of one direction, each with its state in the database."""
 
     def __init__(self, snapshot: Snapshot, client: State, server: State) -> None:
         self._snapshot = snapshot
@@ -111,7 +111,7 @@ class _Steps:
         self._server_certificate = server_certificate(snapshot, server, client)
 
     def all(self) -> Iterator[ExchangeStep]:
-        """In the order in which they are done."""
+        """All steps in their order."""
         if self._server.local:
             yield self._root()
         yield self._trust()
@@ -267,7 +267,7 @@ class _Steps:
         )
 
     def _passed_at(self) -> datetime | None:
-        """When a handshake last passed with the certificates of now: then the client trusts the server, too."""
+        """When a handshake last passed with the current certificates: proof of the client's trust."""
         used = (self._client_certificate, self._server_certificate)
         ids = [None if each is None else each.id for each in used]
         passed = (
@@ -290,11 +290,11 @@ class _Steps:
         return f"The keys of {client.name} and {server.name} lie elsewhere: their consoles prove it."
 
     def _used(self, certificate: CertificateRecord) -> bool:
-        """Whether a handshake has passed with it: whoever did that has it."""
+        """Whether a handshake has passed with it, so that the client has it."""
         return any(each.client_certificate == certificate.id for each in self._snapshot.proofs)
 
     def _was_handed_over(self, sender: State, receiver: State, item: Item, sha256: str) -> datetime | None:
-        """When that last went from one to the other."""
+        """When that item was last sent from one to the other."""
         what = (sender.id, receiver.id, item, sha256)
         found = (
             each.at for each in self._snapshot.handovers if (each.sender, each.receiver, each.item, each.sha256) == what

@@ -1,4 +1,4 @@
-"""Does a step of an exchange between two States of this console, with the values that are proposed for it."""
+"""Executes a step of an exchange between two States of this console, with the proposed values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from labconsole_certificates.trust.roots_and_pins import confirm_here
 
 
 def next_direction(exchange: Exchange) -> Direction | None:
-    """The direction whose next step is to be done; handshakes prove both at once, so they come last."""
+    """The direction whose next step comes first; handshakes prove both at once, so they come last."""
     open_ways = [way for way in (exchange.there, exchange.back) if way.next is not None]
     return min(
         open_ways, key=lambda way: way.next is not None and way.next.kind is ExchangeStepKind.PROVE, default=None
@@ -32,17 +32,17 @@ def next_direction(exchange: Exchange) -> Direction | None:
 
 
 def asks_for_secrets(store: PkiStore, direction: Direction) -> bool:
-    """Whether a passphrase or PIN must be entered for the next step: its dialog does it then."""
+    """Whether the next step needs a passphrase or PIN, and so a dialog."""
     snapshot = store.snapshot()
     used = [key_of(snapshot, each) for each in _signers(snapshot, direction)]
     return bool(missing_secrets(key_secret(store.directory, key) for key in used))
 
 
 def execute_next_step(store: PkiStore, direction: Direction, prompt: Prompt | None = None) -> str:
-    """Do the next step of `direction`, and return one sentence on the result; nothing if it was done meanwhile.
+    """Execute the next step of `direction`; one sentence on the result, or None if it was done meanwhile.
 
-    Between two States of one console nothing has to be carried: a request is given to its issuer at once, and what it
-    issues is given back. Keys are of the type of their State's CA.
+    Between two States of one console nothing has to be sent: a request is given to its issuer at once, and the
+    certificate is given back. Keys are of the type of their State's CA.
     Raises UserError: a State is not of this console, the step needs a dialog, a handshake fails.
     """
     snapshot = store.snapshot()
@@ -126,6 +126,6 @@ def _certify_server(store: PkiStore, snapshot: Snapshot, server: State, prompt: 
 
 
 def _new_key(snapshot: Snapshot, state: State) -> NewKey:
-    """Of the type of the State's CA: an RSA key serves Tests 3 and 4, too."""
+    """A key of the type of the State's CA: an RSA key also serves Tests 3 and 4."""
     able = authorities_of(snapshot, state, datetime.now(UTC))
     return NewKey(key_of(snapshot, able[0]).type) if able else NewKey()

@@ -1,1 +1,1 @@
-"""What can be done with certificates: functions on the certificate database that panel, commands and actions share."""
+"""Operations on the certificate database, each a function for other code and a command for terminal and window."""

@@ -1,4 +1,4 @@
-"""States and their own CAs: add a State, create or import a root or an intermediate."""
+"""Own CAs of States: creates roots and intermediates, and imports CAs that were created elsewhere."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def create_root(
     name_constraints: Sequence[str] = (),
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Make a key pair and a self-signed CA certificate (RFC 5280, 4.2.1.9); the State trusts it from then on.
+    """A new root: key pair and self-signed CA certificate (RFC 5280, 4.2.1.9); the State trusts it from then on.
 
     `subject` is RFC 4514 text (empty: `CN=<State> Root CA,O=<State>`); `name_constraints` are names, as in
-    `caas.gov.sg`, within which alone the CA may issue (RFC 5280, 4.2.1.10).
+    `caas.gov.sg`, and the CA may issue only within them (RFC 5280, 4.2.1.10).
     Raises UserError: a value is faulty, no passphrase, the token refuses; nothing changed.
     """
     must_be_local(state)
@@ -92,10 +92,10 @@ def create_intermediate(
     name_constraints: Sequence[str] = (),
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Make a key pair of `state` and a CA certificate for it under `issuer`, whose key lies here.
+    """A new CA of `state` below `issuer`, whose key is stored here: key pair and certificate.
 
-    `state` is mostly the issuer's own; an own CA for another State is limited by `name_constraints`.
-    Raises UserError as `create_root`, and when the issuer may have no CA below it or is valid less long.
+    `state` is usually the issuer's own; a CA for another State is limited by `name_constraints`.
+    Raises UserError as `create_root`, and when the issuer may have no CA below it or its certificate ends earlier.
     """
     must_be_local(state)
     profile = CertificateProfile.INTERMEDIATE
@@ -131,12 +131,12 @@ def import_authority(
     keep: NewKey | None = None,
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Take in a CA made elsewhere: its certificate (first of `certificates`, PEM or DER, then its chain) and private
+    """Import a CA from elsewhere: its certificate (first of `certificates`, PEM or DER, then its chain) and private
     key (PEM, DER, PKCS#8), or both in one PKCS#12 given as `certificates` with an empty `key`.
 
-    `keep` says how the key file is protected here (its type and token do not count).
-    Raises UserError: wrong password, key and certificate do not belong together, no CA certificate, not valid any
-    more; nothing changed.
+    `keep` says how the key file is protected here (its type and token are ignored).
+    Raises UserError: wrong password, key and certificate do not belong together, not a CA certificate, expired;
+    nothing changed.
     """
     must_be_local(state)
     if key:
@@ -159,7 +159,7 @@ def import_authority(
 def complete_pkcs12(
     data: bytes, password: Secret | None
 ) -> tuple[x509.Certificate, tuple[x509.Certificate, ...], parsing.PrivateKey]:
-    """Certificate, chain and key of a PKCS#12. Raises BadInput: wrong password, or it has not both."""
+    """Certificate, chain and key of a PKCS#12. Raises BadInput: wrong password, or one of the two is missing."""
     content = parsing.read_pkcs12(data, password)
     if content.key is None or content.certificate is None:
         raise BadInput("The PKCS#12 file holds no private key with its certificate: ask for one that does.")

@@ -1,4 +1,4 @@
-"""Certificates of other States, from a file: known from then on, and not trusted for that."""
+"""Imports certificates of other States from a file: known from then on, but not trusted by that."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from labconsole_certificates.revocation.crls import import_crl
 
 
 def profile_of(certificate: x509.Certificate) -> CertificateProfile | None:
-    """What a certificate is for, as its extensions say; None if they do not tell."""
+    """The profile of a certificate, by its extensions; None if they do not show one."""
     if is_ca(certificate):
         return CertificateProfile.ROOT if issued_by(certificate, certificate) else CertificateProfile.INTERMEDIATE
     return profile_asked_for(certificate.extensions)
 
 
 def add_chain(change: Change, chain: Iterable[x509.Certificate], state: int | None = None) -> list[CertificateRecord]:
-    """Add certificates of others, the last first, so that issuers are there before what they issued."""
+    """Add certificates of others, the last first, so that issuers come before the certificates they issued."""
     return [
         change.add_certificate(certificate, state=state, profile=profile_of(certificate), origin=Origin.IMPORTED)
         for certificate in reversed(tuple(chain))
@@ -45,10 +45,10 @@ def add_chain(change: Change, chain: Iterable[x509.Certificate], state: int | No
 def import_certificates(
     store: PkiStore, data: bytes, state: State | None = None, sender: State | None = None, receiver: State | None = None
 ) -> tuple[CertificateRecord, ...]:
-    """Take in certificates (PEM, DER, several) of `state`, in the file's order.
+    """Import certificates (PEM, DER, several) of `state`, in the file's order.
 
-    `sender` and `receiver`: who gave them to whom, noted for the exchange.
-    Raises BadInput: they are none, or the first is known as another State's; nothing changed.
+    `sender` and `receiver`: recorded for the exchange.
+    Raises BadInput: not certificates, or the first is known as another State's; nothing changed.
     """
     certificates = parsing.read_certificates(data)
     with store.change() as change:

@@ -1,4 +1,4 @@
-"""What leaves the console as a file: certificates, chains, CSRs, CRLs, PKCS#12. Private keys only in PKCS#12."""
+"""Exports to files: certificates, chains, CSRs, CRLs, PKCS#12. Private keys only in PKCS#12."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ Exportable = CertificateRecord | RequestRecord | CrlRecord
 
 
 class Form(StrEnum):
-    """How something is written."""
+    """The format of an exported file."""
 
     PEM = "pem"
     DER = "der"
     CHAIN = "chain"
-    """PEM: the certificate, its intermediates, and the root; what is no certificate as PEM."""
+    """PEM: the certificate, its intermediates, and the root; of CSRs and CRLs the same as PEM."""
 
 
 def recorded(snapshot: Snapshot, what: str) -> Exportable:
-    """The record that `what` means: `request:NUMBER`, `crl:NUMBER`, or as `certificate_named`. Raises UserError."""
+    """The record that `what` names: `request:NUMBER`, `crl:NUMBER`, or as `certificate_named`. Raises UserError."""
     kind, colon, number = what.partition(":")
     if colon and number.isdecimal() and kind == "request":
         return request_numbered(snapshot, int(number))
@@ -70,7 +70,7 @@ def recorded(snapshot: Snapshot, what: str) -> Exportable:
 
 
 def exported(snapshot: Snapshot, thing: Exportable, form: Form = Form.PEM) -> bytes:
-    """Certificate, CSR or CRL as it is handed over; a chain as far as its issuers are known here."""
+    """The exported certificate, CSR or CRL; a chain as far as its issuers are known here."""
     if form is Form.CHAIN and isinstance(thing, CertificateRecord):
         return chain_as_pem([one.certificate for one in (thing, *snapshot.chain_of(thing))])
     write = as_der if form is Form.DER else as_pem
@@ -86,9 +86,9 @@ def exported(snapshot: Snapshot, thing: Exportable, form: Form = Form.PEM) -> by
 def pkcs12_bytes(
     store: PkiStore, certificate: CertificateRecord, password: Secret, prompt: Prompt | None = None
 ) -> bytes:
-    """Certificate, chain and private key under `password`; noted in the audit list.
+    """Certificate, chain and private key encrypted with `password`; recorded in the audit list.
 
-    Raises UserError: the key is not here, lies in a token, or is of a type that PKCS#12 files cannot hold.
+    Raises UserError: the key is not here, is in a token, or is of a type that PKCS#12 files cannot hold.
     """
     snapshot = store.snapshot()
     key = exportable_key(snapshot, certificate)
@@ -102,7 +102,7 @@ def pkcs12_bytes(
 
 
 def exportable_key(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
-    """The private key of the certificate, in a file. Raises UserError: it is not here, or lies in a token."""
+    """The private key of the certificate, in a file. Raises UserError: it is not here, or is in a token."""
     key = key_of(snapshot, certificate)
     if isinstance(key.place, TokenKey):
         name = short_name(certificate.certificate)
@@ -111,7 +111,7 @@ def exportable_key(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRec
 
 
 def note_handover(store: PkiStore, thing: Exportable, sender: State, receiver: State) -> None:
-    """Note that `sender` gave the thing to `receiver` (exchange assistant, audit list)."""
+    """Record that `sender` gave the object to `receiver` (exchange assistant, audit list)."""
     match thing:
         case CertificateRecord():
             item = Item.ROOT if thing.profile in AUTHORITIES else Item.CERTIFICATE
@@ -124,14 +124,14 @@ def note_handover(store: PkiStore, thing: Exportable, sender: State, receiver: S
 
 
 def note_export(store: PkiStore, *things: Exportable) -> None:
-    """Note in the audit list that these left the console, where nobody says to whom."""
+    """Record in the audit list that these were exported, without a known receiver."""
     with store.change() as change:
         for thing in things:
             change.note(*_exported(thing), thing.sha256)
 
 
 def _exported(thing: Exportable) -> tuple[str, str]:
-    """What the audit list says of it, and its name."""
+    """The audit list's word for the object, and its name."""
     match thing:
         case CertificateRecord():
             return "exported certificate", short_name(thing.certificate)
@@ -142,7 +142,7 @@ def _exported(thing: Exportable) -> tuple[str, str]:
 
 
 def must_be_new_file(path: Path) -> None:
-    """Raises UserError: there is such a file, or no directory for it. For what is made before it can be written."""
+    """Raises UserError: the file exists, or its directory does not. Checked before the contents are created."""
     if os.path.lexists(path):
         raise UserError(f"The file {path} is there already and stays as it is: choose another name.")
     if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
@@ -150,7 +150,7 @@ def must_be_new_file(path: Path) -> None:
 
 
 def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a new file; `private`: mode 0600. Raises UserError: it is there already, or cannot be written."""
+    """Write a new file; `private`: mode 0600. Raises UserError: it exists already, or cannot be written."""
     must_be_new_file(path)
     try:
         if private:
@@ -165,7 +165,7 @@ def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
 
 
 class ExportParameters(HandoverParameters, PasswordParameters, UnlockParameters):
-    """What is written to which file, and who gives it to whom."""
+    """The object and the file to export to, with sender and receiver."""
 
     what: str = parameter(
         "What",
@@ -186,7 +186,7 @@ class ExportParameters(HandoverParameters, PasswordParameters, UnlockParameters)
     )
 
     def complete(self, snapshot: Snapshot) -> CertificateRecord | None:
-        """The certificate that is written with its key, if it is. Raises UserError: that cannot be."""
+        """The certificate that is exported with its key, if it is. Raises UserError: its key cannot be exported."""
         if self.form != "p12":
             return None
         thing = recorded(snapshot, self.what)

@@ -1,4 +1,4 @@
-"""Writes PKCS #12 files (RFC 7292): a private key with certificate and chain under one password, strongly encrypted."""
+"""The formats of exported files: PEM, DER, chains, and PKCS #12 (RFC 7292), strongly encrypted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_der(thing: Exportable) -> bytes:
 
 
 def chain_as_pem(certificates: Sequence[x509.Certificate]) -> bytes:
-    """Certificates one after the other in PEM, the end certificate first, as TLS and AMQP libraries read them."""
+    """Certificates in PEM, one after the other, the end certificate first, as TLS and AMQP libraries read them."""
     return b"".join(map(as_pem, certificates))
 
 
@@ -51,7 +51,7 @@ def write_pkcs12(
     """The DER of a PKCS #12 file: PBES2 with AES-256-CBC, HMAC-SHA-256, 600,000 rounds each (0.5 s).
 
     Raises:
-        BadInput: the password is empty, the key is not that of the certificate, lies in a token, or is ML-DSA,
+        BadInput: the password is empty, the key is not that of the certificate, is in a token, or is ML-DSA,
             which PKCS #12 files cannot hold yet.
     """
     if not password.reveal():
@@ -76,7 +76,7 @@ def write_pkcs12(
 
 
 def _with_slow_mac(written: bytes, password: Secret) -> bytes:
-    """The same file, its integrity as dear to guess at as its encryption: the library takes 2,048 rounds for it."""
+    """The same file with 600,000 rounds for its integrity check, too, for which the library uses 2,048."""
     file = Pfx.load(written)
     mac = file["mac_data"]
     key = _mac_key(password, mac["mac_salt"].native)

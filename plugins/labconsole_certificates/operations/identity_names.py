@@ -1,4 +1,4 @@
-"""Identities: a certificate with its key gets the name by which trials take it."""
+"""Identities: names under which trials use a certificate with its key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labconsole_certificates.operations.record_lookup import certificate_named
 
 
 def name_identity(store: PkiStore, name: str, certificate: CertificateRecord) -> IdentityRecord:
-    """Give the certificate a name; a name in use moves over to it. Raises UserError: no key here, a CA, bad name."""
+    """Name the certificate; a name in use is moved to it. Raises UserError: no key here, a CA, bad name."""
     if certificate.profile in AUTHORITIES:
         raise UserError(f"{short_name(certificate.certificate)} is a CA: trials take end certificates.")
     with store.change() as change:

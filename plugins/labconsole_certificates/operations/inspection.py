@@ -1,4 +1,4 @@
-"""Show and compare what a file or the database holds: certificates, CSRs, CRLs, keys, trust bundles."""
+"""Shows and compares objects of a file or the database: certificates, CSRs, CRLs, keys, trust bundles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _passwords(names: Sequence[str], source: SecretSource) -> tuple[SecretReques
 def _content(
     names: Sequence[str], source: SecretSource, context: OperationContext
 ) -> tuple[tuple[Describable, ...], ...]:
-    """What each of `names` means: everything in a file, or one record of the database. Raises UserError."""
+    """The objects that each of `names` means: all in a file, or one record of the database. Raises UserError."""
     passwords = {
         request.key: request.resolve(partial(_entered, context, request.key)) for request in _passwords(names, source)
     }
@@ -55,7 +55,7 @@ def _content(
 
 
 def _key(number: int) -> str:
-    """The key of the password of the file that is named as the `number`th."""
+    """The key of the password of the `number`th file."""
     return f"file-password-{number}"
 
 
@@ -90,7 +90,7 @@ _NAMED = "a certificate's SHA-256, 8 digits of it, PROFILE:STATE, request:NUMBER
 
 
 class ShowParameters(PasswordParameters):
-    """What is shown."""
+    """What to show."""
 
     what: str = parameter("What", f"A file, {_NAMED}", positional=True)
 
@@ -120,7 +120,7 @@ class Show(Operation[ShowParameters]):
 
 
 class CompareParameters(PasswordParameters):
-    """What is compared."""
+    """Two objects to compare."""
 
     left: str = parameter("Left", f"A file, {_NAMED}", positional=True)
     right: str = parameter("Right", "What it is compared with", positional=True)
@@ -170,7 +170,7 @@ def _only(name: str, content: tuple[Describable, ...]) -> Describable:
 
 
 def _bundle(thing: Describable) -> dict[str, Any] | None:
-    """What a signed message says as a trust bundle, if it is one."""
+    """The description of a signed message as a trust bundle, if it is one."""
     if not isinstance(thing, SignedMessage):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A CA that is about to sign: its certificate, chain and opened key; and the look at what it has signed."""
+"""CAs of the database that issue: opened with their key, names for certificates, and validation of the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def opened_issuer(
 ) -> Iterator[Issuer]:
     """The CA with its private key, while the context is open. `directory` is that of the certificate database.
 
-    Raises UserError: it is no CA, expired, revoked or removed, or so is a CA above it; its key does not open.
+    Raises UserError: it is not a CA, expired, revoked or removed, or so is a CA above it; its key does not open.
     """
     now = datetime.now(UTC)
     must_issue(snapshot, authority, now)
@@ -46,9 +46,9 @@ def opened_issuer(
 
 
 def must_be_accepted(certificate: x509.Certificate, issuer: Issuer) -> None:
-    """Look at what `issuer` has signed as those will who get it. Raises UserError: they would refuse it, and why.
+    """Validate an issued certificate as its recipients will. Raises UserError: they would refuse it, and why.
 
-    Path validation (RFC 5280, 6) is what knows name constraints of all CAs above.
+    Only path validation (RFC 5280, 6) covers name constraints of all CAs above.
     """
     *intermediates, root = (issuer.certificate, *issuer.chain)
     judgement = validate(certificate, intermediates, [root], at=datetime.now(UTC))
@@ -58,7 +58,7 @@ def must_be_accepted(certificate: x509.Certificate, issuer: Issuer) -> None:
 
 
 def subject_of(state: State, profile: CertificateProfile, text: str) -> x509.Name:
-    """The subject that `text` says (RFC 4514); empty: `CN=<State> <profile>,O=<State>`. Raises BadInput."""
+    """The subject in `text` (RFC 4514); empty: `CN=<State> <profile>,O=<State>`. Raises BadInput."""
     if text.strip():
         return name_from_text(text)
     return name_of(("O", state.name), ("CN", f"{state.name} {TEXTS[profile].title}"))
@@ -70,7 +70,7 @@ def alternative_names(texts: Sequence[str]) -> tuple[x509.GeneralName, ...]:
 
 
 def server_host(state: State) -> str:
-    """The host name that is proposed for the server of `state`, within its domain."""
+    """The proposed host name for the server of `state`, within its domain."""
     return f"swim.{state.domain.split()[0]}" if state.domain else "localhost"
 
 

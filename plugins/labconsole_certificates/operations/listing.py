@@ -17,7 +17,7 @@ from labconsole_certificates.operations.pki_operation import PkiReport
 from labconsole_certificates.revocation.crl_renewal import due_crls
 
 _CERTIFICATE_KEYS = ("state", "subject", "issuer", "profile", "until", "key", "status")
-"""Of the rows' cells after the fingerprint."""
+"""Keys of the rows' cells after the fingerprint."""
 
 
 class ListCertificatesParameters(Parameters):
@@ -60,13 +60,13 @@ class ListCertificates(PkiReport[ListCertificatesParameters]):
 
 
 class AuditParameters(Parameters):
-    """How much of the audit list is shown."""
+    """The number of entries to show."""
 
     limit: int = parameter("Entries", "Only the newest N", default=50)
 
 
 class Audit(PkiReport[AuditParameters]):
-    """Lists who did what, and when, the newest first."""
+    """Lists the audit entries, the newest first."""
 
     name: ClassVar[str] = "certificates.audit"
     title: ClassVar[str] = "Audit list"

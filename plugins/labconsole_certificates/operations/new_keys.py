@@ -1,4 +1,4 @@
-"""Key pairs that are to be made: of which type, in a file or a token, and where the passphrase lies."""
+"""Creates and imports key pairs: of a type, in a file or a token, and with a source of the passphrase."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOKEN_KINDS = {
     KeyType.P_256: KeyKind.P_256,
 }
 _TAG_BYTES = 3
-"""Labels end with a random tag: those of a token are unique, and questions for passphrases must tell keys apart."""
+"""Labels end with a random tag: those of a token must be unique, and prompts for passphrases distinguishable."""
 
 _PURPOSE = "the new key file"
 _PASSPHRASE = "new-passphrase"
@@ -36,20 +36,19 @@ _AGAIN = "new-passphrase-again"
 
 @dataclass(frozen=True)
 class NewKey:
-    """A key pair to be made."""
+    """A key pair to create."""
 
     type: KeyType | None = None
     """None: ECDSA P-256, or for a successor the type of the key that it replaces."""
     token: str = ""
-    """Name of the PKCS#11 token that it is made in, and never leaves; empty: an encrypted PKCS#8 file."""
+    """Name of the PKCS#11 token in which it is created and stays; empty: an encrypted PKCS#8 file."""
     passphrase: SecretSource | None = None
-    """Where the file's passphrase lies, `SecretSource()`: with the operator, who is asked. None: the console makes a
-    random one and keeps it, so that nobody is ever asked. Of a token: where its PIN lies, if its configuration does not
-    say so."""
+    """Source of the file's passphrase; `SecretSource()`: the operator is asked. None: the console creates and keeps a
+    random one, so that no prompt is needed. Of a token: source of its PIN, if its configuration has none."""
 
 
 def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
-    """What must be known to make the key: the token's PIN, or the passphrase to be, which is asked for twice.
+    """The secrets for creating the key: the token's PIN, or the new passphrase, which is asked for twice.
 
     Raises UserError: there is no such token.
     """
@@ -68,10 +67,10 @@ def secrets_of(new: NewKey) -> tuple[SecretRequest, ...]:
 
 @contextmanager
 def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) -> Iterator[MadeKey]:
-    """Make a key pair; its private key can be used while the context is open. A file is there, a row is not yet.
+    """A new key pair, whose private key can be used while the context is open. Its file exists, its row does not yet.
 
     `directory` is that of the certificate database. Raises UserError: no passphrase, one typed in two ways, no such
-    token, a type that it does not make, or it refuses.
+    token, a type that it does not support, or it refuses.
     """
     label = f"{label} {secrets.token_hex(_TAG_BYTES)}"
     type = new.type or DEFAULT_TYPE
@@ -88,9 +87,9 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
 
 
 def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: str, prompt: Prompt | None) -> MadeKey:
-    """Write a private key that came from outside to a file, as `keep` says (None: the console keeps its passphrase).
+    """An imported private key, written to a file as `keep` says (None: the console keeps its passphrase).
 
-    Raises UserError: a key of a type that is not kept here, or as `made_key`.
+    Raises UserError: a key of a type that is not stored here, or as `made_key`.
     """
     if type_of(private.public_key()) is None:
         raise UserError(
@@ -103,7 +102,7 @@ def kept_key(directory: Path, private: PrivateKey, keep: NewKey | None, label: s
 
 
 def _new_passphrase(new: NewKey, prompt: Prompt | None) -> Secret | None:
-    """The passphrase of a key file to be made. Raises UserError: there is none, or it was typed in two ways."""
+    """The passphrase of a new key file. Raises UserError: there is none, or it was typed in two ways."""
     entered = [request.resolve(prompt) for request in secrets_of(new)]
     if len({secret.reveal() for secret in entered}) > 1:
         raise UserError("The new passphrase was typed in two ways, so no key was made: type it again.")

@@ -1,4 +1,4 @@
-"""The No-CSR method of the source: the server makes key and certificate for the client, in one PKCS#12."""
+"""The No-CSR method of the source: the server creates key and certificate for the client, in one PKCS#12."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ WARNING = (
 
 @dataclass(frozen=True)
 class MadeForClient:
-    """The certificate, and what is handed to the client: the issuer keeps no copy of the private key."""
+    """The certificate, and the PKCS#12 for the client: the issuer keeps no copy of the private key."""
 
     certificate: CertificateRecord
     pkcs12: bytes
@@ -91,7 +91,7 @@ def make_for_client(
     authority: CertificateRecord | None = None,
     prompt: Prompt | None = None,
 ) -> MadeForClient:
-    """Make a key pair and a certificate for `client`, with chain in a PKCS#12 under `password`.
+    """Create a key pair and a certificate for `client`, with chain in a PKCS#12 under `password`.
 
     Raises UserError as `requests.approve`, and for a key type that PKCS#12 files cannot hold; nothing changed.
     """
@@ -123,10 +123,10 @@ def import_pkcs12(
     keep: NewKey | None = None,
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """As client: take key, certificate and chain from the PKCS#12; the key is encrypted anew as `keep` says.
+    """As client: import key, certificate and chain from the PKCS#12; the key is encrypted again as `keep` says.
 
     Raises UserError: wrong password, no key, key and certificate do not belong together, or it is a CA, which the
-    client would trust as its own while its maker has the key; nothing changed.
+    client would trust as its own while its creator has the key; nothing changed.
     """
     must_be_local(client)
     certificate, chain, private = complete_pkcs12(data, password)

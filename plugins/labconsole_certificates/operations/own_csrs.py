@@ -62,7 +62,7 @@ def make_request(
     names: Sequence[str] = (),
     prompt: Prompt | None = None,
 ) -> RequestRecord:
-    """As client: make a key pair (or take `new`, a key that is there) and a CSR for the CA of `issuer`.
+    """As client: create a CSR for the CA of `issuer`, with a new key pair (or `new`, an existing key).
 
     `subject` is RFC 4514 text, `names` are subject alternative names: `bücher.example`, `IP:192.0.2.1`, `URI:...`,
     `email:...`. Raises UserError: a value is faulty, no passphrase; nothing changed.
@@ -82,9 +82,9 @@ def make_request(
 
 
 def import_certificate(store: PkiStore, data: bytes, sender: State | None = None) -> CertificateRecord:
-    """As client: take in the certificate (first of `data`, PEM, DER or a chain) that was issued for a request of ours.
+    """As client: import the certificate (first of `data`, PEM, DER or a chain) that was issued for an own request.
 
-    Its issuers in `data` are taken in too (that alone makes nobody trust them); the request becomes approved.
+    Its issuers in `data` are imported too (but not trusted by that); the request becomes approved.
     Raises UserError: no request here belongs to it, or a CA of the State that was asked is known here, and did not
     issue it; nothing changed.
     """
@@ -103,7 +103,7 @@ def import_certificate(store: PkiStore, data: bytes, sender: State | None = None
 
 
 def _request_for(snapshot: Snapshot, certificate: x509.Certificate, chain: Sequence[x509.Certificate]) -> RequestRecord:
-    """The request of ours to which `certificate` is the answer. Raises BadInput: there is none, or it was refused."""
+    """The own request that `certificate` answers. Raises BadInput: there is none, or it was refused."""
     key = certificate.public_key()
     ours = [request for request in reversed(snapshot.requests) if request.csr.public_key() == key]
     if not ours:
@@ -135,7 +135,7 @@ def _request_for(snapshot: Snapshot, certificate: x509.Certificate, chain: Seque
 def _can_be_of(
     snapshot: Snapshot, state: int, certificate: x509.Certificate, chain: Sequence[x509.Certificate]
 ) -> bool:
-    """Whether a CA of `state` that is known here issued it, over `chain` or not; so far as none is, nobody can tell."""
+    """Whether a known CA of `state` issued it, over `chain` or not; True while none is known."""
     newly = [one.certificate for one in snapshot.certificates if one.state == state and one.profile in AUTHORITIES]
     if not newly:
         return True
@@ -152,7 +152,7 @@ def _can_be_of(
 def _key(
     directory: Path, new: NewKey | KeyRecord, label: str, prompt: Prompt | None
 ) -> Iterator[tuple[PrivateKey, MadeKey | None]]:
-    """The private key that signs the CSR, and the key that is new, if it is."""
+    """The private key that signs the CSR, and the same key if it is new."""
     if isinstance(new, KeyRecord):
         with keys.opened_key(directory, new, prompt) as private:
             yield private, None

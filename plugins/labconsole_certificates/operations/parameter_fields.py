@@ -1,4 +1,4 @@
-"""Parameters that several operations have: whose key it is, where it is stored, and where its passphrase is."""
+"""Parameters that several operations share: State, names, key type and storage, and sources of passphrases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from labconsole_certificates.operations.record_lookup import state_named
 
 
 class Protection(StrEnum):
-    """Who has the passphrase of a key file."""
+    """Who keeps the passphrase of a key file."""
 
     KEPT = "kept"
     ASKED = "asked"
@@ -178,11 +178,11 @@ def _keyring_entry(group: str, description: str, option: str = "--keyring-entry"
 
 
 class NoParameters(Parameters):
-    """Nothing to choose."""
+    """No parameters."""
 
 
 class KeptKeyParameters(Parameters):
-    """Where the passphrase of a key file that is written here comes from."""
+    """The source of the passphrase of a key file that is written here."""
 
     protection: Kept = Protection.KEPT
     passphrase_file: HomePath | None = _secret_file(_NEW_KEY, "File with the passphrase of the new key file")
@@ -191,12 +191,12 @@ class KeptKeyParameters(Parameters):
     )
 
     def kept_as(self) -> NewKey:
-        """How a key that comes from outside is stored; its type does not count."""
+        """How an imported key is stored; its type is ignored."""
         return NewKey(passphrase=_source(self.protection, self.passphrase_file, self.keyring_entry))
 
 
 class UnlockParameters(Parameters):
-    """The passphrase or PIN of the key that is used, if it would be asked for."""
+    """The passphrase or PIN of the key that is used, if the operator would be asked for it."""
 
     passphrase_file: HomePath | None = _secret_file(
         _USED_KEY, "File with the passphrase or PIN of the key that is used"
@@ -206,7 +206,7 @@ class UnlockParameters(Parameters):
     )
 
     def unlock(self) -> SecretSource:
-        """Where it is; the operator, if neither is given."""
+        """Its source; the operator, if neither is given."""
         return SecretSource(passphrase_file=self.passphrase_file, keyring_entry=self.keyring_entry)
 
 
@@ -221,12 +221,12 @@ class IssuerUnlockParameters(Parameters):
     )
 
     def unlock(self) -> SecretSource:
-        """Where it is; the operator, if neither is given."""
+        """Its source; the operator, if neither is given."""
         return SecretSource(passphrase_file=self.issuer_passphrase_file, keyring_entry=self.issuer_keyring_entry)
 
 
 class PasswordParameters(Parameters):
-    """The password of a file that is handed over."""
+    """The password of an exported or imported file."""
 
     password_file: HomePath | None = parameter(
         "File",
@@ -238,12 +238,12 @@ class PasswordParameters(Parameters):
     )
 
     def password(self) -> SecretSource:
-        """Where it is; the operator, if no file is given."""
+        """Its source; the operator, if no file is given."""
         return SecretSource(passphrase_file=self.password_file)
 
 
 def new_file(content: str) -> Any:
-    """The field of a file that is written where one is named: `--out`."""
+    """The field of an optional file to write: `--out`."""
     extra: dict[str, Any] = {**_NEW_FILE, "option": "--out", "empty": "No file is written"}
     return parameter("Save to", f"New file for {content}; none: not written", default=None, **extra)
 
@@ -264,7 +264,7 @@ Encoded = Annotated[
 
 
 class SuccessorKeyParameters(Parameters):
-    """A key pair that takes the place of another one, and where it is stored."""
+    """A key pair that replaces another one, and where it is stored."""
 
     key_type: SuccessorType = None
     token: str = parameter(
@@ -290,13 +290,13 @@ class SuccessorKeyParameters(Parameters):
 
 
 class KeyParameters(SuccessorKeyParameters):
-    """A key pair that is to be made, and where it is stored."""
+    """A key pair to create, and where it is stored."""
 
     key_type: FileType = DEFAULT_TYPE
 
 
 class HandoverParameters(Parameters):
-    """Who gave something to whom, as the exchange between two States notes it."""
+    """Sender and receiver, as the exchange between two States records them."""
 
     sender: str = parameter(
         "From", "State that sent it; empty: not noted", default="", option="--from", metavar="STATE"
@@ -315,17 +315,17 @@ class HandoverParameters(Parameters):
 
 
 class StateParameters(Parameters):
-    """Whose it is."""
+    """The State that the operation is for."""
 
     state: StateName
 
 
 class NewKeyParameters(KeyParameters, StateParameters):
-    """Whose key pair is to be made, and where."""
+    """A State and its new key pair."""
 
 
 def _source(protection: Protection, file: Path | None, entry: str | None) -> SecretSource | None:
-    """Where a passphrase is; None: the console generates and keeps one. Raises UserError: in two places."""
+    """The source of a passphrase; None: the console creates and keeps one. Raises UserError: two sources."""
     if file is not None and entry is not None:
         raise UserError("The passphrase is in a file or in the keyring, not in both: leave one out.")
     if protection is Protection.KEPT and file is None and entry is None:

@@ -1,4 +1,4 @@
-"""What the operations of this plugin share: the certificate database, and secrets that are known before the start."""
+"""Base classes of this plugin's operations: they open the certificate database, and know secrets in advance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PkiReport(Operation[P]):
 
     @abstractmethod
     def read(self, parameters: P, reader: PkiReader) -> Result:
-        """Return what was asked for. Raises UserError."""
+        """The report. Raises UserError."""
 
 
 class PkiOperation(Operation[P]):
@@ -51,7 +51,7 @@ class PkiOperation(Operation[P]):
 
     @abstractmethod
     def work(self, parameters: P, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result | str:
-        """Do it, and return its result or one sentence; `prompt` gives what `needs` names. Raises UserError."""
+        """Do the work; returns its result or one sentence. `prompt` gives the secrets of `needs`. Raises UserError."""
 
     def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
         if type(self).needs is PkiOperation.needs:
@@ -78,7 +78,7 @@ class PkiOperation(Operation[P]):
 def key_secrets(
     directory: Path, snapshot: Snapshot, *certificates: CertificateRecord, unlock: SecretSource = ASKED
 ) -> tuple[SecretRequest, ...]:
-    """What opens the private keys of these certificates; `unlock` has what would be asked for.
+    """The secrets that open the private keys of these certificates; `unlock` replaces prompts.
 
     Raises UserError: one is not here.
     """
@@ -87,12 +87,12 @@ def key_secrets(
 
 
 def file_password(path: Path, source: SecretSource = ASKED) -> SecretRequest:
-    """The password of a file from outside."""
+    """The password of a foreign file."""
     return SecretRequest(_PASSWORD, f"the file {path.name}", source)
 
 
 def new_file_password(path: Path, source: SecretSource = ASKED) -> tuple[SecretRequest, ...]:
-    """The password of a file that is to be written, asked for twice unless `source` has it."""
+    """The password of a new file, asked for twice unless `source` has it."""
     first = SecretRequest(_PASSWORD, f"the new file {path.name}", source)
     again = SecretRequest(_AGAIN, f"the new file {path.name}, once more", source)
     return (first, again) if source == ASKED else (first,)

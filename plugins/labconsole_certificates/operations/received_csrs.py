@@ -1,4 +1,4 @@
-"""CSRs that reach a CA of this console: import one, decide about it, and issue what it asks for."""
+"""CSRs received by a CA of this console: imports them, and approves or refuses them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _POSITIONAL: dict[str, Any] = {"positional": True}
 
 
 def judged(csr: x509.CertificateSigningRequest, requester: State) -> CsrJudgement:
-    """What speaks against a CSR (`judge_csr`), names outside the domain of `requester` included."""
+    """The problems of a CSR (`judge_csr`), including names outside the domain of `requester`."""
     judgement = judge_csr(csr)
     refused = refusal(requester, judgement.names)
     return replace(judgement, problems=(*judgement.problems, refused)) if refused else judgement
@@ -68,11 +68,11 @@ def judged(csr: x509.CertificateSigningRequest, requester: State) -> CsrJudgemen
 def import_request(
     store: PkiStore, requester: State, issuer: State, data: bytes, profile: CertificateProfile | None = None
 ) -> RequestRecord:
-    """As server: take in a CSR (PEM or DER) of `requester` for the CA of the local State `issuer`.
+    """As server: import a CSR (PEM or DER) of `requester` for the CA of the local State `issuer`.
 
-    `profile`: what it is for, if known; else what its extended key usage says, else TLS client. A CSR made by this
-    console for another State of this console becomes received.
-    Raises BadInput: no CSR, or its signature does not prove that the requester has the key; nothing changed.
+    `profile`: its purpose, if known; else by its extended key usage, else TLS client. A CSR created by this console for
+    another of its States becomes received.
+    Raises BadInput: not a CSR, or its signature does not prove that the requester has the key; nothing changed.
     """
     must_be_local(issuer)
     csr = parsing.read_csr(data)
@@ -104,13 +104,14 @@ def approve(
     ocsp_url: str = "",
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Issue what is asked for; subject and names that are not given stay as the CSR asks. All other extensions come
-    from the profile alone.
+    """Issue the certificate for a CSR; all extensions but the names come from the profile.
 
-    `authority`: with which CA certificate of the issuing State; None: the first that can.
-    Raises UserError: decided already, asks for CA rights or has other problems (`judge_csr`), a name lies outside
-    the CA's name constraints, the CA is expired, revoked or valid less long, its key is not here, or the key in the CSR
-    was compromised; nothing changed.
+    Subject and names default to those of the CSR.
+
+    `authority`: CA certificate of the issuing State; None: the first that can issue.
+    Raises UserError: decided already, asks for CA rights or has other problems (`judge_csr`), a name is outside the
+    CA's name constraints, the CA is expired, revoked or ends earlier, its key is not here, or the key in the CSR was
+    compromised; nothing changed.
     """
     _must_be_undecided(request)
     snapshot = store.snapshot()
@@ -338,7 +339,7 @@ class RefuseRequest(PkiOperation[RefuseRequestParameters]):
 
 
 def _data(snapshot: Snapshot, request: RequestRecord) -> dict[str, Any]:
-    """A request as plain JSON."""
+    """The JSON object of a request."""
     return {
         "request": request.id,
         "subject": brief_name(request.csr.subject),

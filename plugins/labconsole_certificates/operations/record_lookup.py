@@ -1,4 +1,4 @@
-"""What people type for a State, certificate, request or CA, and the record that it means."""
+"""Finds the State, certificate, request or CA that an operator's text means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labconsole.security.x509.certificate_profiles import AUTHORITIES, Certifica
 from labconsole.security.x509.names import short_name, shown
 
 SHORTEST = 8
-"""Hex digits of a fingerprint that must be given at least."""
+"""Minimum of hex digits of a fingerprint."""
 
 _BETWEEN_DIGITS = re.compile(r"[\s:-]+")
 _DIGITS = re.compile(r"[0-9a-f]+")
@@ -38,12 +38,12 @@ def state_named(snapshot: Snapshot, name: str) -> State:
 
 
 def local_state_named(snapshot: Snapshot, name: str) -> State:
-    """The State called `name`, whose keys lie here. Raises UserError: there is none, or it is another console's."""
+    """The State called `name`, whose keys are stored here. Raises UserError: none, or another console's."""
     return must_be_local(state_named(snapshot, name))
 
 
 def must_be_local(state: State) -> State:
-    """`state` itself. Raises UserError: its keys lie with another console."""
+    """`state` itself. Raises UserError: its keys are on another console."""
     if not state.local:
         raise UserError(f"{state.name} is a State of another console, which has its keys: do this there.")
     return state
@@ -95,7 +95,7 @@ def rotation_numbered(snapshot: Snapshot, number: int) -> RotationRecord:
 
 
 def key_of(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
-    """The private key of the certificate, which lies here. Raises UserError: it does not."""
+    """The private key of the certificate, which is stored here. Raises UserError: it is not."""
     if certificate.key is None:
         raise UserError(
             f"The private key of {short_name(certificate.certificate)} is not here: choose a certificate of your own."
@@ -106,8 +106,8 @@ def key_of(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRecord:
 def authorities_of(snapshot: Snapshot, state: State, at: datetime) -> tuple[CertificateRecord, ...]:
     """The CA certificates with which `state` can issue here at `at`: key here, not removed, not revoked, valid.
 
-    The one to take first stands first: intermediates before roots, newest before older; one that a rotation has
-    replaced, or is about to replace and has not switched to, comes after the one that is in use.
+    In order of preference: intermediates before roots, newest before older; one that a rotation has replaced, or is
+    about to replace and has not switched to, comes after the one that is in use.
     """
     found = [record for record in _authorities(snapshot, state) if not _why_not(record, at)]
     resting = _resting(snapshot)
@@ -120,7 +120,7 @@ def authorities_of(snapshot: Snapshot, state: State, at: datetime) -> tuple[Cert
 
 
 def authority_of(snapshot: Snapshot, state: State, reference: str, at: datetime) -> CertificateRecord:
-    """The CA certificate meant by `reference` (fingerprint; empty: the first of `authorities_of`).
+    """The CA certificate of `reference` (fingerprint; empty: the first of `authorities_of`).
 
     Raises UserError: `state` has none that can issue at `at`, and why (expired, revoked, no key here).
     """
@@ -147,7 +147,7 @@ def must_be_of(snapshot: Snapshot, authority: CertificateRecord, state: State) -
 
 
 def must_issue(snapshot: Snapshot, authority: CertificateRecord, at: datetime) -> CertificateRecord:
-    """`authority` itself. Raises UserError: it is no CA, its key is not here, or it does not hold at `at`."""
+    """`authority` itself. Raises UserError: it is not a CA, its key is not here, or it is not valid at `at`."""
     key_of(snapshot, authority)
     if authority.profile not in AUTHORITIES:
         raise UserError(f"{short_name(authority.certificate)} is not a CA: choose a CA certificate.")
@@ -189,7 +189,7 @@ def _why_not(record: CertificateRecord, at: datetime) -> str:
 
 
 def _resting(snapshot: Snapshot) -> frozenset[int]:
-    """Certificates that stand back for the other one of their rotation."""
+    """Certificates that are second to the other one of their rotation."""
     resting = set()
     for rotation in snapshot.rotations:
         if rotation.status in (RotationStatus.SWITCHED, RotationStatus.FINISHED):

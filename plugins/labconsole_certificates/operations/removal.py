@@ -1,4 +1,4 @@
-"""Hidden certificates, which can be restored (rows and audit list stay), and key files that are removed for good."""
+"""Hides certificates, which can be restored (rows and audit list stay), and deletes stray key files for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's title taken literally: a self-signed end certificate, which others pin by its fingerprint."""
+"""Self-signed end certificates, the paper's title taken literally: peers pin them by their fingerprint."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_self_signed(
     days: int = END_DAYS,
     prompt: Prompt | None = None,
 ) -> CertificateRecord:
-    """Make a key pair and an end certificate that it signs itself. Raises UserError; nothing changed."""
+    """A new key pair and an end certificate that it signs itself. Raises UserError; nothing changed."""
     must_be_local(state)
     name, alternatives = subject_of(state, profile, subject), alternative_names(names)
     must_be_within(state, alternatives)

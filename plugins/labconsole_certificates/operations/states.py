@@ -19,11 +19,11 @@ from labconsole_certificates.operations.pki_operation import PkiOperation, PkiRe
 from labconsole_certificates.operations.record_lookup import state_named
 
 _LONGEST_NAME = 40
-"""Characters: with what stands behind it in subjects at most 64 (RFC 5280, A.1)."""
+"""Characters: with the suffix in subjects at most 64 (RFC 5280, A.1)."""
 
 
 def add_state(store: PkiStore, name: str, domain: str = "", *, local: bool = True) -> State:
-    """Add a State; `domain`: one or more, in any script. Raises UserError: the name is taken or empty, no domain."""
+    """Add a State; `domain`: one or more, in any script. Raises UserError: name in use or empty, domain invalid."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise UserError(f"A State needs a name of 1 to {_LONGEST_NAME} characters that can be shown: choose another.")
@@ -40,7 +40,7 @@ def claim_domain(store: PkiStore, state: State, domain: str) -> State:
 
 
 def found_or_added_state(store: PkiStore, name: str) -> State:
-    """The State called `name`; where there is none, another console's is added. Raises UserError: the name is bad."""
+    """The State called `name`; a new one of another console if there is none. Raises UserError: the name is bad."""
     return next((state for state in store.states() if state.name == name), None) or add_state(store, name, local=False)
 
 

@@ -1,1 +1,1 @@
-"""The window's page of certificates: its tabs, and what they share."""
+"""The window's page of certificates: its tabs, and their common parts."""

@@ -1,4 +1,4 @@
-"""The audit tab: who did what to which certificate, and when; found by words, copied as rows."""
+"""The audit tab: who did what to which certificate, and when; filtered by text, copied as rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AuditView(Tab):
         self.setFocusProxy(self.search)
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show what has been done."""
+        """Show the audit entries."""
         first = self._sight is None
         self._sight = reading
         self._filter()

@@ -1,4 +1,4 @@
-"""Shows the description of a certificate, CSR, CRL, key or file, or two of them side by side: as plain text, always."""
+"""Shows the description of a certificate, CSR, CRL, key or file, or two of them side by side: always as plain text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WARNING = "⚠ "
 
 
 class DescriptionView(QTextEdit):
-    """Text that can be selected and copied. What certificates say is inserted as text and never taken for markup."""
+    """Text that can be selected and copied. Descriptions are inserted as plain text, never as markup."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,15 +49,15 @@ class DescriptionView(QTextEdit):
 
     @property
     def shown(self) -> Description | Comparison | None:
-        """What is shown."""
+        """The text that is shown."""
         return self._shown
 
     def show_description(self, description: Description | None) -> None:
-        """Show this; None clears."""
+        """Show this description; None clears."""
         self._show(description)
 
     def show_comparison(self, comparison: Comparison, *, only_differences: bool = False) -> None:
-        """Show two things side by side; what differs is set off."""
+        """Show two descriptions side by side; differences are highlighted."""
         self._only_differences = only_differences
         self._show(comparison)
 

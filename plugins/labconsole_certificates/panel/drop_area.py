@@ -1,4 +1,4 @@
-"""A place that takes what other States send: files that are dropped or chosen, text that is pasted."""
+"""An area for files and text from other States: dropped, chosen or pasted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = "PEM, DER, PKCS#12, CMS (*.pem *.der *.csr *.crt *.cer *.crl *.p10 *.p12
 
 
 class DropArea(QWidget):
-    """`files` carries the paths of dropped or chosen files, `pasted` the bytes of a text that was pasted."""
+    """`files` carries the paths of dropped or chosen files, `pasted` the bytes of a pasted text."""
 
     files = Signal(list)
     pasted = Signal(bytes)
@@ -42,7 +42,7 @@ class DropArea(QWidget):
         label = plain_label(text, self)
         label.setProperty("muted", True)
         label.setToolTip(text)
-        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # it gives way, the buttons not
+        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)  # it shrinks first
         self.choose_button = QPushButton(self.tr("Choose file …"), self)
         self.choose_button.clicked.connect(lambda _checked: self._choose())
         self.paste_button = QPushButton(self.tr("Paste"), self)
@@ -57,7 +57,7 @@ class DropArea(QWidget):
         theme.changed.connect(self.update)
 
     def paste(self) -> None:
-        """Take what the clipboard holds: files, or text."""
+        """Emit the content of the clipboard: files, or text."""
         self._take(QGuiApplication.clipboard().mimeData())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -80,7 +80,7 @@ class DropArea(QWidget):
         self._take(event.mimeData())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A dashed frame; the accent's while something is held over it."""
+        """A dashed frame; in the accent colour while files are dragged over it."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         frame = self.rect().adjusted(1, 1, -1, -1)

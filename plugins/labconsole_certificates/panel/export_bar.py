@@ -1,4 +1,4 @@
-"""Hands out what other States need: copied as PEM, saved in a form of one's choice, dragged out as a file."""
+"""Exports for other States: copied as PEM, saved in one of several formats, dragged as a file."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _UNSAFE = re.compile(r"[^\w.@-]+")
 
 @dataclass(frozen=True)
 class ExportItem:
-    """Something public that goes out. `name` is that of its file without an ending.
+    """A public object to export. `name` is that of its file without an ending.
 
-    `forms` are its contents by ending (`pem`, `der`): the first is what is copied, where it is text, and dragged.
+    `forms` are its contents by ending (`pem`, `der`): the first one is copied, if it is text, and dragged.
     """
 
     name: str
     what: str
-    """In a few words, for people: `request of State A`."""
+    """A short label: `request of State A`."""
     forms: dict[str, bytes] = field(default_factory=dict)
 
     def file_name(self, ending: str) -> str:
-        """A name that every file system takes, in any script."""
+        """A name that every file system accepts, in any script."""
         return f"{_UNSAFE.sub('-', self.name).strip('-.') or 'certificate'}.{ending}"
 
 
 class ExportBar(QWidget):
-    """Buttons for one `ExportItem`, and a handle to drag it by. `handed` is emitted when it went out, with how.
+    """Buttons for one `ExportItem`, and a handle to drag it. `exported` is emitted after an export, with its way.
 
     `failed` carries a sentence where it could not be written.
     """
 
-    handed = Signal(str)
+    exported = Signal(str)
     failed = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -62,7 +62,7 @@ class ExportBar(QWidget):
         self.show_item(None)
 
     def show_item(self, export_item: ExportItem | None) -> None:
-        """Hand out this from now on; None hides everything."""
+        """Offer this object from now on; None hides everything."""
         self._export_item = export_item or ExportItem("", "")
         self.setVisible(export_item is not None)
         self.copy_button.setToolTip(
@@ -79,10 +79,10 @@ class ExportBar(QWidget):
     def copy(self) -> None:
         """Copy it as PEM."""
         QGuiApplication.clipboard().setText(self._export_item.forms["pem"].decode("ascii"))
-        self.handed.emit(self.tr("The {what} was copied as PEM.").format(what=self._export_item.what))
+        self.exported.emit(self.tr("The {what} was copied as PEM.").format(what=self._export_item.what))
 
     def save(self, path: Path) -> None:
-        """Save it in the form that the path's ending names (the longest, as in `.chain.pem`), else in the first."""
+        """Save it in the format of the path's ending (the longest, as in `.chain.pem`), else in the first."""
         forms = self._export_item.forms
         named = [ending for ending in sorted(forms, key=len) if path.name.lower().endswith(f".{ending}")]
         content = forms[named[-1]] if named else next(iter(forms.values()))
@@ -93,10 +93,10 @@ class ExportBar(QWidget):
                 self.tr("{path} cannot be written: {why}. Choose another place.").format(path=path, why=error.strerror)
             )
             return
-        self.handed.emit(self.tr("The {what} was saved as {path}.").format(what=self._export_item.what, path=path))
+        self.exported.emit(self.tr("The {what} was saved as {path}.").format(what=self._export_item.what, path=path))
 
     def mime_data(self) -> QMimeData:
-        """What is dragged: a file, and its text where it is PEM."""
+        """The dragged data: a file, and its text if it is PEM."""
         ending, content = next(iter(self._export_item.forms.items()))
         path = Path(self._files.filePath(self._export_item.file_name(ending)))
         path.write_bytes(content)
@@ -115,7 +115,7 @@ class ExportBar(QWidget):
             self.save(self._ended(Path(name), kind.partition(" ")[0].lower()))
 
     def _ended(self, path: Path, ending: str) -> Path:
-        """`path` with the ending of the kind that was chosen, unless it has another one that nobody proposed."""
+        """`path` with the ending of the chosen kind, unless the operator typed another one."""
         if path.name.lower().endswith(f".{ending}"):
             return path
         proposed = path.suffix == "" or path.suffix.removeprefix(".").lower() in self._export_item.forms
@@ -123,11 +123,11 @@ class ExportBar(QWidget):
 
     def _drag(self) -> None:
         if drag_mime_data(self, self.mime_data()):
-            self.handed.emit(self.tr("The {what} was dragged out.").format(what=self._export_item.what))
+            self.exported.emit(self.tr("The {what} was dragged out.").format(what=self._export_item.what))
 
 
 def drag_mime_data(source: QWidget, data: QMimeData) -> bool:
-    """Let the operator drag `data` out; whether it was dropped where somebody takes it."""
+    """Let the operator drag `data` out; returns whether a drop target accepted it."""
     drag = QDrag(source)
     drag.setMimeData(data)
     return drag.exec(Qt.DropAction.CopyAction) != Qt.DropAction.IgnoreAction

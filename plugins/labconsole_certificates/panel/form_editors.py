@@ -1,4 +1,4 @@
-"""Editors of the page's forms: one of the known names, and a value that is decided already."""
+"""Editors of the page's forms: a choice of known names, and a fixed value."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.widgets.labels import plain_label
 
 _WHOLE_LINE = 20
-"""As much more room than what follows on the line."""
+"""Stretch of the editor, compared with what follows on the line."""
 
 
 class FixedEditor(Editor):
-    """Shows in words a value that stands already."""
+    """Shows a fixed value as text."""
 
     def __init__(self, spec: FieldSpec, value: Any, words: str) -> None:
         super().__init__(spec)
@@ -29,19 +29,19 @@ class FixedEditor(Editor):
         return self._value
 
     def set_value(self, value: Any) -> None:
-        """It stands."""
+        """Ignored: the value is fixed."""
 
     def can_show(self, value: Any) -> bool:
         return bool(value == self._value)
 
 
 def fixed(value: Any, words: str) -> EditorFactory:
-    """An editor that shows `words` for `value`."""
+    """An editor that shows `words` for the fixed `value`."""
     return lambda spec: FixedEditor(spec, value, words)
 
 
 def one_of(choices: Sequence[tuple[Any, str]]) -> EditorFactory:
-    """An editor that offers these values, each with what it says."""
+    """An editor that offers these values, each with its label."""
     return lambda spec: ChoiceEditor(replace(spec, choices=tuple(choices)))
 
 

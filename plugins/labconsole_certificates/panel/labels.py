@@ -1,4 +1,4 @@
-"""Words and times as the page's views say them."""
+"""Labels, times and icons of the page's views."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labconsole.security.x509.certificate_profiles import TEXTS
 
 DAY_S = 86_400
 _UNBROKEN = 24
-"""Names of States with more letters may be broken: a card must not become wider for them."""
+"""Longest name of a State that is not broken into lines: longer ones would make a card wider."""
 
 STATUS_STYLES = MappingProxyType(
     {
@@ -61,7 +61,7 @@ def days_left(until: datetime, now: datetime) -> int:
 
 
 def unbroken(text: str, *names: str) -> str:
-    """The text with these names of States kept on one line each, where they are short enough for that."""
+    """The text with these names of States kept on one line each, if they are short enough."""
     for name in names:
         if len(name) <= _UNBROKEN:
             text = text.replace(name, name.replace(" ", "\N{NO-BREAK SPACE}"))
@@ -69,5 +69,5 @@ def unbroken(text: str, *names: str) -> str:
 
 
 def profile_text(record: CertificateRecord) -> str:
-    """What a certificate is for, in a word or two; nothing where that is not known."""
+    """The purpose of a certificate in a word or two; empty if unknown."""
     return "" if record.profile is None else TEXTS[record.profile].title

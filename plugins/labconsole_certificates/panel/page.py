@@ -1,4 +1,4 @@
-"""The window's page of certificates: tabs over one reading of the database, dialogs of actions, dropped files."""
+"""The window's page of certificates: tabs over one snapshot of the database, dialogs of actions, dropped files."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 _BUNDLES = "trust"
-"""Only there is a bundle compared with what is known of its State; all else is looked into in the same place."""
+"""Endings of bundles, which the trust tab compares with their State; other files are shown by the first tab."""
 _ELSE = "certificates"
 
 
 class DroppedFileRouter(QObject):
-    """`sorted` carries the files by the keys of tabs, `refused` a sentence on one that cannot be read."""
+    """Sorts dropped files: `sorted` carries them by the keys of tabs, `refused` a sentence on an unreadable one."""
 
     sorted = Signal(dict)
     refused = Signal(str)
@@ -52,7 +52,7 @@ class DroppedFileRouter(QObject):
         self._background = Background(self)
 
     def sort(self, paths: Sequence[Path]) -> None:
-        """Look into each file, in the background."""
+        """Inspect each file, in the background."""
         self._background.submit(partial(_sorted, tuple(paths)), self._report, self.refused.emit)
 
     def _report(self, found: tuple[dict[str, list[Path]], list[str]]) -> None:
@@ -80,13 +80,13 @@ _TAB_KEY = "certificates/tab"
 
 
 class CertificatesPage(QWidget):
-    """The page. Tabs are made when they first come to the front, and follow the database while they are there.
+    """The page. Tabs are built when they first come to the front, and follow the database while they are visible.
 
     It opens as an empty frame; the tabs are there when `building` is complete.
     """
 
     refreshed = Signal()
-    """The tab in front shows what is newest."""
+    """The tab in front is current."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
@@ -152,18 +152,18 @@ class CertificatesPage(QWidget):
         )
 
     def open_files(self, files: Sequence[Path]) -> None:
-        """Show what is in these files, in the tabs that they belong to; nothing is changed by that."""
+        """Show the contents of these files in the tabs for them; nothing is changed by that."""
         self._sorting.sort(files)
 
     def show_tab(self, key: str) -> Tab:
-        """Bring a tab to the front, complete. Raises KeyError: there is none of this key."""
+        """Bring a tab to the front, completely built. Raises KeyError: there is no tab with this key."""
         self.building.finish()
         self.tabs.setCurrentIndex(list(self._classes).index(key) if key in self._classes else _unknown(key))
         self._built[key].building.finish()
         return self._built[key]
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the database while the page can be seen."""
+        """Follow the database while the page is visible."""
         super().showEvent(event)
         self.watch.set_active(True)
 
@@ -171,7 +171,7 @@ class CertificatesPage(QWidget):
         super().hideEvent(event)
         self.watch.set_active(False)
 
-    # What the tabs ask for
+    # Requests of the tabs
 
     def _open_action(
         self, name: str, values: Mapping[str, Any], editors: Mapping[str, EditorFactory] | None = None
@@ -194,7 +194,7 @@ class CertificatesPage(QWidget):
     def _read_again(self) -> None:
         self.watch.read_again()
 
-    # What is shown
+    # Display
 
     def _seen(self, reading: DatabaseReading | None) -> None:
         self._sight = reading or DatabaseReading(Snapshot(), {}, wall_now())

@@ -1,4 +1,4 @@
-"""Reads the certificate database in the background: at once when it has changed, and now and then as time goes by."""
+"""Reads the certificate database in the background: at once when it has changed, and regularly as time passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labconsole_ui.runtime.background import Background
 
 POLL_MS = 700
 AGE_S = 600
-"""How old a reading may become: a certificate expires without the database changing."""
+"""Longest age of a snapshot: certificates expire without a change of the database."""
 
 Stamp = tuple[tuple[int, int], ...]
 """Size and time of change of the database's files."""
@@ -50,7 +50,7 @@ class SnapshotWatch(QObject):
         self._timer.timeout.connect(self.poll)
 
     def set_active(self, active: bool) -> None:
-        """Watch, or rest while nobody sees it."""
+        """Watch, or pause while the page is hidden."""
         if active:
             self._timer.start()
             self.poll()
@@ -58,12 +58,12 @@ class SnapshotWatch(QObject):
             self._timer.stop()
 
     def read_again(self) -> None:
-        """Read at once, or once more when the reading that goes on is done."""
+        """Read at once, or once more when the current reading is done."""
         self._wanted = True
         self.poll()
 
     def poll(self) -> None:
-        """Read if the files have changed or the last reading is old; nothing while a reading goes on."""
+        """Read if the files have changed or the last reading is old; nothing while a reading is in progress."""
         if self._busy:
             return
         self._busy = True
@@ -81,7 +81,7 @@ class SnapshotWatch(QObject):
             self.poll()
 
     def _unread(self, sentence: str) -> None:
-        """It is tried again at the next poll, and told once."""
+        """Report the failure once; the next poll tries again."""
         self._busy = False
         self._stamp = None
         if sentence != self._trouble:
@@ -90,7 +90,7 @@ class SnapshotWatch(QObject):
 
 
 def _read(directory: Path, known: Stamp | None) -> _Reading | None:
-    """What is in the database; None if it is as `known`. The stamp is older than what was read, never newer."""
+    """The content of the database; None if it is unchanged since `known`. The stamp is never newer than the content."""
     stamp = _stamp(directory)
     if known == stamp:
         return None

@@ -1,4 +1,4 @@
-"""What the tabs of the certificates page have in common: what they show, and what they may ask of the page."""
+"""Common parts of the tabs of the certificates page: their data, and their requests to the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 
 @dataclass(frozen=True)
 class DatabaseReading:
-    """One reading of the certificate database, and how it stood with every certificate at that time."""
+    """One reading of the certificate database, and the status of every certificate at that time."""
 
     snapshot: Snapshot
     statuses: Mapping[int, Status]
@@ -37,24 +37,24 @@ class DatabaseReading:
 
 @dataclass(frozen=True)
 class TabServices:
-    """What a tab may ask of its page."""
+    """Services of the page for its tabs."""
 
     page: PageContext
     directory: Path
-    """Of the certificate database: what `PkiStore.open` and `PkiReader.open` take."""
+    """Directory of the certificate database, for `PkiStore.open` and `PkiReader.open`."""
     open_action: Callable[[str, Mapping[str, Any], Mapping[str, EditorFactory] | None], OperationDialog]
     """Opens the dialog of an action by its name, with values for its form and editors of its own (None: the usual
-    ones). When it has ended the database is read again, and the page says what came of it."""
+    ones). When it has ended the database is read again, and the page reports the result."""
     show_tab: Callable[[str], Tab]
     """Brings the tab of this key to the front, and returns it."""
     show_certificate: Callable[[int], None]
     """Selects the certificate of this id in the tree."""
     read_again: Callable[[], None]
-    """Reads the database again at once; a change is otherwise seen within a second."""
+    """Reads the database again at once; other changes are seen within a second."""
 
 
 class Tab(QWidget):
-    """A tab of the page, which names it, and finds it by its `key`."""
+    """A tab of the page, with its title and `key`."""
 
     key: ClassVar[str]
     icon: ClassVar[str]
@@ -67,11 +67,11 @@ class Tab(QWidget):
         self.building = PageBuilder(self, self.pieces())
 
     def pieces(self) -> Iterator[None]:
-        """Build what takes too long for one turn of the event loop; `refresh` and `take` are called when it is done."""
+        """Build what takes too long for one turn of the event loop; `refresh` and `take` are called afterwards."""
         yield from ()
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show this: called when the tab comes to the front, and while it is there whenever something has changed.
+        """Show this: called when the tab comes to the front, and after each change while it is visible.
 
         It may take 50 ms at 40 States; what takes longer is for `EventLoopQueue` or a background thread.
         """
@@ -95,21 +95,21 @@ class TabWork(QObject):
 
     @property
     def theme(self) -> Theme:
-        """The window's look."""
+        """The window's theme."""
         return self.services.page.theme
 
     def good(self, sentence: str) -> None:
-        """Say that something went well."""
+        """Show a message of success."""
         self.services.page.show_message(Message(Tone.GOOD, sentence))
 
     def bad(self, sentence: str) -> None:
-        """Say what is wrong, and what to do."""
+        """Show a sentence on a problem, with its remedy."""
         self.services.page.show_message(Message(Tone.BAD, sentence))
 
     def look(
         self, work: Callable[[], Result], then: Callable[[Result], None], failed: Callable[[str], None] | None = None
     ) -> None:
-        """Read or work out something."""
+        """Run work that only reads."""
         self._background.submit(work, then, failed or self.bad)
 
     def do(
@@ -123,7 +123,7 @@ class TabWork(QObject):
         self._background.submit(work, partial(self._done, then), failed or self.bad)
 
     def read(self, path: Path, then: Callable[[bytes], None], failed: Callable[[str], None] | None = None) -> None:
-        """Read a file through the gate, which bounds its size."""
+        """Read a file with its limit of size."""
         self.look(partial(read_file, path), then, failed)
 
     def _done(self, then: Callable[[Result], None], result: Result) -> None:

@@ -1,1 +1,1 @@
-"""Revocation as a service: an OCSP responder for the lab, and its check."""
+"""Revocation: CRLs and their renewal, an OCSP responder for the lab, and its check."""

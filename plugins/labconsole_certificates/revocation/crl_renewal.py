@@ -1,4 +1,4 @@
-"""CRLs of this console's CAs that come to their end: which they are, and renewal of those that need no passphrase."""
+"""CRLs of this console's CAs that are about to expire, and renewal of those that need no passphrase."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class DueCrl:
 
     @property
     def days(self) -> int:
-        """For how many days it was published."""
+        """Days from its publication to its end."""
         return max(1, (self.crl.next_update - self.crl.this_update).days)
 
     def sentence(self) -> str:
-        """For the operator: until when it is valid, and what to do."""
+        """For the operator: its end of validity, and the remedy."""
         name, until = short_name(self.authority.certificate), f"{self.crl.next_update:%Y-%m-%d %H:%M} UTC"
         if self.expired:
             return f"The CRL of {name} expired on {until}: peers refuse all that it issued. Publish the next one."
@@ -40,9 +40,9 @@ class DueCrl:
 
 
 def due_crls(snapshot: Snapshot, at: datetime, state: State | None = None) -> tuple[DueCrl, ...]:
-    """What is due at `at` (aware) of one State of this console, or of all; the most pressing first.
+    """The CRLs due at `at` (aware) of one State of this console, or of all; the most urgent first.
 
-    A CRL is that of a name (RFC 5280, 5): of a CA whose key was replaced the newest one counts.
+    A CRL belongs to a name (RFC 5280, 5): of a CA whose key was replaced the newest one counts.
     """
     states = [one for one in snapshot.states if one.local and state in (None, one)]
     found = []
@@ -58,9 +58,9 @@ def due_crls(snapshot: Snapshot, at: datetime, state: State | None = None) -> tu
 
 
 def renew_crls(store: PkiStore, state: State | None = None, opened: Issuer | None = None) -> tuple[CrlRecord, ...]:
-    """Publish what is due where no question is needed: with the opened CA `opened`, or a key whose passphrase is kept.
+    """Publish the due CRLs that need no prompt: with the opened CA `opened`, or a key whose passphrase is kept.
 
-    It never prompts, and never opens a key in a token: a PIN that is refused may lock it. What cannot be renewed stays
+    It never prompts, and never opens a key in a token: a refused PIN may lock it. CRLs that cannot be renewed remain
     due. Raises StoreError.
     """
     renewed = []
@@ -68,7 +68,7 @@ def renew_crls(store: PkiStore, state: State | None = None, opened: Issuer | Non
         if opened is not None and opened.certificate == due.authority.certificate:
             renewed.append(signed_crl(store, due.authority, opened, due.days))
         elif _opens_unasked(store, due.authority):
-            with suppress(UserError):  # its key file is gone, or has another passphrase: it stays due, and says so
+            with suppress(UserError):  # key file missing, or another passphrase: it remains due
                 renewed.append(publish_crl(store, due.authority, days=due.days))
     return tuple(renewed)
 

@@ -1,4 +1,4 @@
-"""Revocation: end a certificate before its time, publish the CRL, take in those of others (RFC 5280, 5)."""
+"""Revocation: revokes certificates, publishes CRLs, and imports those of peers (RFC 5280, 5)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from labconsole_certificates.operations.record_lookup import certificate_named
 CRL_DAYS = 30
 
 _MOST_ATTEMPTS = 100
-"""To publish with the next number, while other processes take it; each attempt takes the time of one signature."""
+"""Attempts to publish with the next number while other processes publish; each takes the time of one signature."""
 
 
 def revoke(
@@ -49,9 +49,9 @@ def revoke(
     certificate: CertificateRecord,
     reason: x509.ReasonFlags = x509.ReasonFlags.unspecified,
 ) -> CertificateRecord:
-    """Revoke a certificate that a CA of ours issued; peers hear of it with the next CRL.
+    """Revoke a certificate that a CA of this console issued; peers are informed by the next CRL.
 
-    Raises UserError: revoked already, not issued here, or self-signed; a reason that no CRL of the console can tell.
+    Raises UserError: revoked already, not issued here, or self-signed; a reason that the console's CRLs cannot contain.
     """
     if reason is x509.ReasonFlags.remove_from_crl:
         raise UserError("The reason removeFromCRL is for delta CRLs only: choose why the certificate is revoked.")
@@ -68,19 +68,19 @@ def revoke(
 def publish_crl(
     store: PkiStore, authority: CertificateRecord, *, days: int = CRL_DAYS, prompt: Prompt | None = None
 ) -> CrlRecord:
-    """Sign a CRL of all that `authority` issued and revoked; its number is one more than the last.
+    """The new CRL of all certificates that `authority` issued and revoked; its number is one more than the last.
 
     Raises UserError: no key here, or the CA is expired or revoked.
     """
-    Validity.for_days(days)  # refused before a passphrase is asked for
+    Validity.for_days(days)  # refused before a prompt for a passphrase
     with opened_issuer(store.directory, store.snapshot(), authority, prompt) as issuer:
         return signed_crl(store, authority, issuer, days)
 
 
 def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, days: int) -> CrlRecord:
-    """The next CRL of `authority`, whose opened key `issuer` has: with the next number, if another process takes one.
+    """The next CRL of `authority`, whose opened key `issuer` has; tries again if another process uses its number.
 
-    Raises UserError: another process took the number each time, or the token refuses.
+    Raises UserError: another process used the number each time, or the token refuses.
     """
     for _ in range(_MOST_ATTEMPTS):
         snapshot = store.snapshot()
@@ -94,9 +94,9 @@ def signed_crl(store: PkiStore, authority: CertificateRecord, issuer: Issuer, da
 
 
 def import_crl(store: PkiStore, data: bytes, sender: State | None = None, receiver: State | None = None) -> CrlRecord:
-    """Take in a CRL of a CA that is known here; the status of what it lists follows from it.
+    """Import a CRL of a known CA; it changes the status of the certificates that it lists.
 
-    Raises BadInput: no CRL, of an unknown CA, not signed by it, or older than the one that is here; nothing changed.
+    Raises BadInput: not a CRL, of an unknown CA, not signed by it, or older than the known one; nothing changed.
     """
     crl = parsing.read_crl(data)
     with store.change() as change:
@@ -110,10 +110,10 @@ def import_crl(store: PkiStore, data: bytes, sender: State | None = None, receiv
 
 
 def _revoked_by(snapshot: Snapshot, authority: CertificateRecord) -> list[Revoked]:
-    """What was revoked of the CA, whichever of its keys signed it; removed certificates too.
+    """The revoked certificates of the CA, whichever of its keys signed them; removed certificates too.
 
-    After a change of the CA's key the new key's CRL speaks for what the old one signed as well, since a CRL is that of
-    a name (RFC 5280, 5).
+    After a change of the CA's key the new key's CRL covers the certificates of the old one as well, since a CRL belongs
+    to a name (RFC 5280, 5).
     """
     same = [record.certificate for record in _of_same_name(snapshot, authority)]
     return [
@@ -133,14 +133,14 @@ def _of_same_name(snapshot: Snapshot, authority: CertificateRecord) -> list[Cert
 
 
 def _last_published(snapshot: Snapshot, authority: CertificateRecord) -> int:
-    """The highest number of the CA's CRLs: they go on when its key changes (RFC 5280, 5.2.3)."""
+    """The highest number of the CA's CRLs: numbering continues when its key changes (RFC 5280, 5.2.3)."""
     numbers = {record.id for record in _of_same_name(snapshot, authority)}
     return max((crl.number for crl in snapshot.crls if crl.issuer in numbers), default=0)
 
 
 def _must_be_newest(snapshot: Snapshot, authority: CertificateRecord, crl: x509.CertificateRevocationList) -> None:
-    """Raises BadInput: a newer one of the CA is here, of the same key (not every console counts on when that changes)
-    and scope."""
+    """Raises BadInput: a newer one of the CA is known, of the same key (some consoles restart numbering when that
+    changes) and scope."""
     same = {one.id for one in (authority, *snapshot.authorities_called(*authority.name_and_key))}
     known = [each for each in snapshot.crls if each.issuer in same and each.scope == crl_scope(crl)]
     newest = max(known, key=lambda each: each.age, default=None)
@@ -180,7 +180,7 @@ Reason = Literal[
     "cessationOfOperation",
     "privilegeWithdrawn",
 ]
-"""RFC 5280, 5.3.1, without those for CRLs that hold only what changed, and for holds."""
+"""RFC 5280, 5.3.1, without the reasons for delta CRLs, and for holds."""
 
 
 class RevokeParameters(Parameters):

@@ -1,4 +1,4 @@
-"""Answers to OCSP requests (RFC 6960, RFC 9654 for nonces): whether a certificate is good, revoked, or unknown here."""
+"""OCSP responses (RFC 6960, RFC 9654 for nonces): whether a certificate is good, revoked, or unknown here."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from labconsole.security.x509.key_types import signing_hash
 from labconsole.security.x509.validity import Validity
 
 _NO_REQUEST = (ValueError, TypeError, UnsupportedAlgorithm, NotImplementedError, x509.DuplicateExtension)
-"""What the library raises where it cannot read a request; the last one of several certificates in one (RFC 5019)."""
+"""Exceptions of the library for malformed requests; the last one: several certificates in one (RFC 5019)."""
 _LONGEST_NONCE = 128  # octets (RFC 9654, 2.1)
 
 
 class NotRevoked(StrEnum):
-    """What the issuer knows of a serial number that it did not revoke (RFC 6960, 2.2)."""
+    """The status of a serial number that the issuer did not revoke (RFC 6960, 2.2)."""
 
     GOOD = "good"
-    """It issued a certificate with it."""
+    """The issuer issued a certificate with it."""
     UNKNOWN = "unknown"
-    """It never did."""
+    """The issuer never did."""
 
 
 _STATUS = {NotRevoked.GOOD: ocsp.OCSPCertStatus.GOOD, NotRevoked.UNKNOWN: ocsp.OCSPCertStatus.UNKNOWN}
 
 StatusOf = Callable[[int], NotRevoked | Revoked]
-"""Tells the status of the issuer's certificate with a serial number."""
+"""Returns the status of the issuer's certificate with a serial number."""
 
 
 def answer(
     request_der: bytes, issuer: x509.Certificate, responder: Issuer, status_of: StatusOf, validity: Validity
 ) -> bytes:
-    """The DER of an OCSP response to a request; what is none, or asks for several certificates, is "malformedRequest".
+    """The DER of the OCSP response; for malformed requests, and for several certificates, "malformedRequest".
 
     Args:
-        issuer: the CA whose certificates are asked for; those of others are answered "unknown".
-        responder: who signs: that CA itself, or an OCSP responder that it certified.
+        issuer: the CA whose certificates are answered for; those of others are "unknown".
+        responder: the signer: that CA itself, or an OCSP responder that it certified.
         validity: the answer's thisUpdate and nextUpdate.
 
     Raises:
-        TokenError: the responder's key lies in a token that refuses.
+        TokenError: the responder's key is in a token that refuses.
     """
     try:
         request = ocsp.load_der_ocsp_request(request_der)
@@ -83,7 +83,7 @@ def answer(
 
 
 def _nonce(request: ocsp.OCSPRequest) -> x509.OCSPNonce | None:
-    """The nonce that the answer must repeat, if there is one. Raises ValueError: it is not 1 to 128 octets long."""
+    """The nonce that the response must repeat, if any. Raises ValueError: it is not 1 to 128 octets long."""
     nonce = extension_of(request.extensions, x509.OCSPNonce)
     if nonce is not None and not 1 <= len(nonce.nonce) <= _LONGEST_NONCE:
         raise ValueError("a nonce that is too long or empty")
@@ -91,11 +91,11 @@ def _nonce(request: ocsp.OCSPRequest) -> x509.OCSPNonce | None:
 
 
 def _asks_for(request: ocsp.OCSPRequest, issuer: x509.Certificate) -> bool:
-    """Whether a request is about a certificate of `issuer`, whose name and key it tells by their hashes.
+    """Whether a request is about a certificate of `issuer`, identified by the hashes of its name and key.
 
     Raises:
-        ValueError: it tells them by what are no hashes, or a serial number that is negative.
-        UnsupportedAlgorithm: by hashes that nobody knows.
+        ValueError: the hashes are malformed, or the serial number is negative.
+        UnsupportedAlgorithm: unknown hashes.
     """
     asked = (request.issuer_name_hash, request.issuer_key_hash)
     if request.serial_number < 0 or {len(part) for part in asked} != {request.hash_algorithm.digest_size}:
@@ -109,7 +109,7 @@ def _reason(revoked: Revoked) -> x509.ReasonFlags | None:
 
 
 class StatusBook:
-    """The certificates that `authority`'s key signed, by serial number; read anew whenever the database has changed."""
+    """The status of certificates that `authority`'s key signed, by serial number; follows changes of the database."""
 
     def __init__(self, reader: PkiReader, authority: CertificateRecord) -> None:
         self._reader = reader
@@ -119,7 +119,7 @@ class StatusBook:
 
     def status_of(self, serial: int) -> NotRevoked | Revoked:
         """Whether the certificate with this serial number is good, revoked, or unknown. Raises StoreError."""
-        snapshot = self._reader.snapshot()  # the same one while nobody changes the database
+        snapshot = self._reader.snapshot()  # cached while the database is unchanged
         if snapshot is not self._seen:
             self._statuses, self._seen = self._read(snapshot), snapshot
         return self._statuses.get(serial, NotRevoked.UNKNOWN)

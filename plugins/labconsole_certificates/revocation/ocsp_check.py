@@ -1,4 +1,4 @@
-"""Asks an OCSP responder about a certificate, and believes only an answer that its CA has signed (RFC 6960, 3.2)."""
+"""Asks an OCSP responder about a certificate, and accepts only an answer that its CA has signed (RFC 6960, 3.2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class OcspAnswer:
-    """What a responder says, proven by its signature. `until`: when there will be news, if it says so."""
+    """A responder's answer, with verified signature. `until`: when there will be a newer one, if it says so."""
 
     status: ocsp.OCSPCertStatus
     revoked_at: datetime | None
@@ -52,12 +52,12 @@ class OcspAnswer:
 
 
 def ask(url: str, certificate: x509.Certificate, issuer: x509.Certificate) -> OcspAnswer:
-    """Ask the responder at `url` (http) whether `certificate` of `issuer` is revoked.
+    """Whether `certificate` of `issuer` is revoked, by the responder at `url` (http).
 
     Raises:
-        UserError: nobody answers there, or the URL is none.
-        BadInput: the answer is none, about another certificate, out of date, not to this question, or not signed by
-            `issuer` or a responder that it has certified.
+        UserError: no process answers there, or the URL is malformed.
+        BadInput: the answer is malformed, about another certificate, out of date, not to this question, or not signed
+            by `issuer` or a responder that it has certified.
     """
     nonce = secrets.token_bytes(_NONCE_OCTETS)
     builder = ocsp.OCSPRequestBuilder().add_certificate(certificate, issuer, SHA256())
@@ -101,7 +101,7 @@ def _read(data: bytes) -> ocsp.OCSPResponse:
     try:
         response = ocsp.load_der_ocsp_response(data)
         if response.response_status is ocsp.OCSPResponseStatus.SUCCESSFUL:
-            response.certificate_status, response.extensions  # noqa: B018 - they are parsed when they are asked for
+            response.certificate_status, response.extensions  # noqa: B018 - they are parsed on access
             return response
     except ValueError as error:
         raise BadInput("The response is not an OCSP response: is that the address of a responder?") from error
@@ -109,7 +109,7 @@ def _read(data: bytes) -> ocsp.OCSPResponse:
 
 
 def _signer(response: ocsp.OCSPResponse, issuer: x509.Certificate) -> x509.Certificate:
-    """Whose key signed: the CA itself, or a responder certified by it for that (RFC 6960, 4.2.2.2)."""
+    """The certificate whose key signed: the CA's own, or a responder's certified by it (RFC 6960, 4.2.2.2)."""
     for candidate in (issuer, *response.certificates):
         certified = candidate == issuer or (
             issued_by(candidate, issuer)

@@ -43,7 +43,7 @@ _LONGEST_REQUEST = 16_384
 _RECEIVE_TIMEOUT_S = 5.0
 _POLL_S = 0.2
 _LONGEST_NS = 10_000_000_000
-"""Of a connection, from its beginning to its end."""
+"""Timeout of a connection, in total."""
 _MOST_AT_ONCE = 32
 _ANSWER_DAYS = 1
 _INTERNAL_ERROR = OCSPResponseBuilder.build_unsuccessful(OCSPResponseStatus.INTERNAL_ERROR).public_bytes(Encoding.DER)
@@ -51,18 +51,18 @@ _REQUEST_TYPE, _RESPONSE_TYPE = "application/ocsp-request", "application/ocsp-re
 
 
 class RunningResponder:
-    """A responder that answers for `authority`; threads share it."""
+    """A responder that answers for `authority`; shared by threads."""
 
     def __init__(self, store: PkiStore, authority: CertificateRecord, issuer: Issuer) -> None:
         self.authority = authority
         self.url = ""
-        """Where it answers, as in http://127.0.0.1:2560/."""
+        """Its URL, as in http://127.0.0.1:2560/."""
         self._issuer = issuer
         self._statuses = StatusBook(store, authority)
         self._turn = threading.Lock()
         self._answered = 0
         self.problem = ""
-        """The last sentence with which database or token refused; nothing if they did not."""
+        """The last sentence with which database or token refused; empty if they did not."""
 
     @property
     def answered(self) -> int:
@@ -70,7 +70,7 @@ class RunningResponder:
         return self._answered
 
     def answer(self, request: bytes) -> bytes:
-        """The response (DER) to a request (DER); "internalError" where database or token refuses.
+        """The response (DER) to a request (DER); "internalError" if database or token refuses.
 
         One at a time: a token's key does not sign two things at once.
         """
@@ -93,10 +93,10 @@ class RunningResponder:
 def serving(
     store: PkiStore, authority: CertificateRecord, *, port: int = 0, prompt: Prompt | None = None
 ) -> Iterator[RunningResponder]:
-    """Answer for the certificates of `authority` while the context is open, signed with its own key.
+    """A responder for the certificates of `authority`, signing with its own key while the context is open.
 
-    It reads the database anew whenever that has changed, so that what is revoked meanwhile is told at once. `port` 0:
-    any free one of loopback. Raises UserError: no CA, its key does not open, or the port is taken.
+    Changes of the database take effect at once. `port` 0: any free one of loopback. Raises UserError: not a CA, its key
+    does not open, or the port is in use.
     """
     with opened_issuer(store.directory, store.snapshot(), authority, prompt) as issuer:
         running = RunningResponder(store, authority, issuer)
@@ -116,7 +116,7 @@ def serving(
 
 
 class _Server(ThreadingHTTPServer):
-    """`block_on_close` is set: when the context ends, no thread is left, and no client can hold it up."""
+    """`block_on_close` is set: when the context ends, all threads have ended, and no client can delay it."""
 
     daemon_threads = False
     request_queue_size = _MOST_AT_ONCE
@@ -124,45 +124,45 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], running: RunningResponder) -> None:
         self.running = running
         self._open: dict[socket.socket, int] = {}
-        """Connections, and since when (ns)."""
+        """Open connections, and since when (ns)."""
         super().__init__(address, _Handler)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """The next connection, noted with its time."""
+        """The next connection, recorded with its time."""
         connection, address = super().get_request()
         self._open[connection] = now_ns()
         return connection, address
 
     def verify_request(self, request: object, client_address: object) -> bool:
-        """Whether there are not too many at once."""
+        """Whether there are not too many connections."""
         return len(self._open) <= _MOST_AT_ONCE
 
     def service_actions(self) -> None:
-        """Break off who has taken too long in all: one byte now and then is no silence."""
+        """Close connections over their total time limit: one byte now and then evades a read timeout."""
         begun = now_ns() - _LONGEST_NS
         for connection, since in list(self._open.items()):
             if since < begun:
                 _break_off(connection)
 
     def shutdown_request(self, request: Any) -> None:
-        """End a connection, whoever has ended it."""
+        """Forget a connection and close it."""
         self._open.pop(request, None)
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """Break off who is still there."""
+        """Close all open connections."""
         for connection in list(self._open):
             _break_off(connection)
         super().server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away, or fell silent, is no error of the responder."""
+        """Ignore clients that disconnected or timed out: these are not errors of the responder."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 def _break_off(connection: socket.socket) -> None:
-    with suppress(OSError):  # it has just ended
+    with suppress(OSError):  # already closed
         connection.shutdown(socket.SHUT_RDWR)
 
 
@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(response)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing: what it answers is counted, and a console's output is no log of a web server."""
+        """Log nothing: answers are counted, and a console's output is not a web server's log."""
 
 
 class ServeOcspParameters(UnlockParameters):

@@ -1,1 +1,1 @@
-"""Rotation: replacing certificates and roots in time, while old and new hold together."""
+"""Rotation: replaces certificates and roots in time, while old and new are valid together."""

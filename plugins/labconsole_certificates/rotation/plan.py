@@ -1,4 +1,4 @@
-"""The plan of a rotation: its steps, who has confirmed, how long both hold, and what is next."""
+"""The plan of a rotation: its steps, who has confirmed, how long both are valid, and what is next."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from labconsole_certificates.trust.matrix import trusted_by
 
 
 class RotationStepKind(StrEnum):
-    """What is to be done; each is a function of `rotation.steps`."""
+    """Kinds of steps; each is a function of `rotation.steps`."""
 
     PREPARE = "prepare"
-    """Make the successor (needs keys): with link certificates for a root; or the CSR for it."""
+    """Create the successor (needs keys): with link certificates for a root; or the CSR for it."""
     ADOPT = "adopt"
     """The certificate that the issuing State sent becomes the successor."""
     CONFIRM = "confirm"
-    """A peer says that it trusts the successor; seen by itself in its trust or its newest bundle."""
+    """A peer confirms that it trusts the successor; its trust or its newest bundle may show that, too."""
     SWITCH = "switch"
     """Use the successor from now on."""
     FINISH = "finish"
-    """The overlap is over: the old one is given up."""
+    """The overlap is over: the old one is retired."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class RotationStep:
     title: str
     done: bool
     waits_for: str
-    """What must happen first, in one sentence; empty if the step can be taken now or is done."""
+    """What must happen first, in one sentence; empty if the step is possible now or is done."""
 
 
 @dataclass(frozen=True)
 class PeerAnswer:
-    """Whether a State that must confirm has done so, and how that is known."""
+    """Whether a State that must confirm has done so, and the evidence."""
 
     state: State
     confirmed: bool
@@ -60,7 +60,7 @@ class PeerAnswer:
 
 @dataclass(frozen=True)
 class RotationPlan:
-    """All about one rotation. `overlap`: from when until when both hold; None while there is no successor."""
+    """The state of one rotation. `overlap`: from when until when both are valid; None without a successor."""
 
     rotation: RotationRecord
     kind: RotationKind
@@ -70,7 +70,7 @@ class RotationPlan:
     overlap: tuple[datetime, datetime] | None
     peers: tuple[PeerAnswer, ...]
     steps: tuple[RotationStep, ...]
-    """None of a rotation that was cancelled."""
+    """Its steps; none for a rotation that was cancelled."""
 
     @property
     def next_step(self) -> RotationStep | None:
@@ -79,7 +79,7 @@ class RotationPlan:
 
     @property
     def next_sentence(self) -> str:
-        """What is next, for the operator."""
+        """The next step, for the operator."""
         step = self.next_step
         if step is None:
             return f"This rotation is {self.rotation.status}."
@@ -87,7 +87,7 @@ class RotationPlan:
 
 
 def plan_of(snapshot: Snapshot, rotation: RotationRecord, at: datetime) -> RotationPlan:
-    """The plan of `rotation` at `at` (aware). Raises UserError: whose CA issued the certificate is not known."""
+    """The plan of `rotation` at `at` (aware). Raises UserError: the issuing State is unknown."""
     old = snapshot.certificate_by_id[rotation.certificate]
     successor = None if rotation.successor is None else snapshot.certificate_by_id[rotation.successor]
     kind = kind_of(snapshot, old, at)
@@ -98,7 +98,7 @@ def plan_of(snapshot: Snapshot, rotation: RotationRecord, at: datetime) -> Rotat
 
 
 def requested(snapshot: Snapshot, rotation: RotationRecord) -> RequestRecord | None:
-    """The newest CSR that was made for the successor: since the rotation began, by the same State, for the same."""
+    """The newest CSR for the successor: created since the rotation began, by the same State, for the same issuer."""
     old = snapshot.certificate_by_id[rotation.certificate]
     return next(
         (
@@ -117,8 +117,8 @@ def requested(snapshot: Snapshot, rotation: RotationRecord) -> RequestRecord | N
 def _answers(
     snapshot: Snapshot, rotation: RotationRecord, old: CertificateRecord, successor: CertificateRecord | None
 ) -> tuple[PeerAnswer, ...]:
-    """Of the peers noted, and while the rotation is in progress of those found now: trust, bundles and handshakes
-    change meanwhile. One that was noted, has not confirmed, and is no longer a peer is left out.
+    """The recorded peers and, while the rotation is in progress, those found now: trust, bundles and handshakes change
+    meanwhile. A recorded one that has not confirmed and is no longer a peer is left out.
     """
     noted = [_answer(snapshot, rotation, snapshot.state_by_id[peer], successor) for peer in rotation.peers]
     if rotation.ended is not None:
@@ -222,14 +222,14 @@ def _begin_of(record: CertificateRecord) -> datetime:
 
 
 def _end_of_overlap(rotation: RotationRecord, old: CertificateRecord, at: datetime) -> datetime:
-    """So many days after the switch (before it: if it were now), but not after the old one runs out."""
+    """That many days after the switch (before it: if it were now), but not after the old one expires."""
     switched = rotation.switched or at
     return min(switched + timedelta(days=rotation.overlap_days), old.certificate.not_valid_after_utc)
 
 
 @dataclass(frozen=True)
 class Due:
-    """A certificate that runs out soon, or has. `notice`: 90, 30, 7, or 0 if it has; `rotation`: that under way."""
+    """An expiring certificate. `notice`: 90, 30, 7, or 0 if it has expired; `rotation`: the one in progress."""
 
     record: CertificateRecord
     notice: int
@@ -238,9 +238,9 @@ class Due:
 
 
 def due(snapshot: Snapshot, at: datetime) -> tuple[Due, ...]:
-    """What of the local States' certificates with their key here runs out within 90 days after `at`, soonest first.
+    """The local States' certificates with their key here that expire within 90 days after `at`, soonest first.
 
-    What was removed, revoked or replaced by a rotation is left out.
+    Removed and revoked ones, and those replaced by a rotation, are left out.
     """
     under_way = {rotation.certificate: rotation for rotation in snapshot.rotations if rotation.ended is None}
     replaced = {

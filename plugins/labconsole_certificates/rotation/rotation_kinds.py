@@ -1,4 +1,4 @@
-"""What is rotated, and how its successor comes about."""
+"""Which certificates can be rotated, and how the successor is created."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from labconsole_certificates.trust.matrix import trusted_by
 
 
 class RotationKind(StrEnum):
-    """How the successor comes about."""
+    """How the successor is created."""
 
     ROOT = "root"
     """A new root with a new key, and link certificates both ways (RFC 9810, 4.4)."""
     SELF_SIGNED = "self-signed"
     """A new self-signed end certificate, which the peers pin."""
     ISSUED_HERE = "issued-here"
-    """Issued anew by a CA whose key lies here."""
+    """Issued by a CA whose key is stored here."""
     ISSUED_ELSEWHERE = "issued-elsewhere"
-    """A CSR goes to the issuing State, and its certificate comes back."""
+    """A CSR is sent to the issuing State, whose certificate is imported."""
 
 
 def kind_of(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> RotationKind:
-    """How a successor of `record` would come about at `at` (aware)."""
+    """How a successor of `record` would be created at `at` (aware)."""
     if record.profile is CertificateProfile.ROOT:
         return RotationKind.ROOT
     if record.self_signed:
@@ -36,9 +36,9 @@ def kind_of(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> Rota
 
 
 def issuers_here(snapshot: Snapshot, record: CertificateRecord, at: datetime) -> tuple[CertificateRecord, ...]:
-    """The CA certificates with their key here that could issue a successor of `record`, the one to take first.
+    """The CA certificates with their key here that could issue a successor of `record`, the preferred one first.
 
-    Raises UserError: nobody knows which State issued it.
+    Raises UserError: the issuing State is unknown.
     """
     issuer = issuing_state(snapshot, record)
     if not issuer.local:
@@ -50,7 +50,7 @@ def issuers_here(snapshot: Snapshot, record: CertificateRecord, at: datetime) ->
 
 
 def issuing_state(snapshot: Snapshot, record: CertificateRecord) -> State:
-    """The State whose CA issued `record`. Raises UserError: its issuer, or whose it is, is not known."""
+    """The State whose CA issued `record`. Raises UserError: its issuer, or its State, is unknown."""
     for issuer in snapshot.issuers_of(record):
         if issuer.state is not None:
             return snapshot.state_by_id[issuer.state]
@@ -58,7 +58,7 @@ def issuing_state(snapshot: Snapshot, record: CertificateRecord) -> State:
 
 
 def owner(snapshot: Snapshot, record: CertificateRecord) -> State:
-    """The State that `record` certifies. Raises UserError: not known, or its keys lie with another console."""
+    """The State that `record` certifies. Raises UserError: unknown, or its keys are on another console."""
     state = None if record.state is None else snapshot.state_by_id[record.state]
     if state is None or not state.local or record.key is None:
         raise UserError("Only what has its private key here can be rotated here: let its State do that.")
@@ -68,9 +68,10 @@ def owner(snapshot: Snapshot, record: CertificateRecord) -> State:
 def peers_of(snapshot: Snapshot, record: CertificateRecord) -> tuple[State, ...]:
     """The other States that must trust the successor of `record`, a root or a pin, before the switch.
 
-    Known by trust, by their newest trust bundles and by handshakes that passed. For a root, too, by what it has issued
-    to States of other consoles: they need its link certificates. Whether a State of this console trusts `record` is
-    known exactly, so nothing else counts for it. What a CA issued is trusted through the CA: no peer need confirm it.
+    Known by trust, by their newest trust bundles and by handshakes that passed; for a root, also by the certificates it
+    issued to States of other consoles, which need its link certificates. The trust of this console's own States is
+    known exactly, so nothing else counts for them. Certificates issued by a CA are trusted through it: no peer must
+    confirm them.
     """
     proven = _proven_with(snapshot, record)
     return tuple(
@@ -82,7 +83,7 @@ def peers_of(snapshot: Snapshot, record: CertificateRecord) -> tuple[State, ...]
 
 
 def _proven_with(snapshot: Snapshot, record: CertificateRecord) -> frozenset[int]:
-    """States that have accepted `record` in a handshake, or (of a root) that hold a certificate which it issued."""
+    """States that have accepted `record` in a handshake, or (of a root) own a certificate that it issued."""
     if not record.self_signed:
         return frozenset()
     below = {each.id for each in snapshot.certificates if each.id == record.id or record in snapshot.chain_of(each)}

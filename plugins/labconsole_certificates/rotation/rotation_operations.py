@@ -1,4 +1,4 @@
-"""Rotations: begin one, do its steps in turn, list them; so a running trial can be rotated under."""
+"""Operations of rotations: begin one, list them, and their steps one by one, also while a trial runs."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class _RotationStep(PkiOperation[R]):
 
     @abstractmethod
     def advance(self, parameters: R, store: PkiStore, rotation: RotationRecord, prompt: Prompt) -> RotationRecord:
-        """Do the step. Raises UserError."""
+        """Execute the step. Raises UserError."""
 
     def work(self, parameters: R, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
         rotation = rotation_numbered(store.snapshot(), parameters.rotation)
@@ -186,7 +186,7 @@ class ConfirmRotationParameters(RotationParameters):
 
 
 class ConfirmRotation(_RotationStep[ConfirmRotationParameters]):
-    """Notes that a peer trusts the successor."""
+    """Records that a peer trusts the successor."""
 
     name: ClassVar[str] = "certificates.rotation-confirm"
     title: ClassVar[str] = "Note a confirmation"
@@ -222,7 +222,7 @@ class SwitchRotation(_RotationStep[SwitchRotationParameters]):
 
 
 class FinishRotationParameters(RotationParameters):
-    """The end of the old one."""
+    """The end of the overlap."""
 
     wait_for_overlap: bool = parameter(
         "Only after the overlap", "Until then peers may still use the old one", default=True
@@ -269,7 +269,7 @@ _STEPS: dict[StepName, type[_RotationStep[Any]]] = {
 
 
 class AnyStepParameters(PrepareRotationParameters):
-    """A rotation, and the step of it to do; only the parameters of this step count."""
+    """A rotation and its step to execute; parameters of other steps are ignored."""
 
     step: StepName | None = parameter(
         "Step",
@@ -283,7 +283,7 @@ class AnyStepParameters(PrepareRotationParameters):
     force: bool = parameter("Do not wait", "Switch, finish: wait neither for peers nor for the overlap", default=False)
 
     def step_parameters(self, model: type[Parameters]) -> Parameters:
-        """Those of the step that has the parameters `model`. Raises UserError: the peer is missing."""
+        """The parameters of the step with the model `model`. Raises UserError: the peer is missing."""
         if "peer" in model.model_fields and not self.peer:
             raise UserError("A State has confirmed: name it with --peer.")
         waits = {"wait_for_peers": not self.force, "wait_for_overlap": not self.force}
@@ -292,7 +292,7 @@ class AnyStepParameters(PrepareRotationParameters):
 
 
 class Rotation(PkiOperation[AnyStepParameters]):
-    """Shows the plan of a rotation, or does a step of it, which is an operation of its own."""
+    """Shows the plan of a rotation, or executes a step of it, which is an operation of its own."""
 
     name: ClassVar[str] = "certificates.rotation"
     title: ClassVar[str] = "Rotation"

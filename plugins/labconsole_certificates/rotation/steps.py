@@ -20,11 +20,11 @@ from labconsole_certificates.rotation.successors import new_issued, new_request,
 from labconsole_certificates.trust.matrix import trusted_by
 
 OVERLAP_DAYS = 30
-"""For so long the old one holds beside its successor after the switch, if nobody says otherwise."""
+"""Days for which the old one is valid along with its successor after the switch, by default."""
 
 
 def begin(store: PkiStore, certificate: CertificateRecord, *, overlap_days: int = OVERLAP_DAYS) -> RotationRecord:
-    """Plan to replace `certificate`. All that trust it must confirm; they are found again at each step.
+    """Begin to replace `certificate`. Its peers must confirm; they are determined again at each step.
 
     Raises UserError: it is being rotated already, its key is not here, or it is removed.
     """
@@ -43,11 +43,11 @@ def begin(store: PkiStore, certificate: CertificateRecord, *, overlap_days: int 
 def prepare(
     store: PkiStore, rotation: RotationRecord, new: NewKey, *, days: int | None = None, prompt: Prompt | None = None
 ) -> RotationRecord:
-    """Make key and successor with the same subject, names and limits; `days`: as long as the old one if None.
+    """Create key and successor with the same subject, names and limits; `days`: as long as the old one if None.
 
-    `new` may leave the key's type open: the successor then has that of the old key.
-    A root gets link certificates both ways. For what another console's State issued, a CSR is made, which then goes
-    the way of all CSRs. Raises UserError: not the time for it, a key does not open; nothing changed.
+    `new` may omit the key's type: the successor then has that of the old key.
+    A root gets link certificates both ways. For what another console's State issued, a CSR is created, to be sent like
+    any other. Raises UserError: not possible now, a key does not open; nothing changed.
     """
     at = datetime.now(UTC)
     snapshot = store.snapshot()
@@ -68,7 +68,7 @@ def prepare(
 
 
 def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
-    """The certificate that came back for the CSR of `prepare` is the successor. Raises UserError: none came."""
+    """Make the certificate that was imported for the CSR of `prepare` the successor. Raises UserError: none."""
     snapshot = store.snapshot()
     _must_be(rotation, RotationStatus.PREPARING, "The successor is there already")
     request = requested(snapshot, rotation)
@@ -79,7 +79,7 @@ def adopt(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
 
 
 def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationRecord:
-    """Note that `peer` says it trusts the successor; a State of this console trusts it from then on.
+    """Record that `peer` trusts the successor; a State of this console trusts it from then on.
 
     Raises UserError: there is none, or `peer` is not a peer of it.
     """
@@ -93,7 +93,7 @@ def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationR
         change.add_rotation_peers(rotation.id, [state.id for state in found])
         confirmed = change.confirm_rotation(rotation.id, peer.id)
         successor = snapshot.certificate_by_id[rotation.successor]
-        if peer.local and successor.sha256 not in trusted_by(snapshot, peer.id):  # else the last step would cut it off
+        if peer.local and successor.sha256 not in trusted_by(snapshot, peer.id):  # else the last step ends its trust
             kind = TrustKind.ROOT if successor.profile is CertificateProfile.ROOT else TrustKind.PIN
             change.trust(peer.id, successor.id, kind, f"rotation {rotation.id}, whose old one it trusts")
         return confirmed
@@ -143,7 +143,7 @@ def finish(store: PkiStore, rotation: RotationRecord, *, wait_for_overlap: bool 
 
 
 def cancel(store: PkiStore, rotation: RotationRecord) -> RotationRecord:
-    """Give the rotation up; a successor that was made stays. Raises UserError: it is switched, or has ended."""
+    """Cancel the rotation; an existing successor stays. Raises UserError: it is switched, or has ended."""
     if rotation.status not in (RotationStatus.PREPARING, RotationStatus.OVERLAP):
         raise UserError(f"The rotation is {rotation.status}: it cannot be given up any more.")
     with store.change() as change:

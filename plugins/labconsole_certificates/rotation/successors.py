@@ -1,4 +1,4 @@
-"""Makes the successor of a certificate: the same subject, names and limits, with a new key."""
+"""Creates the successor of a certificate: the same subject, names and limits, with a new key."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def new_issued(
     validity: Validity,
     prompt: Prompt | None,
 ) -> RotationRecord:
-    """A certificate by a CA whose key lies here, which holds no longer than that CA. Raises UserError."""
+    """A certificate by a CA whose key is stored here, valid no longer than that CA. Raises UserError."""
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile = owner(snapshot, old), _profile(old)
     authority = issuers_here(snapshot, old, validity.not_before)[0]
@@ -111,7 +111,7 @@ def new_issued(
 def new_request(
     store: PkiStore, snapshot: Snapshot, rotation: RotationRecord, new: NewKey, prompt: Prompt | None
 ) -> RotationRecord:
-    """A CSR for the State that issued the old one; the rotation waits for what comes back. Raises UserError."""
+    """A CSR for the State that issued the old one; the rotation waits for the certificate. Raises UserError."""
     old = snapshot.certificate_by_id[rotation.certificate]
     state, profile, issuer = owner(snapshot, old), _profile(old), issuing_state(snapshot, old)
     with made_key(store.directory, new, _label(state.name, old), prompt) as key:
@@ -125,7 +125,7 @@ def new_request(
 def _succeeded(
     change: Change, rotation: RotationRecord, old: CertificateRecord, made: x509.Certificate, origin: Origin
 ) -> RotationRecord:
-    """Add what was `made` in place of `old`: peers are asked to confirm it from now on."""
+    """Add the successor `made` of `old`: peers are asked to confirm it from now on."""
     successor = change.add_certificate(made, state=old.state, profile=old.profile, origin=origin, replaces=old.id)
     return change.advance_rotation(rotation.id, RotationStatus.OVERLAP, successor=successor.id)
 

@@ -1,1 +1,1 @@
-"""Trust between States: bundles that are signed and imported, and the matrix of who trusts whom."""
+"""Trust between States: single roots and pins, signed bundles, and the matrix of trust."""

@@ -21,7 +21,7 @@ from labconsole_certificates.operations.record_lookup import certificate_named, 
 
 
 class CheckParameters(StateParameters):
-    """A State, and a certificate that it may accept."""
+    """A State, and a certificate to check."""
 
     certificate: CertificateChoice
 

@@ -1,4 +1,4 @@
-"""Who may sign a State's bundle, and that bundles never go back: decided on what the database holds."""
+"""Checks of a bundle: consistent in itself, signed by its State, newer than the last, without names of others."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NEW = "ask its State for a new one."
 
 
 def check_content(content: BundleContent, signer: x509.Certificate) -> None:
-    """Check that `content`, signed by `signer`, holds together by itself.
+    """Check that `content`, signed by `signer`, is consistent in itself.
 
     Its signer is one of its roots; roots are CAs signed by themselves; intermediates and CRLs come from CAs in it;
     link certificates join its roots with other keys, under the same name (RFC 9810, 4.4): what certifies another name
-    is a CA below a root, and speaks for nobody but itself. No two certificates have one issuer and serial number.
+    is a CA below a root. No two certificates have the same issuer and serial number.
 
     Raises BadInput.
     """
@@ -59,7 +59,7 @@ def joined_links(links: Sequence[x509.Certificate], roots: Sequence[x509.Certifi
     """Those of `links` that lead to or from one of `roots`, over other links too: a State may have had many roots."""
     remaining, newly = list(links), list(roots)
     joined: list[x509.Certificate] = []
-    while newly:  # each link is held against each certificate once at most
+    while newly:  # each link is compared with each certificate at most once
         found = [link for link in remaining if any(_joined(link, each) for each in newly)]
         remaining = [link for link in remaining if link not in found]
         joined += found
@@ -68,7 +68,7 @@ def joined_links(links: Sequence[x509.Certificate], roots: Sequence[x509.Certifi
 
 
 def check_serials(certificates: Iterable[x509.Certificate]) -> None:
-    """Check that no two of them are different but have the same issuer and serial number (RFC 5280, 4.1.2.2)."""
+    """Check that no two different certificates have the same issuer and serial number (RFC 5280, 4.1.2.2)."""
     seen: dict[tuple[x509.Name, int], x509.Certificate] = {}
     for each in certificates:
         if seen.setdefault((each.issuer, each.serial_number), each) != each:
@@ -101,11 +101,11 @@ def _check_authority(certificate: x509.Certificate) -> None:
 
 
 _SKEW = timedelta(minutes=5)
-"""By so much the clock of a State may be ahead of ours."""
+"""Tolerance for a State's clock that is ahead of ours."""
 
 
 def subject_of(snapshot: Snapshot, content: BundleContent) -> State | None:
-    """The State that the bundle says it is of, if it is known; case does not make another State."""
+    """The State that the bundle names, if it is known; case is ignored."""
     name = _folded(content.state)
     return next((each for each in snapshot.states if _folded(each.name) == name), None)
 
@@ -126,13 +126,13 @@ def trust_in(snapshot: Snapshot, importer: State, subject: State | None) -> tupl
 
 
 def anchors(snapshot: Snapshot, importer: State, subject: State | None, at: datetime) -> tuple[x509.Certificate, ...]:
-    """The roots of `subject` that `importer` trusts and that hold at `at`: what a bundle's signer must come from."""
+    """The roots of `subject` that `importer` trusts and that are valid at `at`: a bundle's signer needs one of them."""
     records = [snapshot.certificate_by_id[each.certificate] for each in trust_in(snapshot, importer, subject)]
     return tuple(each.certificate for each in records if each.revoked is None and _is_valid(each.certificate, at))
 
 
 def distrusted_roots(snapshot: Snapshot, importer: State, subject: State | None) -> tuple[x509.Certificate, ...]:
-    """The roots of `subject` in which `importer` has withdrawn its trust, and trusts no other with the same key."""
+    """The roots of `subject` that `importer` has distrusted, without trusting another one with the same key."""
     if subject is None:
         return ()
     keys = {snapshot.certificate_by_id[row.certificate].name_and_key for row in trust_in(snapshot, importer, subject)}
@@ -146,7 +146,7 @@ def distrusted_roots(snapshot: Snapshot, importer: State, subject: State | None)
 
 
 def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) -> None:
-    """Check that the bundle can have been made by `at`, and that its signer holds then. Raises BadInput."""
+    """Check that the bundle is not from the future at `at`, and that its signer is valid then. Raises BadInput."""
     if content.made > at + _SKEW:
         raise BadInput(
             f"The trust bundle of {content.state} was made at {content.made:%Y-%m-%d %H:%M} UTC, which is yet to come: "
@@ -165,7 +165,7 @@ def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) 
 
 
 def newest_bundle(snapshot: Snapshot, importer: State, subject: State) -> BundleRecord | None:
-    """The bundle of `subject` with the highest sequence number that `importer` has taken in."""
+    """The bundle of `subject` with the highest sequence number that `importer` has imported."""
     taken = [each for each in snapshot.bundles if (each.importer, each.subject) == (importer.id, subject.id)]
     return max(taken, key=lambda each: each.sequence, default=None)
 
@@ -211,8 +211,8 @@ def check_signer(
 ) -> None:
     """Check that `signer` has the key of one of the roots `trusted`, or that link certificates lead from one to it.
 
-    A link that is revoked, by a CRL in the bundle or among those `known`, leads nowhere; nor does one back to the key
-    of a root that was given up (`gone`): the old key, which the new one has certified, may be anybody's by then.
+    A link that is revoked, by a CRL in the bundle or among those `known`, does not count; nor does one back to the key
+    of a distrusted root (`gone`): the old key, which the new one has certified, may be in other hands by then.
     Raises BadInput.
     """
     crls = (*content.crls, *known)
@@ -221,7 +221,7 @@ def check_signer(
     ]
     reached: list[x509.Certificate] = []
     newly = list(trusted)
-    while newly:  # each link is held against each certificate once at most
+    while newly:  # each link is compared with each certificate at most once
         reached += newly
         found = [link for link in remaining if any(_leads(each, link, crls) for each in newly)]
         remaining = [link for link in remaining if link not in found]
@@ -236,8 +236,8 @@ def check_signer(
 def check_owners(content: BundleContent, subject: State | None, snapshot: Snapshot) -> None:
     """Check that nothing in the bundle is known as another State's, nor has the name of a CA of another State.
 
-    CRLs are found by the name of their CA (RFC 5280, 5.1.2.3): of two namesakes one could have refused what the other
-    issued. The same key under the same name is no namesake. Raises BadInput.
+    CRLs are found by the name of their CA (RFC 5280, 5.1.2.3): of two CAs of one name, one could revoke what the other
+    issued. The same key under the same name is the same CA. Raises BadInput.
     """
     foreign = [each for each in snapshot.certificates if each.state is not None and each.profile in AUTHORITIES]
     foreign = [each for each in foreign if subject is None or each.state != subject.id]
@@ -263,7 +263,7 @@ def _owner(snapshot: Snapshot, record: CertificateRecord) -> str:
 
 
 def _folded(name: str) -> str:
-    """What looks alike is alike: letters of full width, case, and how many blanks there are make no difference."""
+    """The name without differences of letter width, case, and number of blanks."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 

@@ -32,16 +32,16 @@ from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 
 DAYS = 30
-"""For how long a bundle is current, if nobody says otherwise."""
+"""Days for which a bundle is current, by default."""
 
 
 def make_bundle(store: PkiStore, state: str, *, days: int = DAYS, prompt: Prompt | None = None) -> bytes:
-    """The next bundle of `state` (a local one), signed with the key of its oldest root that holds: DER, CMS.
+    """The next bundle of `state` (a local one), signed with the key of its oldest valid root: DER, CMS.
 
-    CRLs that are due are renewed first, where that needs no other passphrase; of the others `expiring_crls` tells.
-    The oldest root is what most of the others trust; link certificates lead from it to newer ones. The bundle is noted
-    in the database as the State's own. Raises UserError: the State is not local, no root of it holds whose key lies
-    here, or the key cannot be opened.
+    Due CRLs are renewed first, if that needs no other passphrase; the others are listed by `expiring_crls`. Most peers
+    trust the oldest root; link certificates lead from it to newer ones. The bundle is recorded in the database as the
+    State's own. Raises UserError: the State is not local, has no valid root whose key is stored here, or the key cannot
+    be opened.
     """
     maker = local_state_named(store.snapshot(), state)
     signer, record = signing_root(store.snapshot(), maker, datetime.now(UTC))
@@ -106,7 +106,7 @@ def _content(snapshot: Snapshot, state: State, made: datetime, next_update: date
 
 
 def _roots(snapshot: Snapshot, state: State, at: datetime) -> list[CertificateRecord]:
-    """Those that have not run out, newest first."""
+    """The certificates that have not expired, newest first."""
     return [each for each in snapshot.roots_of(state.id) if each.certificate.not_valid_after_utc >= at]
 
 
@@ -127,7 +127,7 @@ def _intermediates(
 def _links(
     snapshot: Snapshot, state: State, roots: list[CertificateRecord], at: datetime
 ) -> tuple[x509.Certificate, ...]:
-    """Link certificates that lead to or from one of the roots, also from roots that are no longer handed out."""
+    """Link certificates that lead to or from one of the roots, also from roots that are no longer exported."""
     links = [
         each.certificate
         for each in snapshot.certificates

@@ -14,8 +14,8 @@
         crls           SEQUENCE OF OCTET STRING,   -- each the DER of a CertificateList (RFC 5280, 5.1)
         trusted        SEQUENCE OF OCTET STRING }  -- SHA-256 of the roots that the State trusts
 
-The DER of what a bundle carries stands in it byte by byte, and nothing else decodes to the same content: what is read
-is encoded anew and must be the same.
+The bundle contains the DER of its certificates and CRLs byte by byte, and nothing else decodes to the same content:
+what is read is encoded again and must be the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LONGEST_NAME = 64
 _MOST = {"roots": 16, "intermediates": 32, "links": 32, "crls": 48, "trusted": 1000}
 _DIGEST_SIZE = 32
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""No bundle was made before; of the year 0, which GeneralizedTime knows, Python has no datetime at all."""
+"""Earliest time of a bundle; Python's datetime lacks the year 0 of GeneralizedTime."""
 
 
 class _Items(core.SequenceOf):  # type: ignore[misc]  # asn1crypto brings no types
@@ -65,7 +65,7 @@ class _TrustBundle(core.Sequence):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class BundleContent:
-    """What a bundle says. Times are aware, UTC, in whole seconds; `trusted` is SHA-256 in hex."""
+    """The content of a bundle. Times are aware, UTC, in whole seconds; `trusted` is SHA-256 in hex."""
 
     state: str
     domain: str
@@ -80,7 +80,7 @@ class BundleContent:
 
     @property
     def certificates(self) -> tuple[x509.Certificate, ...]:
-        """All certificates that it carries."""
+        """All its certificates."""
         return (*self.roots, *self.intermediates, *self.links)
 
 
@@ -107,7 +107,7 @@ def encode(content: BundleContent) -> bytes:
 
 
 def decode(der: bytes) -> BundleContent:
-    """The content whose DER this is. Raises BadInput: it is none, or more than a bundle may hold."""
+    """The content with this DER. Raises BadInput: it is malformed, or larger than a bundle may be."""
     bundle = _parsed(der)
     _check_limits(bundle)
     content = BundleContent(

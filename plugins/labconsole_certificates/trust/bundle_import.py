@@ -36,7 +36,7 @@ from labconsole_certificates.trust.roots_and_pins import ConfirmedFingerprint
 
 @dataclass(frozen=True)
 class ImportedBundle:
-    """What came of a bundle."""
+    """The result of an import."""
 
     importer: str
     state: str
@@ -44,14 +44,14 @@ class ImportedBundle:
     first: bool
     """Whether its fingerprint was typed, because no root of that State was trusted."""
     trusted: tuple[str, ...]
-    """SHA-256 (hex) of the roots that are trusted since then."""
+    """SHA-256 (hex) of the roots that are newly trusted."""
     withdrawn: tuple[str, ...]
     """SHA-256 (hex) of roots that the State no longer lists, and that are no longer trusted."""
     warning: str
-    """Sentences on a stale bundle, roots in which trust was withdrawn before, a missing domain; or nothing."""
+    """Sentences on a stale bundle, roots that were distrusted before, a missing domain; may be empty."""
 
     def sentence(self) -> str:
-        """All of it for the operator."""
+        """The result in words for the operator."""
         changes = [
             f"{_roots(len(self.trusted))} now trusted" if self.trusted else "",
             f"{_roots(len(self.withdrawn))} no longer trusted" if self.withdrawn else "",
@@ -68,17 +68,17 @@ def import_bundle(
     confirmed_fingerprint: str = "",
     confirmed_domain: str | None = None,
 ) -> ImportedBundle:
-    """Take the bundle `data` in for the local State `importer`: all of it in one transaction, or nothing.
+    """Import the bundle `data` for the local State `importer`: all of it in one transaction, or nothing.
 
-    `confirmed_fingerprint`: what was typed (groups, blanks and case do not matter), where no root of the State is
+    `confirmed_fingerprint`: the typed fingerprint (groups, blanks and case do not matter), if no root of the State is
     trusted yet. `confirmed_domain`: the domains in the bundle, once the operator has confirmed them
-    (`looking.domain_question`). Roots that the State no longer lists are no longer trusted; those in which trust was
-    withdrawn are not trusted again for being listed.
+    (`bundle_inspection.domain_question`). Roots that the State no longer lists are no longer trusted; distrusted ones
+    are not trusted again for being listed.
 
     Raises:
-        BadInput: it is damaged, signed by a stranger, not confirmed, goes back in sequence, is from the future, or
-            says what cannot be (two certificates with one serial number, what its roots did not issue, names outside
-            its State's domain).
+        BadInput: it is damaged, signed by an unknown key, not confirmed, goes back in sequence, is from the future, or
+            contradicts itself (two certificates with one serial number, what its roots did not issue, names outside its
+            State's domain).
         UserError: there is no such local State, or the database cannot be written.
     """
     inspection = inspect_bundle(data)
@@ -97,7 +97,7 @@ def import_bundle(
 def _check(
     snapshot: Snapshot, importer: State, subject: State | None, inspection: BundleInspection, typed: str, at: datetime
 ) -> bool:
-    """Apply the policy; whether it is the first bundle, confirmed by what was typed. Raises BadInput."""
+    """Apply the checks; whether it is the first bundle, confirmed by a fingerprint. Raises BadInput."""
     content = inspection.content
     if subject == importer:
         raise BadInput(f"This is a trust bundle of {importer.name} itself: hand it to the other States.")
@@ -111,7 +111,7 @@ def _check(
         )
     if subject is not None:
         newest = bundle_checks.newest_bundle(snapshot, importer, subject)
-        if trusted or not _same(newest, inspection):  # after trust was withdrawn the same one may begin it anew
+        if trusted or not _same(newest, inspection):  # after trust was withdrawn the same one may start it again
             bundle_checks.check_sequence(content, inspection.sha256, newest)
     if not trusted:
         bundle_checks.check_confirmed(content, inspection.signer, typed)
@@ -195,7 +195,7 @@ def _add_certificates(change: Change, content: BundleContent, subject: State) ->
 
 
 def _add_crls(change: Change, snapshot: Snapshot, content: BundleContent, ids: dict[str, int]) -> None:
-    """Add each CRL that is newer than what is known of its issuer and scope."""
+    """Add each CRL that is newer than the known one of its issuer and scope."""
     authorities = (*content.roots, *content.intermediates)
     for crl in content.crls:
         issuer = ids[fingerprint(crl_issuer(crl, authorities))]
@@ -209,7 +209,7 @@ def _roots(count: int) -> str:
 
 
 NO_DOMAIN = "no domain"
-"""What is typed to confirm that a State claims no domain any more."""
+"""Typed by the operator to confirm that a State no longer claims a domain."""
 
 
 class ImportBundleParameters(Parameters):

@@ -1,4 +1,4 @@
-"""Looks into a trust bundle for the person before it: what it says, and what must be confirmed."""
+"""Inspects a trust bundle before its import: its content, and what the operator must confirm."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from labconsole_certificates.trust.bundle_format import BundleContent, decode
 
 @dataclass(frozen=True)
 class BundleInspection:
-    """A bundle that holds together. Its signature is its signer's; whether that is the State, nobody has checked."""
+    """A consistent bundle. Its signature is its signer's; whether that is the State is not checked yet."""
 
     content: BundleContent
     signer: x509.Certificate
     sha256: str
-    """Of the content (hex)."""
+    """SHA-256 of the content (hex)."""
     signature_algorithm: str
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the signer's certificate: what is compared out of band."""
+        """SHA-256 (hex) of the signer's certificate, for comparison out of band."""
         return fingerprint(self.signer)
 
 
 def inspect_bundle(data: bytes) -> BundleInspection:
-    """What the bundle `data` (DER or PEM) says. Raises BadInput: it is none, or is damaged, or contradicts itself."""
+    """The content of the bundle `data` (DER or PEM). Raises BadInput: it is malformed, damaged, or inconsistent."""
     parsing.check_kind(data, parsing.ContentKind.CMS)
     message = cms.verify(data)
     content = decode(message.content)

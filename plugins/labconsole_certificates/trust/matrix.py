@@ -1,4 +1,4 @@
-"""The State x State matrix: whose root does a State trust, until when, and why not."""
+"""The State x State matrix: which State trusts whose root, until when, and why not."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ _NOTICE = timedelta(days=max(NOTICES))
 
 
 class CellStatus(StrEnum):
-    """How a State stands to another one's root."""
+    """A State's trust in another one's root."""
 
     OWN = "own"
     TRUSTED = "trusted"
     EXPIRING = "expiring"
-    """Trusted, but the root runs out within 90 days."""
+    """Trusted, but the root expires within 90 days."""
     STALE = "stale"
-    """Trusted, but its bundle or CRL should have been followed by a newer one."""
+    """Trusted, but its bundle or CRL is out of date."""
     NOT_YET_VALID = "not yet valid"
     EXPIRED = "expired"
     REVOKED = "revoked"
     UNTRUSTED = "untrusted"
     UNKNOWN = "unknown"
-    """A State elsewhere of which no bundle tells whom it trusts."""
+    """A remote State without a bundle that lists its trust."""
 
 
 HOLDS = frozenset({CellStatus.TRUSTED, CellStatus.EXPIRING, CellStatus.STALE})
-"""Where the other State's certificates are accepted; a CRL that ran out refuses them none the less."""
+"""Statuses in which the other State's certificates are accepted, apart from expired CRLs."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """How `truster` stands to `trusted`. `certificate` is the root (or pin) in question, its row's id."""
+    """The trust of `truster` in `trusted`. `certificate` is the id of the root (or pin)."""
 
     truster: int
     trusted: int
@@ -55,7 +55,7 @@ class Cell:
     """When the newest CRL of that root was issued."""
     certificate: int | None
     cause: str
-    """One sentence."""
+    """The cause in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Matrix:
 
 
 def matrix(snapshot: Snapshot, at: datetime) -> Matrix:
-    """Who trusts whose roots at `at` (aware, UTC), as this console knows it."""
+    """The trust between all States at `at` (aware, UTC), as far as this console knows it."""
     cells = {(cell.truster, cell.trusted): cell for cell in _MatrixBuilder(snapshot, at).cells()}
     return Matrix(snapshot.states, cells)
 
 
 def trusted_by(snapshot: Snapshot, state: int) -> frozenset[str]:
-    """SHA-256 (hex) of what `state` trusts: of a local State by its trust rows, else as its newest bundle says."""
+    """SHA-256 (hex) of what `state` trusts: of a local State by its trust rows, else by its newest bundle."""
     if snapshot.state_by_id[state].local:
         return frozenset(each.sha256 for kind in TrustKind for each in snapshot.trusted_by(state, kind))
     bundle = newest_of(snapshot.bundles, state)
@@ -81,12 +81,12 @@ def trusted_by(snapshot: Snapshot, state: int) -> frozenset[str]:
 
 
 def newest_of(bundles: Sequence[BundleRecord], subject: int) -> BundleRecord | None:
-    """The newest bundle of `subject` among them, whoever took it in."""
+    """The newest bundle of `subject` among them, by any importer."""
     return max((each for each in bundles if each.subject == subject), key=lambda each: each.sequence, default=None)
 
 
 class _MatrixBuilder:
-    """A snapshot at a moment, with what each cell looks up."""
+    """Derives the cells from a snapshot at one time."""
 
     def __init__(self, snapshot: Snapshot, at: datetime) -> None:
         self._snapshot = snapshot
@@ -100,7 +100,7 @@ class _MatrixBuilder:
                 self._of_state[record.state].append(record)
 
     def cells(self) -> Iterator[Cell]:
-        """One for each pair, row by row."""
+        """One cell for each pair, row by row."""
         for truster in self._snapshot.states:
             for trusted in self._snapshot.states:
                 yield self._own(truster) if truster == trusted else self._cell(truster, trusted)

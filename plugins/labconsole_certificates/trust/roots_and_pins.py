@@ -1,4 +1,4 @@
-"""Trust in a single root, or in one end certificate by its fingerprint; bundles are in `trust`."""
+"""Trust in a single root, or in one end certificate by its fingerprint; bundles have modules of their own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HERE = "fingerprint confirmed at the console that has both States"
 def trust_root(
     store: PkiStore, state: State, root: CertificateRecord, typed_fingerprint: str, *, confirmed: str = _TYPED
 ) -> TrustRecord:
-    """Let `state` trust the root and what it issues. `typed_fingerprint` is what its owner read out, in groups.
+    """Let `state` trust the root and what it issues. `typed_fingerprint` is as its owner read it out, in groups.
 
     `confirmed` is stored with it: how it was confirmed.
 
@@ -50,7 +50,7 @@ def trust_root(
 def confirm_here(store: PkiStore, state: State, certificate: CertificateRecord) -> TrustRecord:
     """Let `state` trust the root or end certificate of another State of this console, which shows its fingerprint.
 
-    Nothing came from outside, so nothing has to be read out: the operator confirms what both States show.
+    No foreign data is involved, so nothing has to be read out: the operator confirms what both States show.
     Raises UserError: its State is another console's, else as `trust_root`.
     """
     owner = None if certificate.state is None else store.snapshot().state_by_id[certificate.state]
@@ -75,13 +75,13 @@ def pin(
 
 
 def withdraw(store: PkiStore, trust: TrustRecord) -> None:
-    """End the trust. Raises UserError: it was withdrawn already."""
+    """Withdraw the trust. Raises UserError: it was withdrawn already."""
     with store.change() as change:
         change.withdraw_trust(trust.id)
 
 
 def _passes_for_a_ca(certificate: x509.Certificate) -> bool:
-    """Whether OpenSSL takes it for a CA though it does not say so (X509_check_ca): it would be trusted as one."""
+    """Whether OpenSSL accepts it as a CA though it lacks basicConstraints (X509_check_ca)."""
     usage = extension_of(certificate.extensions, x509.KeyUsage)
     return certificate.version is not x509.Version.v3 or (usage is not None and usage.key_cert_sign)
 
@@ -134,13 +134,13 @@ class TrustedCertificateParameters(Parameters):
 
 
 class TrustParameters(TrustedCertificateParameters):
-    """A certificate that a State is to trust, once its fingerprint is confirmed."""
+    """A certificate that a State shall trust, once its fingerprint is confirmed."""
 
     confirmed: ConfirmedFingerprint = ""
 
 
 class _Trusting(PkiOperation[TrustParameters]):
-    """Trust begins once the fingerprint is confirmed: typed, or seen where both States are of this console."""
+    """Trust begins once the fingerprint is confirmed: typed, or shown if both States are of this console."""
 
     parameters: ClassVar[type[Parameters]] = TrustParameters
 
@@ -222,7 +222,7 @@ class WithdrawTrust(PkiOperation[TrustedCertificateParameters]):
 
 
 def _owner_here(snapshot: Snapshot, record: CertificateRecord) -> State | None:
-    """The State of this console that the certificate belongs to, which shows its fingerprint here; None: another."""
+    """The State of this console that owns the certificate and shows its fingerprint here; None: another console's."""
     owner = None if record.state is None else snapshot.state_by_id[record.state]
     return owner if owner is not None and owner.local else None
 

@@ -241,10 +241,10 @@ def test_a_dragged_certificate_is_in_the_audit_list_once_it_was_dropped(
     far = QPointF(QApplication.startDragDistance() + 9, 3)
     left, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     moved = QMouseEvent(QEvent.Type.MouseMove, far, handle.mapToGlobal(far), left, left, keys)
-    with lab.qtbot.waitSignal(view.detail.export_bar.handed, raising=False, timeout=100) as handed:
+    with lab.qtbot.waitSignal(view.detail.export_bar.exported, raising=False, timeout=100) as emitted:
         lab.qtbot.mousePress(handle, left, pos=QPoint(3, 3))
         QApplication.sendEvent(handle, moved)
-    assert handed.signal_triggered is dropped
+    assert emitted.signal_triggered is dropped
     exported = [row.fingerprint for row in pair.store.snapshot().audit if row.what == "exported certificate"]
     assert set(exported) == ({pair.root_b.sha256} if dropped else set())
 

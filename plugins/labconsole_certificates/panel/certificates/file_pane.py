@@ -167,7 +167,7 @@ class FilePane(QObject):
 
     opened = Signal()
     closed = Signal()
-    taken = Signal(int)
+    imported = Signal(int)
     """Carries the id of the first certificate that was taken in."""
 
     def __init__(self, tab_work: TabWork, pane: DetailPane, forms: AuthorityForms, page: QWidget) -> None:
@@ -279,7 +279,7 @@ class FilePane(QObject):
     def _taken(self, records: tuple[CertificateRecord, ...]) -> None:
         self._tab_work.good(self.tr("Imported: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
         self.close()
-        self.taken.emit(records[0].id)
+        self.imported.emit(records[0].id)
 
     def _looked(self, things: list[InspectedObject]) -> None:
         if not self._more:

@@ -146,7 +146,7 @@ class RequestPane(QFrame):
     approve_wanted = Signal(object)
     refuse_wanted = Signal(object)
     receive_wanted = Signal(object)
-    handed = Signal(object, str)
+    exported = Signal(object, str)
     failed = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -165,7 +165,7 @@ class RequestPane(QFrame):
         self.refuse_button = self._button(self.tr("&Refuse …"), self.refuse_wanted.emit)
         self.receive_button = self._button("", self.receive_wanted.emit, primary=True)
         self.export_bar = ExportBar(theme, self)
-        self.export_bar.handed.connect(self._exported)
+        self.export_bar.exported.connect(self._exported)
         self.export_bar.failed.connect(self.failed)
         head = QHBoxLayout()
         head.setSpacing(8)
@@ -237,7 +237,7 @@ class RequestPane(QFrame):
 
     def _exported(self, how: str) -> None:
         if self._look is not None:
-            self.handed.emit(self._look, how)
+            self.exported.emit(self._look, how)
 
     def _button(self, text: str, wanted: Callable[[RequestRecord], object], *, primary: bool = False) -> QPushButton:
         button = QPushButton(text, self)

@@ -42,9 +42,9 @@ class ReceivedFile:
 
 
 class RequestImport(QObject):
-    """`request_taken` carries the number of a request, `pkcs12_given` the path of a file with a key in it."""
+    """`request_imported` carries the number of a request, `pkcs12_given` the path of a file with a key in it."""
 
-    request_taken = Signal(int)
+    request_imported = Signal(int)
     pkcs12_given = Signal(object)
 
     def __init__(self, tab_work: TabWork, page: QWidget) -> None:
@@ -113,7 +113,7 @@ class RequestImport(QObject):
         self._tab_work.do(partial(_import, data, answer), self._request_imported)
 
     def _request_imported(self, request: RequestRecord) -> None:
-        self.request_taken.emit(request.id)
+        self.request_imported.emit(request.id)
 
     def _certificate_imported(self, record: CertificateRecord) -> None:
         self._tab_work.good(

@@ -108,7 +108,7 @@ class RequestsView(Tab):
         self._taking_in = RequestImport(self._tab_work, self)
         self.drop_box.files.connect(self._taking_in.take_files)
         self.drop_box.pasted.connect(self._taking_in.take)
-        self._taking_in.request_taken.connect(self.show_request)
+        self._taking_in.request_imported.connect(self.show_request)
         self._taking_in.pkcs12_given.connect(self.forms.import_pkcs12)
         self.model = RecordModel(fields(), theme, self)
         self.table = DataTable(self.tr("Requests"), theme, self, fit_width=True)
@@ -118,7 +118,7 @@ class RequestsView(Tab):
         self.pane.approve_wanted.connect(self.approve)
         self.pane.refuse_wanted.connect(self.refuse)
         self.pane.receive_wanted.connect(self._receive)
-        self.pane.handed.connect(self._note_export)
+        self.pane.exported.connect(self._note_export)
         self.pane.failed.connect(self._tab_work.bad)
         self._arrange()
 

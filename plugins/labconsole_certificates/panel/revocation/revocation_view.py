@@ -121,7 +121,7 @@ class RevocationView(Tab):
         self.ask_button.setToolTip(self.tr("Ask the responder about the chosen certificate"))
         self.publish_button = self._button(self.tr("&Publish CRL …"), self.publish)
         self.export_bar = ExportBar(theme, self)
-        self.export_bar.handed.connect(self._crl_exported)
+        self.export_bar.exported.connect(self._crl_exported)
         self.export_bar.failed.connect(self._tab_work.bad)
         self.drop_box = DropArea(theme, self.tr("Drop or paste the CRL of a peer's CA"), self)
         self.drop_box.files.connect(self.take)

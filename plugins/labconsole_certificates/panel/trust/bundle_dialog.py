@@ -1,4 +1,4 @@
-"""A trust bundle before it is taken in: what it says, and the fingerprint that the other State reads out."""
+"""The import dialog of a trust bundle: its contents, and the fingerprint that the other State reads out."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _WIDTH = 720
 
 
 class BundleDialog(QDialog):
-    """Shows a bundle, asks who takes it in and, of a State that is met for the first time, for its fingerprint.
+    """Shows a bundle, asks for the importing State and, for an unknown State, for its fingerprint.
 
-    `taken` carries what came of it. What is refused is said here, and nothing has changed then.
+    `imported` carries the result. Refusals are shown here, and nothing has changed then.
     """
 
-    taken = Signal(object)
+    imported = Signal(object)
 
     def __init__(
         self, tab_work: TabWork, snapshot: Snapshot, look: BundleInspection, data: bytes, parent: QWidget
@@ -113,7 +113,7 @@ class BundleDialog(QDialog):
         )
 
     def _ask(self) -> None:
-        """A State that is met for the first time is asked for its fingerprint."""
+        """Ask for the fingerprint of a State without a trusted root."""
         importer = self.importer_box.currentText()
         first = bool(importer) and must_be_confirmed(self._snapshot, importer, self._inspection)
         self.question.setVisible(first)
@@ -143,7 +143,7 @@ class BundleDialog(QDialog):
         )
 
     def _done(self, came: ImportedBundle) -> None:
-        self.taken.emit(came)
+        self.imported.emit(came)
         self.accept()
 
     def _refused(self, sentence: str) -> None:

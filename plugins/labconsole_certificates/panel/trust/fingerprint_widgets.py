@@ -1,4 +1,4 @@
-"""A fingerprint that is typed group by group as the other State reads it out: no Yes button can stand for it."""
+"""Widgets for fingerprints: typed group by group as the other State reads them out, matched, and shown to read out."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class TypedFingerprint(QWidget):
 
     @property
     def typed(self) -> str:
-        """What was typed, group by group."""
+        """The typed digits, group by group."""
         return " ".join(edit.text() for edit in self.edits)
 
     @property
     def matches(self) -> bool:
-        """Whether it is the whole fingerprint that is expected."""
+        """Whether the typed digits are the whole expected fingerprint."""
         return bool(self._expected) and typed_matches(self._expected, self.typed)
 
     @property
@@ -67,11 +67,11 @@ class TypedFingerprint(QWidget):
 
     @property
     def wrong(self) -> bool:
-        """Whether a complete group is not as expected."""
+        """Whether a complete group differs from the expected one."""
         return any(edit.property("invalid") for edit in self.edits)
 
     def expect(self, fingerprint: str) -> None:
-        """Ask for this fingerprint (hex) from now on; what was typed for another one is forgotten."""
+        """Expect this fingerprint (hex) from now on; digits typed for another one are cleared."""
         if fingerprint != self._expected:
             self._expected = fingerprint
             for edit in self.edits:
@@ -79,7 +79,7 @@ class TypedFingerprint(QWidget):
                 edit.set_wrong(False)
 
     def _edited(self, number: int, text: str) -> None:
-        """Spread what is longer than a group over the next ones; go on to the next group that is not full."""
+        """Distribute text longer than a group over the next ones; the focus moves to the next incomplete group."""
         digits = _NOT_HEX.sub("", text).upper()
         place = number
         while True:
@@ -112,7 +112,7 @@ class _Group(QLineEdit):
         self.setAccessibleName(self.tr("Group {number} of {groups}").format(number=number + 1, groups=GROUPS))
 
     def set_wrong(self, wrong: bool) -> None:
-        """Mark a full group that is not as expected."""
+        """Mark a complete group that differs from the expected one."""
         if self.property("invalid") != wrong:
             self.setProperty("invalid", wrong)
             self.style().unpolish(self)
@@ -131,7 +131,7 @@ class _Group(QLineEdit):
 
 
 class FingerprintQuestion(QFrame):
-    """`changed` is emitted while it is typed; `matches` once all of it is there and right."""
+    """`changed` is emitted while typing; `matches` once the whole fingerprint is right."""
 
     changed = Signal()
 
@@ -160,16 +160,16 @@ class FingerprintQuestion(QFrame):
 
     @property
     def typed(self) -> str:
-        """What was typed."""
+        """The typed digits."""
         return self._own or self.typing.typed
 
     @property
     def matches(self) -> bool:
-        """Whether the whole fingerprint was typed as it is; of a State of this console the button confirms it."""
+        """Whether the whole fingerprint was typed correctly; for a State of this console the button confirms it."""
         return bool(self._own) or self.typing.matches
 
     def ask(self, state: str, fingerprint: str, *, own: bool = False) -> None:
-        """Ask for the fingerprint (hex) of `state`; `own`: of this console, so it is shown and confirmed by a click."""
+        """Expect the fingerprint (hex) of `state`; `own`: of this console, so it is shown and confirmed by a click."""
         if own:
             self.sentence.setText(
                 self.tr("{state} is a State of this console, so nothing came from outside. Its fingerprint:").format(
@@ -210,7 +210,7 @@ _GROUPS_A_LINE = 4
 
 
 class FingerprintDialog(QDialog):
-    """Shows the fingerprint of one root at a time; the other State types what it hears."""
+    """Shows the fingerprint of one root at a time, to be read out to another State."""
 
     def __init__(self, theme: Theme, snapshot: Snapshot, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The matrix in the words and colours of the window."""
+"""The cells of the trust matrix as labels, colours and marks, and the card with the cause of one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HOLDING = frozenset({CellStatus.TRUSTED, CellStatus.EXPIRING, CellStatus.STALE}
 
 
 def status_label() -> dict[CellStatus, str]:
-    """Each status in a word or two."""
+    """Label of each status, in a word or two."""
     return {
         CellStatus.TRUSTED: _translate("Trust", "trusted"),
         CellStatus.EXPIRING: _translate("Trust", "expiring"),
@@ -54,7 +54,7 @@ def cell_style(status: CellStatus) -> tuple[str, str]:
 
 
 class ShownMatrix:
-    """A matrix by rows and columns: made on a thread, shown by the grid."""
+    """A matrix by rows and columns: built in a thread, shown by the grid."""
 
     def __init__(self, made: Matrix) -> None:
         self.states = made.states
@@ -72,7 +72,7 @@ class ShownMatrix:
 
 
 def shown_matrix(snapshot: Snapshot, at: datetime) -> ShownMatrix:
-    """Work out the matrix; takes time with many States."""
+    """Build the matrix; takes time with many States."""
     return ShownMatrix(matrix(snapshot, at))
 
 
@@ -89,7 +89,7 @@ def _grid_cell(cell: Cell, truster: str, trusted: str, words: dict[CellStatus, s
             else _translate("Trust", "no CRL known")
         )
         told = (f"{status}, {until}", crl)
-        # Of what holds, mark and colour say the rest.
+        # For trusted cells, mark and colour show the rest.
         lines = (until if cell.status in _HOLDING else status, crl)
     sentence = "\n".join((f"{truster} → {trusted}", *told, cell.cause))
     return GridCell(meaning, icon, lines, sentence)
@@ -135,12 +135,12 @@ class CauseCard(QFrame):
         self.show_cell(None, "", "")
 
     def show_none(self) -> None:
-        """There is nobody who could trust anybody."""
+        """Show that there are no States."""
         self.show_cell(None, "", "")
         self.title.setText(self.tr("Trust needs two States: create your CA, or import another State's bundle."))
 
     def show_cell(self, cell: Cell | None, truster: str, trusted: str, *, can_withdraw: bool = False) -> None:
-        """Show the cause of a cell, or that one should be chosen."""
+        """Show the cause of a cell, or a hint to choose one."""
         self.withdraw_button.setVisible(can_withdraw)
         self._cell, self._pair = cell, (truster, trusted)
         self.exchange_button.setVisible(cell is not None)

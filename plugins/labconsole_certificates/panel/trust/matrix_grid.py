@@ -1,4 +1,4 @@
-"""The State x State matrix as a widget: who trusts whom, by colour and mark; 40 States are drawn in one frame."""
+"""The State x State matrix as a widget: trust by colour and mark; 40 States are drawn in one frame."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STEPS = {
 class TrustGrid(QAbstractScrollArea):
     """Rows trust, columns are trusted. `chosen` carries row and column of a cell that was clicked or moved to.
 
-    Few States get wide cells with words; of many each cell is a square with a mark. The names stay in sight.
+    Few States get wide cells with words; of many each cell is a square with a mark. The names stay visible.
     """
 
     chosen = Signal(int, int)
@@ -56,7 +56,7 @@ class TrustGrid(QAbstractScrollArea):
         return self._current
 
     def show_matrix(self, names: Sequence[str], cells: Mapping[tuple[int, int], GridCell]) -> None:
-        """Show these States: `cells` by row and column, both counted from 0; none where a State meets itself."""
+        """Show these States: `cells` by row and column, both counted from 0; none on the diagonal."""
         self._names, self._cells = tuple(names), dict(cells)
         if self._current not in self._cells:
             self._current = None
@@ -64,7 +64,7 @@ class TrustGrid(QAbstractScrollArea):
         self._arrange()
 
     def cell_at(self, place: QPoint) -> tuple[int, int] | None:
-        """Row and column of the cell at a place of the viewport, None outside of cells."""
+        """Row and column of the cell at a point of the viewport, None outside of cells."""
         x = place.x() - self._left
         y = place.y() - self._top
         if x < 0 or y < 0:
@@ -74,7 +74,7 @@ class TrustGrid(QAbstractScrollArea):
         return (row, column) if (row, column) in self._cells else None
 
     def cell_area(self, row: int, column: int) -> QRectF:
-        """Where a cell is in the viewport."""
+        """The rectangle of a cell in the viewport."""
         return QRectF(
             self._left + column * self._cell.width() - self.horizontalScrollBar().value(),
             self._top + row * self._cell.height() - self.verticalScrollBar().value(),
@@ -83,7 +83,7 @@ class TrustGrid(QAbstractScrollArea):
         )
 
     def choose(self, row: int, column: int) -> None:
-        """Choose a cell, bring it into sight, and say so."""
+        """Choose a cell, scroll to it, and emit `chosen`."""
         if (row, column) not in self._cells:
             return
         self._current = (row, column)
@@ -96,7 +96,7 @@ class TrustGrid(QAbstractScrollArea):
         return QSize(720, 360)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The cells in sight, then the names, which stay."""
+        """Paint the visible cells, then the names, which stay."""
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width, height = self.viewport().width(), self.viewport().height()
@@ -139,7 +139,7 @@ class TrustGrid(QAbstractScrollArea):
         self._hover(self.cell_at(event.position().toPoint()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """The arrow keys go from cell to cell, over those where a State meets itself."""
+        """The arrow keys move from cell to cell, skipping the diagonal."""
         step = _STEPS.get(Qt.Key(event.key()))
         if step is None:
             super().keyPressEvent(event)
@@ -172,7 +172,7 @@ class TrustGrid(QAbstractScrollArea):
             self.viewport().update()
 
     def _arrange(self) -> None:
-        """Cells as wide as the room allows; scroll bars where even the smallest do not fit."""
+        """Make cells as wide as possible; scroll bars if even the smallest do not fit."""
         count = len(self._names)
         widest = self._painter.name_width(self._names)
         self._left = min(widest, _MOST_NAME) + 2 * _EDGE

@@ -1,4 +1,4 @@
-"""How the matrix of States is drawn: cells in the colour of their status with a mark, and names that can be read."""
+"""Paints the matrix of States: cells in the colour of their status with a mark, and readable names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 
 GAP = 2.0
 SLANT_DEGREES = -60.0
-"""Names of columns too narrow for them stand at this angle."""
+"""Angle of column names that are too wide for their column."""
 _SLANT_SINE = -math.sin(math.radians(SLANT_DEGREES))
 _MARK_PX = 14
 _RADIUS = 4.0
@@ -24,8 +24,8 @@ _GROUNDS = {"good": "good_ground", "warning": "warning_ground", "bad": "bad_grou
 
 @dataclass(frozen=True)
 class GridCell:
-    """One cell. `meaning` is its colour (good, warning, bad, muted), `icon` its mark, `text` what a wide cell says
-    (two lines at most), `sentence` the whole of it for tooltip and screen reader."""
+    """One cell. `meaning` is its colour (good, warning, bad, muted), `icon` its mark, `text` the label of a wide cell
+    (two lines at most), `sentence` the full text for tooltip and screen reader."""
 
     meaning: str
     icon: str
@@ -46,7 +46,7 @@ class GridPainter:
         self._marks.cache_clear()
 
     def name_width(self, names: Iterable[str]) -> float:
-        """The width that the widest of these names takes, px."""
+        """The width of the widest of these names, px."""
         return max((self._names.horizontalAdvance(name) for name in names), default=0.0)
 
     @property
@@ -55,7 +55,7 @@ class GridPainter:
         return self._names.height() * _ANY_SCRIPT
 
     def cell(self, painter: QPainter, area: QRectF, cell: GridCell) -> None:
-        """A cell: its ground, and its mark, beside the text where there is room for it."""
+        """Paint a cell: background, mark, and the text next to it if there is room."""
         inner = area.adjusted(GAP / 2, GAP / 2, -GAP / 2, -GAP / 2)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.colour(_GROUNDS[cell.meaning]))
@@ -70,24 +70,24 @@ class GridPainter:
         self._lines(painter, inner.adjusted(8 + _MARK_PX + 6, 3, -6, -3), cell.text)
 
     def none(self, painter: QPainter, area: QRectF) -> None:
-        """A State beside itself: nothing to say."""
+        """Paint a cell of the diagonal, which is empty."""
         painter.setPen(QPen(self._theme.colour("border"), 1))
         painter.drawLine(area.center() - QPointF(4, 0), area.center() + QPointF(4, 0))
 
     def current(self, painter: QPainter, area: QRectF, *, focused: bool) -> None:
-        """The frame of the cell that was chosen."""
+        """Paint the frame of the chosen cell."""
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(self._theme.colour("link" if focused else "text"), 2))
         painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), _RADIUS, _RADIUS)
 
     def row_name(self, painter: QPainter, area: QRectF, name: str, *, strong: bool) -> None:
-        """The name at the left of a row; of one that is too long its middle is left out."""
+        """Paint the name to the left of a row, shortened in its middle if too long."""
         self._name_pen(painter, strong=strong)
         shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(area.width()))
         painter.drawText(area, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), shown)
 
     def column_name(self, painter: QPainter, area: QRectF, name: str, *, strong: bool, slanted: bool) -> None:
-        """The name above a column: level where there is room for it, else slanted."""
+        """Paint the name above a column: horizontal if there is room for it, else slanted."""
         self._name_pen(painter, strong=strong)
         if not slanted:
             shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(area.width()) - 4)
@@ -103,15 +103,15 @@ class GridPainter:
 
     @property
     def _above(self) -> float:
-        """What the height of the letters themselves takes of a slanted name's height, px."""
+        """The part of a slanted name's height that its letters need, px."""
         return self.line_height * 0.5 + 4
 
     def slant_height(self, width: float) -> float:
-        """Height that a slanted name of this width needs, px."""
+        """The height of a slanted name of this width, px."""
         return width * _SLANT_SINE + self._above
 
     def slant_beyond(self, width: float) -> float:
-        """How far a slanted name of this width reaches to the right of its column, px."""
+        """How far a slanted name of this width extends to the right of its column, px."""
         return width * math.cos(math.radians(SLANT_DEGREES))
 
     def slant_length(self, height: float) -> float:

@@ -1,4 +1,4 @@
-"""Trust in a single root, or in one self-signed end certificate, once its fingerprint was typed or confirmed."""
+"""The dialog for trust in a single root or self-signed end certificate, by a typed or confirmed fingerprint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDTH = 720
 
 
 def is_pinned(record: CertificateRecord) -> bool:
-    """Whether trust in it is a pin: an end certificate that nobody but itself has signed."""
+    """Whether trust in it is a pin: a self-signed end certificate."""
     return record.profile is not CertificateProfile.ROOT
 
 
@@ -37,7 +37,7 @@ def can_be_trusted(snapshot: Snapshot) -> tuple[CertificateRecord, ...]:
 
 
 class TrustDialog(QDialog):
-    """`trusted` is emitted when it is done; what is refused is said here, and nothing has changed then."""
+    """`trusted` is emitted when it is done; refusals are shown here, and nothing has changed then."""
 
     trusted = Signal()
 
@@ -49,7 +49,7 @@ class TrustDialog(QDialog):
         parent: QWidget,
         truster: str = "",
     ) -> None:
-        """`certificates` to choose from; `truster` is the State that is to trust."""
+        """`certificates` to choose from; `truster` is the State that shall trust."""
         super().__init__(parent)
         self._tab_work, self._snapshot, self._certificates = tab_work, snapshot, tuple(certificates)
         self.setWindowTitle(self.tr("Trust a root or a self-signed certificate"))
@@ -100,7 +100,7 @@ class TrustDialog(QDialog):
         self.certificate_box.setCurrentIndex(self.certificate_box.findData(certificate))
 
     def _first_of_others(self) -> int:
-        """A State seldom has to be told to trust itself: the first of another one is proposed."""
+        """Propose the first certificate of another State: trust in an own one is rarely needed."""
         owners = [None if owner is None else owner.name for owner in map(self._owner, self._certificates)]
         return next((place for place, name in enumerate(owners) if name != self.truster_box.currentText()), 0)
 

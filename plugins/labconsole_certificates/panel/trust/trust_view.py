@@ -44,7 +44,7 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 
 
 class TrustView(Tab):
-    """Who trusts whom, and why not."""
+    """The tab with the matrix, its causes, and trust bundles."""
 
     key: ClassVar[str] = "trust"
     chapter: ClassVar[str] = "how-to/exchange-trust.md"
@@ -84,7 +84,7 @@ class TrustView(Tab):
         column.addWidget(self.cause)
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show who trusts whom now."""
+        """Show the current matrix."""
         self._snapshot = reading.snapshot
         own = any(state.local for state in reading.snapshot.states)
         for button in (self.make_button, self.trust_button, self.read_button):
@@ -92,12 +92,12 @@ class TrustView(Tab):
         self._tab_work.look(partial(shown_matrix, reading.snapshot, reading.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
-        """Look into bundles and certificates, one after another."""
+        """Inspect bundles and certificates, one after another."""
         for path in paths:
             self._tab_work.read(path, self._take_data)
 
     def known(self, certificate: int) -> bool:
-        """Whether the certificate of this id can be chosen here by now."""
+        """Whether the certificate with this id can be chosen here by now."""
         return self._snapshot is not None and certificate in self._snapshot.certificate_by_id
 
     def make_bundle(self) -> OperationDialog:
@@ -110,11 +110,11 @@ class TrustView(Tab):
         )
 
     def trust(self) -> TrustDialog | None:
-        """Trust a root or a self-signed certificate that is known here."""
+        """Trust a known root or self-signed certificate."""
         return None if self._snapshot is None else self._ask_trust(can_be_trusted(self._snapshot))
 
     def show_fingerprints(self) -> FingerprintDialog | None:
-        """Show the fingerprints of one's own roots."""
+        """Show the fingerprints of the own roots."""
         if self._snapshot is None:
             return None
         dialog = FingerprintDialog(self.services.page.theme, self._snapshot, self)
@@ -126,7 +126,7 @@ class TrustView(Tab):
         self._tab_work.look(partial(_inspect, data), partial(self._arrived, data))
 
     def _arrived(self, data: bytes, look: BundleInspection | None) -> None:
-        """A bundle is confirmed and taken in; certificates are known from then on, and trust in them is asked for."""
+        """Offer a bundle for import; certificates are imported, then trust in them is asked for."""
         if self._snapshot is None:
             return
         if look is None:
@@ -134,7 +134,7 @@ class TrustView(Tab):
             return
         dialog = BundleDialog(self._tab_work, self._snapshot, look, data, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.taken.connect(self._bundle_imported)
+        dialog.imported.connect(self._bundle_imported)
         dialog.open()
 
     def _bundle_imported(self, came: ImportedBundle) -> None:
@@ -187,7 +187,7 @@ class TrustView(Tab):
         ]
 
     def _withdraw(self, truster: str, trusted: str) -> None:
-        """At once, since nothing is lost: the message leads back, by the fingerprint as at first."""
+        """Withdraw trust at once; the message offers to trust again, by the fingerprint as at first."""
         rows = self._trust_in(truster, trusted)
         said = self.tr("{truster} trusts {trusted} no longer: its connections are refused from now on.")
         message = Message(
@@ -218,7 +218,7 @@ def _withdraw(rows: Sequence[TrustRecord], store: PkiStore) -> None:
 
 
 def _inspect(data: bytes) -> BundleInspection | None:
-    """None: certificates. Raises BadInput: it is neither those nor a bundle."""
+    """The bundle, None for certificates. Raises BadInput: it is neither."""
     kind = parsing.kind_of(data)
     if kind is ContentKind.CMS:
         return inspect_bundle(data)
@@ -228,7 +228,7 @@ def _inspect(data: bytes) -> BundleInspection | None:
 
 
 def _legend(theme: Theme, parent: QWidget) -> QWidget:
-    """What the marks mean."""
+    """The legend of the marks."""
     legend = QWidget(parent)
     flow = FlowLayout(legend, spacing=14)
     for status, words in status_label().items():

@@ -173,7 +173,7 @@ def test_a_closed_key_signs_no_more_and_its_process_is_gone(labels: dict[KeyKind
     with opened_token_key(TOKEN, labels[KeyKind.P_256], pin) as key:
         [child] = set(psutil.Process().children()) - before
         told = " ".join([*child.cmdline(), *child.environ().values()])
-        assert "key_holding" in told and pin.reveal() not in told
+        assert "signing_process" in told and pin.reveal() not in told
     assert set(psutil.Process().children()) == before
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     with pytest.raises(TokenError, match="is closed: open its key again"):
@@ -182,7 +182,7 @@ def test_a_closed_key_signs_no_more_and_its_process_is_gone(labels: dict[KeyKind
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no signals")
 def test_a_module_crash_is_reported_and_stays_in_its_process(key: RemotePrivateKey) -> None:
-    [child] = [each for each in psutil.Process().children() if "key_holding" in " ".join(each.cmdline())]
+    [child] = [each for each in psutil.Process().children() if "signing_process" in " ".join(each.cmdline())]
     child.kill()
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     with pytest.raises(TokenError, match=r"ended its process \(signal 9\)"):
