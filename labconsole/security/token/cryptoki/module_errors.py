@@ -69,8 +69,8 @@ def translated_errors(doing: str, token: str) -> Iterator[None]:
     except (pkcs11.PKCS11Error, ReturnValueError) as error:
         known = _SENTENCES.get(_kind(error))
         if known is None:
-            told = str(error) or type(error).__name__
-            raise TokenError(f"The token {token} cannot {doing} ({told}): ask its maker what that means.") from error
+            message = str(error) or type(error).__name__
+            raise TokenError(f"The token {token} cannot {doing} ({message}): ask its maker what that means.") from error
         raised, sentence = known
         raise raised(f"The token {token} cannot {doing}: it {sentence}.") from error
 

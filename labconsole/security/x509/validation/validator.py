@@ -51,7 +51,7 @@ def _allows(certificate: x509.Certificate, purpose: Purpose) -> bool:
 
 
 def _matches(offered: x509.GeneralName, wanted: x509.GeneralName) -> bool:
-    """RFC 9525, 6.3: DNS names whatever their case; a `*` stands for the whole first label."""
+    """RFC 9525, 6.3: DNS names whatever their case; a `*` matches the whole first label."""
     if not (isinstance(offered, x509.DNSName) and isinstance(wanted, x509.DNSName)):
         return offered == wanted
     pattern, name = offered.value.lower().rstrip("."), wanted.value.lower().rstrip(".")

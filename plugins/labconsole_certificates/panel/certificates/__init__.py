@@ -1,1 +1,1 @@
-"""The tab of certificates: the tree of authorities, the detail of anything, files looked into."""
+"""The tab of certificates: the tree of authorities, details of the selection, inspected files."""

@@ -1,4 +1,4 @@
-"""The dialogs for one's own CAs: a new State, a root, an intermediate, one that was made elsewhere."""
+"""The dialogs for own CAs: a new State, a root, an intermediate, or an imported CA."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTH = 460
 
 
 class NewStateDialog(QDialog):
-    """`answered` carries name and domain; the dialog stays until `added` says that the State is there."""
+    """`answered` carries name and domain; the dialog stays open until `added` reports success."""
 
     answered = Signal(str, str)
 
@@ -83,7 +83,7 @@ class NewStateDialog(QDialog):
         self._judge()
 
     def refuse(self, sentence: str) -> None:
-        """It could not be added: say why, and let the operator change it."""
+        """Show why it could not be added, and let the operator change it."""
         self.trouble.setText(sentence)
         self.trouble.show()
         self.buttons.setEnabled(True)
@@ -116,7 +116,7 @@ class AuthorityForms(QObject):
         self.refresh(Snapshot())
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """The States that there are now."""
+        """Use the States of this snapshot."""
         self._snapshot = snapshot
         local = {state.id for state in snapshot.states if state.local}
         with_key = (record for record in snapshot.certificates if record.key is not None and record.state in local)
@@ -136,11 +136,11 @@ class AuthorityForms(QObject):
         return dialog
 
     def create_root(self) -> OperationDialog:
-        """Make a root, which a State may have several of."""
+        """Create a root; a State may have several."""
         return self._open_root(self._first())
 
     def create_intermediate(self) -> OperationDialog:
-        """Make a CA below one of this console."""
+        """Create a CA below one of this console."""
         issuing = [state for state in self._snapshot.states if state.local and self._authorities(state)]
         authorities = [("", self.tr("The State's newest that can issue"))]
         for found in issuing:
@@ -154,14 +154,14 @@ class AuthorityForms(QObject):
         )
 
     def import_authority(self, file: Path | None = None, key_file: Path | None = None) -> QObject:
-        """Take in a CA with its key; the State is asked for first where there is none."""
+        """Import a CA with its key; the State is asked for first if there is none."""
         files = {name: str(path) for name, path in (("file", file), ("key_file", key_file)) if path is not None}
         if self._local():
             return self._open_import(files, self._first())
         return self._new_state(partial(self._open_import, files))
 
     def import_pkcs12(self, file: Path | None) -> QObject:
-        """Take in an end certificate with its key, which another State made for one of this console."""
+        """Import an end certificate with its key, which another State created for one of this console."""
         files = {} if file is None else {"file": str(file)}
         if self._local():
             return self._open_pkcs12(files, self._first())

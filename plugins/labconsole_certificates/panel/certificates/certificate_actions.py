@@ -1,4 +1,4 @@
-"""What the menu of a certificate does: export with its key, name it for trials, remove and restore it."""
+"""The menu of a certificate: export with its key, name for trials, rotation, revocation, remove and restore."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 
 
 class CertificateActions(QObject):
-    """Actions on the one certificate that is chosen."""
+    """Actions on the chosen certificate."""
 
     def __init__(self, tab_work: TabWork, chosen: Callable[[], CertificateRecord | None], page: QWidget) -> None:
         super().__init__(page)
@@ -41,7 +41,7 @@ class CertificateActions(QObject):
         self.all = (self.export, self.name, self.rotate, self.revoke, self.remove, self.restore)
 
     def follow(self, record: CertificateRecord | None, snapshot: Snapshot) -> None:
-        """Offer what can be done with this one."""
+        """Offer the actions that are possible for this certificate."""
         self._snapshot = snapshot
         key = snapshot.key_by_id.get(record.key) if record is not None and record.key is not None else None
         there = record is not None and record.removed is None
@@ -66,7 +66,7 @@ class CertificateActions(QObject):
         )
 
     def ask_name(self, record: CertificateRecord) -> IdentityDialog | None:
-        """Ask by which name trials shall take it."""
+        """Ask for the name under which trials use it."""
         state = self._snapshot.state_by_id.get(record.state) if record.state is not None else None
         if state is None:
             return None
@@ -76,19 +76,19 @@ class CertificateActions(QObject):
         return dialog
 
     def show_rotation(self, record: CertificateRecord) -> None:
-        """Go to where it is rotated."""
+        """Show it in the rotation tab."""
         tab = self._tab_work.services.show_tab(RotationView.key)
         if isinstance(tab, RotationView):
             tab.choose(record.id)
 
     def show_revocation(self, record: CertificateRecord) -> None:
-        """Go to where it is revoked."""
+        """Show it in the revocation tab."""
         tab = self._tab_work.services.show_tab(RevocationView.key)
         if isinstance(tab, RevocationView):
             tab.choose(record.id)
 
     def remove_it(self, record: CertificateRecord) -> None:
-        """Hide it; the message takes that back."""
+        """Hide it; the message offers to undo that."""
         name = short_name(record.certificate)
         said = Message(
             Tone.INFO,
@@ -130,5 +130,5 @@ class CertificateActions(QObject):
 
 
 def _issued_here(record: CertificateRecord, snapshot: Snapshot) -> bool:
-    """Whether a CA whose key lies here has issued it, and can revoke it."""
+    """Whether a CA whose key is stored here has issued it, and can revoke it."""
     return any(issuer.key is not None and issuer.id != record.id for issuer in snapshot.issuers_of(record))

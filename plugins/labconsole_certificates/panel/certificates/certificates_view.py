@@ -1,4 +1,4 @@
-"""The tab of certificates: the tree of authorities at the left, all about what is chosen at the right."""
+"""The tab of certificates: the tree of authorities at the left, details of the selection at the right."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices,
 _SPLIT_KEY = "certificates/split"
 _COLUMNS_KEY = "certificates/columns"
 _TREE_WIDTH, _DETAIL_WIDTH = 600, 440
-"""At first, as a ratio."""
+"""Initial ratio of the two sides."""
 
 
 class CertificatesView(Tab):
-    """Tree, filter, detail; files that are looked into; the dialogs of one's own CAs."""
+    """Tree, filter, details; inspected files; the dialogs for own CAs."""
 
     key: ClassVar[str] = "certificates"
     chapter: ClassVar[str] = "reference/certificates-page.md#certificates"
@@ -44,7 +44,7 @@ class CertificatesView(Tab):
         self._tab_work = TabWork(services, self)
 
     def pieces(self) -> Iterator[None]:
-        """Build tree, detail, and the way to begin."""
+        """Build tree, details, and the first-start page."""
         theme = self.services.page.theme
         self.browser = TreeBrowser(theme, self)
         self.tree = self.browser.tree
@@ -61,7 +61,7 @@ class CertificatesView(Tab):
         self._connect()
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Build the tree anew, in the background."""
+        """Build the tree again, in the background."""
         self._sight = reading
         self.forms.refresh(reading.snapshot)
         self.file_pane.refresh(reading.snapshot)
@@ -69,7 +69,7 @@ class CertificatesView(Tab):
         self._tab_work.look(partial(nodes_of, reading, removed=self.browser.removed), self.browser.show_nodes)
 
     def take(self, paths: Sequence[Path]) -> None:
-        """Look into files that were dropped."""
+        """Inspect files that were dropped."""
         self.file_pane.inspect_files(paths)
 
     def select(self, certificate: int) -> None:
@@ -77,7 +77,7 @@ class CertificatesView(Tab):
         self.browser.select(certificate)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Remember how wide everything is."""
+        """Store the widths."""
         super().hideEvent(event)
         if not self.building.complete:
             return
@@ -85,7 +85,7 @@ class CertificatesView(Tab):
         self.services.page.state.set(_COLUMNS_KEY, self.tree.header().saveState())
 
     def _choose_side(self) -> None:
-        """Without anything the way to begin is shown, unless a file is looked into."""
+        """Without States the first-start page is shown, unless a file is inspected."""
         snapshot = self._sight.snapshot if self._sight is not None else None
         empty = snapshot is not None and not snapshot.states and not snapshot.certificates
         self.stack.setCurrentWidget(self.first_start if empty and not self.file_pane.open else self.split)
@@ -94,17 +94,17 @@ class CertificatesView(Tab):
         if self._sight is not None:
             self.refresh(self._sight)
 
-    # The detail
+    # Details
 
     def _chosen(self) -> None:
-        """Another selection in the tree ends the look into a file."""
+        """Another selection in the tree closes an inspected file."""
         if self.file_pane.open:
             self.file_pane.close()
         else:
             self._show_detail()
 
     def _rebuilt(self) -> None:
-        """What was selected is so again, and may be gone or changed; a file that is looked into stays in front."""
+        """Restore the selection, which may be gone or changed; an inspected file stays in front."""
         if not self.file_pane.open:
             self._show_detail()
 
@@ -134,7 +134,7 @@ class CertificatesView(Tab):
             self.detail.show_object(shown, hint=self._next_compared() if pinned else "", pinned=pinned)
 
     def _pin(self, on: bool) -> None:
-        """The next certificate that is chosen stands beside this one, which may be that of a file."""
+        """Compare this one, which may be that of a file, with the next certificate that is chosen."""
         looked, record = self.file_pane.thing, self.browser.certificate()
         shown = looked.certificate if looked is not None else record.certificate if record is not None else None
         self._pinned = shown if on else None
@@ -147,7 +147,7 @@ class CertificatesView(Tab):
         return self.tr("Choose another certificate in the tree: it is shown next to this one.")
 
     def _exported(self, how: str) -> None:
-        """What left the database stands in the audit list; a file that is looked into was never in it."""
+        """Record the export of an object of the database in the audit list; an inspected file was never in it."""
         nodes = () if self.file_pane.open else self.tree.selected_nodes()
         records = [node.record for node in nodes if node.record is not None]
         if records:
@@ -155,7 +155,7 @@ class CertificatesView(Tab):
         else:
             self._tab_work.good(how)
 
-    # Putting together
+    # Layout
 
     def _connect(self) -> None:
         self.browser.removed_toggled.connect(self._toggle_removed)

@@ -1,4 +1,4 @@
-"""The pane beside the tree: the detail of what is selected or looked into, and what can be done with it."""
+"""The pane next to the tree: details of the selection or an inspected file, and its actions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DetailPane(QFrame):
     closed = Signal()
     compared = Signal(bool)
     turned = Signal(int)
-    """Another thing of the file is wanted: one further, or one back."""
+    """Carries the step to another object of the file: +1 or -1."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -77,15 +77,15 @@ class DetailPane(QFrame):
 
     @property
     def shown(self) -> SelectionDetails | None:
-        """What is shown now."""
+        """The details that are shown."""
         return self._shown
 
     def set_actions(self, actions: Sequence[QAction]) -> None:
-        """What the menu offers for a certificate of the database."""
+        """Actions of the menu for a certificate of the database."""
         self.more_menu.addActions(list(actions))
 
     def show_nothing(self, hint: str) -> None:
-        """Nothing is selected; `hint` says what could be."""
+        """Show that nothing is selected; `hint` is what could be."""
         self._shown = None
         self._show_header("", hint)
         self._show_body()
@@ -93,7 +93,7 @@ class DetailPane(QFrame):
         self._show_buttons(None, file=False)
 
     def show_object(self, shown: SelectionDetails, *, hint: str = "", pinned: bool = False) -> None:
-        """Show something of the database; `pinned`: the next selection stands beside it."""
+        """Show an object of the database; `pinned`: the next selection is compared with it."""
         self._shown = shown
         self._show_header("" if isinstance(shown.body, Description) else shown.title, hint)
         self._show_body()
@@ -104,7 +104,7 @@ class DetailPane(QFrame):
         self.compare_button.blockSignals(False)
 
     def show_file(self, shown: SelectionDetails, hint: str, place: int, count: int, *, can_take_in: bool) -> None:
-        """Show thing number `place` (from 0) of `count` in a file that is only looked into."""
+        """Show object number `place` (from 0) of `count` in an inspected file."""
         self._shown = shown
         self._show_header("", hint)
         self._show_body()
@@ -116,7 +116,7 @@ class DetailPane(QFrame):
             button.setEnabled(possible)
 
     def say(self, hint: str) -> None:
-        """Say something above what is shown."""
+        """Show a sentence above the details."""
         self._show_header(self.title.text(), hint)
 
     def _show_header(self, title: str, hint: str) -> None:

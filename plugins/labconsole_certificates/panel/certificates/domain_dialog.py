@@ -1,4 +1,4 @@
-"""Lets a State claim other domains: the change is put as a question, and confirmed by the operator."""
+"""The dialog that changes a State's domains, which the operator must confirm."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DomainDialog(QDialog):
         self._ask()
 
     def _ask(self) -> None:
-        """Put the change as a question; another change is another question."""
+        """Ask for confirmation of the change; another change asks again."""
         self.confirm_box.setChecked(False)
         state = self._state
         try:

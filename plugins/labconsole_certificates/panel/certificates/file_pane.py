@@ -1,4 +1,4 @@
-"""Files that are looked into, in the detail pane: what is in them, one thing after the other, and taking them in."""
+"""Inspects files in the detail pane, one object after another, and imports them."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ _WITHOUT_KEY = (x509.Certificate, x509.CertificateSigningRequest, x509.Certifica
 
 @dataclass(frozen=True)
 class InspectedObject:
-    """One thing in a file; private keys are described by what is public of them, and not kept."""
+    """One object in a file; of private keys only the public part is described, and nothing is kept."""
 
     name: str
-    """Of the file, or what was pasted."""
+    """Name of the file, or of the pasted text."""
     path: Path | None
     data: bytes
-    """Of the whole file."""
+    """Content of the whole file."""
     kind: ContentKind
     description: Description
     certificate: x509.Certificate | None
-    """The certificate that it is, or that a PKCS#12 is about."""
+    """The certificate, also that of a PKCS#12."""
     has_key: bool
 
     @property
@@ -109,7 +109,7 @@ class InspectedObject:
 
 
 class FileInspector(QObject):
-    """`looked` carries a list of `InspectedObject`: all that is in one file."""
+    """`looked` carries a list of `InspectedObject`: the content of one file."""
 
     looked = Signal(list)
 
@@ -124,7 +124,7 @@ class FileInspector(QObject):
             self._tab_work.look(partial(read_file, path, path.name), partial(self._begin, path.name, path))
 
     def inspect_data(self, data: bytes) -> None:
-        """Read what was pasted."""
+        """Read pasted text."""
         self._begin(self.tr("The pasted text"), None, data)
 
     def _begin(self, name: str, path: Path | None, data: bytes) -> None:
@@ -163,12 +163,12 @@ def _certificate_in(thing: Readable) -> x509.Certificate | None:
 
 
 class FilePane(QObject):
-    """Shows what a file holds in `pane`; `opened` says so, `closed` that the tree's selection counts again."""
+    """Shows the content of a file in `pane`; `opened` reports that, `closed` its end."""
 
     opened = Signal()
     closed = Signal()
     imported = Signal(int)
-    """Carries the id of the first certificate that was taken in."""
+    """Carries the id of the first imported certificate."""
 
     def __init__(self, tab_work: TabWork, pane: DetailPane, forms: AuthorityForms, page: QWidget) -> None:
         super().__init__(page)
@@ -180,7 +180,7 @@ class FilePane(QObject):
         self._things: list[InspectedObject] = []
         self._place = 0
         self._more = False
-        """Whether what is looked into next belongs to what is shown: files that were dropped together."""
+        """Whether the next file is added to those that are shown: files that were dropped together."""
         self.files = FileInspector(tab_work, page)
         self.files.looked.connect(self._looked)
         pane.turned.connect(self._turn)
@@ -194,11 +194,11 @@ class FilePane(QObject):
 
     @property
     def thing(self) -> InspectedObject | None:
-        """What of it is shown."""
+        """The object that is shown."""
         return self._things[self._place] if self._things else None
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """What is known by now."""
+        """Use this snapshot."""
         self._snapshot = snapshot
         if self._things:
             self._show()
@@ -210,24 +210,24 @@ class FilePane(QObject):
             self.closed.emit()
 
     def inspect_files(self, paths: Sequence[Path]) -> None:
-        """Show all that is in these files, together."""
+        """Show the content of these files, together."""
         self._more = False
         self.files.inspect_files(paths)
 
     def inspect_data(self, data: bytes) -> None:
-        """Show what was pasted."""
+        """Show pasted text."""
         self._more = False
         self.files.inspect_data(data)
 
     def choose(self) -> None:
-        """Ask for files, and show what is in them."""
+        """Ask for files, and show their content."""
         kinds = self.tr("{known};;All files (*)").format(known=FILES)
         names, _ = QFileDialog.getOpenFileNames(self._page, self.tr("Look into files"), str(Path.home()), kinds)
         if names:
             self.inspect_files([Path(name) for name in names])
 
     def paste(self) -> None:
-        """Show what the clipboard holds: files, or text."""
+        """Show the content of the clipboard: files, or text."""
         content = QGuiApplication.clipboard().mimeData()
         paths = [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
         if paths:
@@ -236,7 +236,7 @@ class FilePane(QObject):
             self.inspect_data(content.text().encode())
 
     def import_file(self) -> None:
-        """Take in what is shown: certificates and CRLs at once, keys and CSRs by their own dialogs."""
+        """Import what is shown: certificates and CRLs at once, keys and CSRs by their own dialogs."""
         thing = self.thing
         if thing is None or self._snapshot is None:
             return
@@ -263,10 +263,12 @@ class FilePane(QObject):
         self._tab_work.do(partial(_import, data, name), self._taken)
 
     def _import_key(self, thing: InspectedObject) -> None:
-        """With a key a CA becomes one's own, and an end certificate an identity; both ask how the key is kept."""
+        """With a key a CA becomes an own one, an end certificate an identity; both dialogs ask for key storage."""
         if thing.certificate is None:
-            beside = next((found.path for found in self._things if found.is_authority and not found.has_key), None)
-            self._forms.import_authority(file=beside, key_file=thing.path)
+            certificate_file = next(
+                (found.path for found in self._things if found.is_authority and not found.has_key), None
+            )
+            self._forms.import_authority(file=certificate_file, key_file=thing.path)
         elif thing.is_authority:
             self._forms.import_authority(file=thing.path)
         else:
@@ -304,7 +306,7 @@ class FilePane(QObject):
         self._pane.show_file(shown, self._hint(thing), self._place, len(self._things), can_take_in=can)
 
     def _can_import(self, thing: InspectedObject) -> bool:
-        """Dialogs that ask for more read the file anew."""
+        """Dialogs that ask for more read the file again."""
         if thing.has_key or thing.kind is ContentKind.CSR:
             return thing.path is not None
         return thing.kind is ContentKind.CRL or thing.certificate is not None

@@ -1,4 +1,4 @@
-"""What the tab shows before there is any State: what certificates are for here, and how one begins."""
+"""The page shown while there are no States: the purpose of certificates, and how to begin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the detail pane shows of a selection: read and put into words in the background."""
+"""The details of a selection for the pane: read and described in the background."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ _ORIGINS = {
     Origin.BUNDLE: "Came with a trust bundle",
 }
 _LISTED = 40
-"""So many of several certificates are named."""
+"""Number of certificates that are named of a larger selection."""
 _GOOD = (StatusKind.VALID, StatusKind.EXPIRING)
 
 
 @dataclass(frozen=True)
 class SelectionDetails:
-    """What the pane shows: a description, or a comparison; and what can be handed out of it."""
+    """The content of the pane: a description or a comparison, and the objects that can be exported."""
 
     keys: tuple[str, ...]
-    """Of the nodes that it is about; empty for files."""
+    """Keys of the selected nodes; empty for files."""
     title: str
     body: Description | Comparison | None
     export_item: ExportItem | None = None
     record: CertificateRecord | None = None
-    """Where it is about one certificate."""
+    """The certificate, if it is about one."""
     state: State | None = None
-    """Where it is about one State."""
+    """The State, if it is about one."""
 
 
 def selection_details(
     nodes: Sequence[Node], pinned: x509.Certificate | None, reading: DatabaseReading
 ) -> Callable[[], SelectionDetails] | None:
-    """How to get what is to be shown for these lines of the tree, with `pinned` beside one; None: there is nothing."""
+    """The work that reads the details of these lines, compared with `pinned` if given; None: nothing to show."""
     records = tuple(node.record for node in nodes if node.record is not None)
     if len(nodes) == 1 and nodes[0].state is not None and not records:
         return partial(state_shown, nodes[0].state, reading)
@@ -68,7 +68,7 @@ def selection_details(
 
 
 def certificate_shown(record: CertificateRecord, reading: DatabaseReading) -> SelectionDetails:
-    """All about one certificate: what this console knows of it first, then what stands in it."""
+    """The details of one certificate: its state in this console first, then its contents."""
     description = describe(record.certificate)
     here = Section("In this console", tuple(_here(record, reading)))
     body = Description(description.title, (here, *description.sections))
@@ -106,7 +106,7 @@ def two_shown(
 
 
 def state_shown(state: State, reading: DatabaseReading) -> SelectionDetails:
-    """What this console knows of a State."""
+    """The details of a State."""
     snapshot = reading.snapshot
     own = [record for record in snapshot.certificates if record.state == state.id and record.removed is None]
     authorities = [record for record in own if record.profile in AUTHORITIES]

@@ -1,4 +1,4 @@
-"""The left side of the tab: the tree, the box that filters it, whether removed ones are shown, how many there are."""
+"""The left side of the tab: the tree with its filter, the switch for removed ones, and the count."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
 
 _TYPED_MS = 150
-"""The tree is filtered when no letter came for so long."""
+"""Delay between the last key and the filter."""
 
 
 class TreeBrowser(QWidget):
-    """`removed_toggled` says that other certificates are wanted; what is selected is told by `tree`."""
+    """`removed_toggled` is emitted by the switch for removed certificates; `tree` reports the selection."""
 
     removed_toggled = Signal()
     copied = Signal(str)
-    """What is selected was copied; says so."""
+    """Carries a message that the selection was copied."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -57,11 +57,11 @@ class TreeBrowser(QWidget):
 
     @property
     def removed(self) -> bool:
-        """Whether removed certificates are wanted too."""
+        """Whether removed certificates are shown."""
         return self.removed_button.isChecked()
 
     def set_new_menu(self, menu: QMenu) -> None:
-        """What the button for new CAs offers."""
+        """The menu of the button for new CAs."""
         self.new_button.setMenu(menu)
 
     def show_nodes(self, nodes: tuple[Node, ...]) -> None:
@@ -71,19 +71,19 @@ class TreeBrowser(QWidget):
         self._select_wanted()
 
     def select(self, certificate: int) -> None:
-        """Choose the certificate of this id, as soon as it is in the tree; the filter goes."""
+        """Choose the certificate of this id, as soon as it is in the tree; clears the filter."""
         self.search.clear()
         self._filter()
         self._to_select = certificate
         self._select_wanted()
 
     def certificate(self) -> CertificateRecord | None:
-        """The one certificate that is selected."""
+        """The selected certificate, if it is the only one."""
         node = self.tree.selected_one()
         return node.record if node is not None else None
 
     def state(self) -> State | None:
-        """The State that is selected, or that the selected certificate is of."""
+        """The selected State, or that of the selected certificate."""
         node = self.tree.selected_one()
         return node.state if node is not None else None
 
@@ -126,7 +126,7 @@ class TreeBrowser(QWidget):
 
 
 def add_key(where: QWidget, text: str, key: QKeySequence, work: Callable[[], object]) -> None:
-    """Let `key` do `work` while the focus is in `where`; a menu of its actions names it too."""
+    """Bind `key` to `work` while the focus is in `where`; a menu of its actions shows it too."""
     action = QAction(text, where)
     action.setShortcut(key)
     action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)

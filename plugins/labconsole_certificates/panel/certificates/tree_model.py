@@ -1,4 +1,4 @@
-"""The tree of authorities for a view: filtered without a proxy, dragged out as files and as text."""
+"""The Qt model of the tree of authorities: filters without a proxy, and drags certificates as files and text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DRAGGED = _CHOSEN | Qt.ItemFlag.ItemIsDragEnabled
 
 @dataclass
 class _Line:
-    """A line that is shown: its node, where it stands, and the lines below."""
+    """A visible line: its node, its position, and the lines below."""
 
     node: Node
     row: int
@@ -60,21 +60,21 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def shown(self) -> int:
-        """How many certificates are shown, folded away or not."""
+        """Number of certificates, collapsed or not."""
         return sum(line.node.record is not None for line in self._lines)
 
     @property
     def filtered(self) -> bool:
-        """Whether a filter leaves lines out."""
+        """Whether a filter hides lines."""
         return bool(self._words)
 
     def set_nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Show these instead."""
+        """Replace the nodes."""
         self._nodes = nodes
         self._lay_out()
 
     def set_filter(self, text: str) -> None:
-        """Show lines in which all words stand, those above them, and all below a State or CA in which they stand."""
+        """Show lines that contain all words, those above them, and all below a matching State or CA."""
         self._words = text.casefold().split()
         self._lay_out()
 
@@ -83,7 +83,7 @@ class TreeModel(QAbstractItemModel):
         return self._lines[index.internalId()].node
 
     def index_of(self, key: str) -> QModelIndex:
-        """The line of the node `key`; an invalid index where it is not shown."""
+        """The line of the node `key`; an invalid index if it is not shown."""
         line = self._by_key.get(key)
         return QModelIndex() if line is None else self.createIndex(line.row, 0, line.number)
 
@@ -94,7 +94,7 @@ class TreeModel(QAbstractItemModel):
         return [line.node for line in lines[span.top() : span.bottom() + 1]]
 
     def selection_of(self, keys: Collection[str]) -> QItemSelection:
-        """The lines of these nodes, as far as they are shown, in few ranges: Qt compares each with each."""
+        """The visible lines of these nodes, in few ranges: Qt compares each with each."""
         selection, chosen = QItemSelection(), {line.number for key in keys if (line := self._by_key.get(key))}
         for lines in (self._top, *(line.below for line in self._lines if line.below)):
             begun: _Line | None = None
@@ -137,7 +137,7 @@ class TreeModel(QAbstractItemModel):
         return None if answer is None else answer(self._lines[index.internalId()].node)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """Certificates can be dragged out."""
+        """Certificates can be dragged."""
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
         return _DRAGGED if self._lines[index.internalId()].node.record is not None else _CHOSEN

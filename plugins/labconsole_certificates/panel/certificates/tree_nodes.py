@@ -42,10 +42,10 @@ class Node:
     """One line of the tree: a State, or a certificate below its issuer."""
 
     key: str
-    """What it is found again by: `state:3`, `certificate:17`."""
+    """Identifier: `state:3`, `certificate:17`."""
     title: str
     holder: str
-    """Name of the State that is certified, where that is another one than the line above says."""
+    """Name of the certified State, if it differs from the line above."""
     purpose: str
     status_text: str
     status: StatusKind | None
@@ -58,19 +58,19 @@ class Node:
     record: CertificateRecord | None
     children: tuple[Node, ...]
     haystack: str
-    """What the filter looks into, casefolded."""
+    """Text for the filter, casefolded."""
     local: bool
-    """Whether a private key of it lies here."""
+    """Whether a private key of it is stored here."""
 
     def fits(self, words: Sequence[str]) -> bool:
-        """Whether all words (casefolded) stand in it: the `a` of "State A" only where a word begins with it, and four
-        digits or more in the fingerprint too."""
+        """Whether it contains all words (casefolded): the `a` of "State A" only at the beginning of a word, and
+        four digits or more in the fingerprint too."""
         digits = self.fingerprint.replace(" ", "").lower()
         return all(_label(self.haystack, word) or (len(word) >= _GROUP and word in digits) for word in words)
 
 
 def nodes_of(reading: DatabaseReading, *, removed: bool = False) -> tuple[Node, ...]:
-    """The tree, States by name; `removed` certificates too where they are wanted. Parses each certificate once."""
+    """The tree, States by name; with removed certificates if `removed`. Parses each certificate once."""
     return _Builder(reading, removed).nodes()
 
 
@@ -102,7 +102,7 @@ class _Builder:
         return tuple(found)
 
     def _issuer(self, record: CertificateRecord, shown: Container[int]) -> int | None:
-        """The certificate below which `record` stands: of several issuers one that signed itself, else the newest."""
+        """The certificate above `record` in the tree: of several issuers a self-signed one, else the newest."""
         issuers = [found for found in self._snapshot.issuers_of(record) if found.id in shown and found.id != record.id]
         own = [found for found in issuers if found.self_signed]
         return next((found.id for found in own or issuers), None)
@@ -115,13 +115,13 @@ class _Builder:
         number = state.id if state is not None else None
         children = self._children(self._top.get(number, ()), number, above)
         counts = Counter(_statuses(children))
-        told = [f"{counts[kind]} {STATUS_LABELS[kind]}" for kind in _COUNTED_STATUSES if counts[kind]]
+        labels = [f"{counts[kind]} {STATUS_LABELS[kind]}" for kind in _COUNTED_STATUSES if counts[kind]]
         return Node(
             key=f"state:{number}",
             title=title,
             holder="",
             purpose="",
-            status_text=", ".join(told),
+            status_text=", ".join(labels),
             status=None,
             cause=where,
             until=None,
@@ -187,8 +187,8 @@ def _places(haystack: str, word: str) -> Iterable[int]:
 
 
 def _is_circular(number: int, above: Mapping[int, int | None]) -> bool:
-    """Whether one comes back to `number` on the way up, as with two CAs that certified each other; one of them is top:
-    the one with the lowest number."""
+    """Whether the way up from `number` leads back to it, as with two CAs that certified each other, and it has the
+    lowest number of this circle: that one is shown on top."""
     on_the_way: list[int] = []
     up = above.get(number)
     while up is not None and up not in on_the_way:

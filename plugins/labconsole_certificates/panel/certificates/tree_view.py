@@ -1,4 +1,4 @@
-"""The tree of authorities: its columns, what was unfolded and selected stays so, keys and menu."""
+"""The tree of authorities: its columns, expanded and selected lines, keys and menu."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from labconsole_ui.tables.record_table import Field, cut_to
 from labconsole_ui.theme.theme import FontRole, Theme
 
 _UNFOLDED_AT_MOST = 250
-"""Lines that a filter leaves are all unfolded up to so many."""
+"""Up to this number of lines a filter expands them all."""
 _UNFOLDED_AT_FIRST = 100
 _FIRST_STATES = 3
 _WIDTHS = ((220, 300), (162, 170), (100, 110), (84, 140), (120, 150), (90, 120))
-"""Least and largest of all columns but the last, px: what is folded away at first is not measured."""
+"""Least and largest width of all columns but the last, px: collapsed lines are not measured at first."""
 _VISIBLE_LINES = 4
-"""So many columns are to be seen without scrolling: all that say which certificate it is, and whether it is good."""
+"""Number of columns visible without scrolling: all that identify the certificate, and its status."""
 _MARGIN_PX = 6
 _MEASURED_LINES = 60
 
@@ -31,7 +31,7 @@ _MEASURED_LINES = 60
 class TreeView(QTreeView):
     """`chosen` is emitted when other lines are selected, `rebuilt` when the tree is a new one.
 
-    `opened` is emitted when Enter or a double click wants the details, `dragged` when lines were dropped elsewhere.
+    `opened` is emitted by Enter or a double click, `dragged` when lines were dropped elsewhere.
     """
 
     chosen = Signal()
@@ -70,7 +70,7 @@ class TreeView(QTreeView):
             self.dragged.emit()
 
     def show_nodes(self, nodes: tuple[Node, ...]) -> None:
-        """Show this tree; what was unfolded and selected is so again."""
+        """Show this tree with the same lines expanded and selected as before."""
         first = self._unfolded is None
         self._keep(lambda: self.tree.set_nodes(nodes))
         if first and nodes:
@@ -80,13 +80,13 @@ class TreeView(QTreeView):
                 self._fit_columns()
 
     def set_filter(self, text: str) -> None:
-        """Show only what fits."""
+        """Show only lines that match."""
         self._keep(lambda: self.tree.set_filter(text))
         if self.tree.filtered and self.tree.shown <= _UNFOLDED_AT_MOST:
             self.expandAll()
 
     def selected_nodes(self) -> list[Node]:
-        """The selected lines; by ranges, since asked one by one they take a while."""
+        """The selected lines; by ranges, since reading them one by one is slow."""
         selection = self.selectionModel().selection()
         return [node for place in range(selection.size()) for node in self.tree.nodes(selection.at(place))]
 
@@ -97,7 +97,7 @@ class TreeView(QTreeView):
         return self.tree.nodes(selection.at(0))[0] if alone else None
 
     def select(self, key: str) -> bool:
-        """Select one line and scroll to it; False where it is not shown."""
+        """Select one line and scroll to it; False if it is not shown."""
         index = self.tree.index_of(key)
         if index.isValid():
             self.setCurrentIndex(index)
@@ -111,11 +111,11 @@ class TreeView(QTreeView):
             super().keyPressEvent(event)
 
     def restore_columns(self, state: QByteArray) -> None:
-        """Widths and order as they were kept; without any, the columns follow what is first shown."""
+        """Restore widths and order; without stored ones, the columns fit the first tree."""
         self._columns_restored = self.header().restoreState(state)
 
     def _unfold_first(self) -> None:
-        """Few certificates are shown at once; of many, the first States."""
+        """Expand all States if there are few certificates, else the first ones."""
         if self.tree.shown <= _UNFOLDED_AT_FIRST:
             self.expandAll()
             return
@@ -144,7 +144,7 @@ class TreeView(QTreeView):
             if index.isValid():
                 self.setExpanded(index, True)
         flags = QItemSelectionModel.SelectionFlag
-        self.setAutoScroll(False)  # it would unfold what is above the current line
+        self.setAutoScroll(False)  # it would expand the lines above the current one
         self.selectionModel().setCurrentIndex(self.tree.index_of(current_key), flags.NoUpdate)
         self.setAutoScroll(True)
         self.selectionModel().select(self.tree.selection_of(selected), flags.Select)

@@ -1,4 +1,4 @@
-"""The exchange as a demo: States of a temporary folder exchange and connect, and the matrix fills with green."""
+"""The dialog of the exchange demo: States of a temporary folder exchange and connect, and the matrix fills."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH, _HEIGHT = 980, 620
 
 
 class _DemoObserver(QObject):
-    """Carries what happens from the demo's thread to the dialog; once cancelled it ends the demo."""
+    """Forwards events from the demo's thread to the dialog; ends the demo once cancelled."""
 
     phase_begun = Signal(str, int)
     stepped = Signal()
@@ -130,11 +130,11 @@ class DemoDialog(QDialog):
 
     @property
     def cells(self) -> Mapping[tuple[int, int], GridCell]:
-        """What the matrix shows, by row and column."""
+        """The cells of the matrix, by row and column."""
         return self._cells
 
     def start(self) -> None:
-        """Play it; a second time from the beginning."""
+        """Run the demo; a second time from the beginning."""
         self._show_empty(self.count_box.value())
         audience = self._audience = _DemoObserver()
         audience.phase_begun.connect(self._begin_phase)

@@ -12,7 +12,7 @@ from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
 
 
 class DirectionCard(QFrame):
-    """Shows `[A] → tls-connect → [B]` with all that leads there."""
+    """Shows `[A] → tls-connect → [B]` with all its steps."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -24,7 +24,7 @@ class DirectionCard(QFrame):
         self.state = plain_label("", self)
         self.state.setWordWrap(True)
         self.meet_button = QPushButton(self)
-        """Proves it with a State elsewhere."""
+        """The button that proves it with a remote State."""
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._icon)
@@ -44,9 +44,9 @@ class DirectionCard(QFrame):
         column.addStretch(1)
 
     def show_direction(self, direction: Direction, proof: str, meeting: str) -> None:
-        """Show how far this direction has come; `proof` is what the last handshake used, if one passed.
+        """Show the progress of this direction; `proof` is the detail of the last handshake that passed.
 
-        `meeting` is what its button says; nothing: there is none.
+        `meeting` is the label of its button; empty: no button.
         """
         self.meet_button.setText(meeting)
         self.meet_button.setVisible(bool(meeting))
@@ -67,7 +67,7 @@ class DirectionCard(QFrame):
         self.setAccessibleName(f"{self.title.text()}: {self.state.text()}")
 
     def _show_steps(self, direction: Direction) -> None:
-        """Lines are made anew: a label whose font changes gets its old one back with the next change of the theme."""
+        """Lines are created again: a label whose font was changed loses it with the next change of theme."""
         if direction.steps == self._shown:
             return
         self._shown = direction.steps

@@ -29,7 +29,7 @@ WIDTH = 1120
 
 
 class ExchangeView(Tab):
-    """Who has sent what to whom, what is missing, and the next step as a button."""
+    """The tab with both directions, their missing steps, and the next step as a button."""
 
     key: ClassVar[str] = "exchange"
     chapter: ClassVar[str] = "tutorials/first-exchange.md"
@@ -66,8 +66,8 @@ class ExchangeView(Tab):
         self.names.setWordWrap(True)
         self.names.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.names.setProperty("muted", True)
-        self.nobody = plain_label("", area.page)
-        self.nobody.setWordWrap(True)
+        self.empty_hint = plain_label("", area.page)
+        self.empty_hint.setWordWrap(True)
         self._authorities = AuthorityForms(tab_work, lambda: None, self)
         self.found_button = QPushButton(self.tr("&New State with its CA …"), area.page)
         self.found_button.setProperty("primary", True)
@@ -80,7 +80,7 @@ class ExchangeView(Tab):
         self._arrange(area)
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show how it stands now."""
+        """Show the current progress."""
         snapshot = self._snapshot = reading.snapshot
         self._steps.refresh(snapshot)
         self._authorities.refresh(snapshot)
@@ -98,9 +98,9 @@ class ExchangeView(Tab):
         self._show_exchange()
 
     def _pair(self, snapshot: Snapshot, chosen: tuple[str, str]) -> tuple[str, str]:
-        """The two States that were made last, if one was since the last look; else those that are chosen."""
+        """The two newest States, if one was added since the last refresh; else the chosen ones."""
         names = [state.name for state in snapshot.states]
-        own = [state for state in snapshot.states if state.local and state.name != LAB]  # trials make that one
+        own = [state for state in snapshot.states if state.local and state.name != LAB]  # created by trials
         local = [state.name for state in own]
         made = any(state.id not in (self._known or ()) for state in own)
         if not made and chosen[0] in names and chosen[1] in names:
@@ -119,7 +119,7 @@ class ExchangeView(Tab):
             self._steps.next_of(self._exchange).do()
 
     def name_identity(self) -> IdentityDialog | None:
-        """Give a certificate of either State the name by which AMQP trials take it."""
+        """Name a certificate of either State for AMQP trials."""
         if self._snapshot is None or self._exchange is None:
             return None
         states = (self._exchange.there.client, self._exchange.there.server)
@@ -129,7 +129,7 @@ class ExchangeView(Tab):
         return dialog
 
     def show_demo(self) -> DemoDialog:
-        """Let States of a temporary folder exchange and connect, in a matrix that fills with green."""
+        """Run the demo: States of a temporary folder exchange and connect."""
         dialog = DemoDialog(self._tab_work.theme, self.window())
         dialog.open()
         return dialog
@@ -149,7 +149,7 @@ class ExchangeView(Tab):
         for widget in (self.there, self.back, self.next_card, self.names, self.name_button):
             widget.setVisible(pair)
         names = [] if self._snapshot is None else [state.name for state in self._snapshot.states]
-        self.nobody.setText(
+        self.empty_hint.setText(
             self.tr(
                 "{state} is here. An exchange needs a second State: make one, or import another State's bundle."
             ).format(state=names[0])
@@ -158,7 +158,7 @@ class ExchangeView(Tab):
             if names
             else self.tr("An exchange needs two States. Make each with its CA, or import another State's bundle.")
         )
-        self.nobody.setVisible(not pair)
+        self.empty_hint.setVisible(not pair)
         self.found_button.setVisible(not pair and len(names) < 2)
         if self._snapshot is not None and pair:
             self._tab_work.look(partial(exchange_of, self._snapshot, a, b), self._show)
@@ -212,7 +212,7 @@ class ExchangeView(Tab):
         line.addWidget(self.next_button)
         area.column.setSpacing(10)
         area.column.addLayout(pair)
-        area.column.addWidget(self.nobody)
+        area.column.addWidget(self.empty_hint)
         area.column.addWidget(self.found_button, 0, Qt.AlignmentFlag.AlignLeft)
         area.column.addWidget(self.next_card)
         area.column.addLayout(cards)

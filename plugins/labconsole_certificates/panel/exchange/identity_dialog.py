@@ -1,4 +1,4 @@
-"""A certificate with its key gets the name by which AMQP trials take it."""
+"""The dialog that names a certificate with its key for AMQP trials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTH = 580
 
 
 class IdentityDialog(QDialog):
-    """Names an end certificate of these States whose key lies here; what is refused is said in the dialog."""
+    """Names an end certificate of these States whose key is stored here; refusals are shown in the dialog."""
 
     def __init__(
         self, tab_work: TabWork, snapshot: Snapshot, states: Sequence[State], parent: QWidget, chosen: int | None = None

@@ -1,4 +1,4 @@
-"""The next step of an exchange: what it is, and the button that does it or leads to where it is done."""
+"""The next step of an exchange, and the button that executes it or opens its dialog or tab."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from labconsole_certificates.panel.trust.trust_dialog import TrustDialog
 
 @dataclass(frozen=True)
 class Upcoming:
-    """What comes next: a sentence, and what the button says (nothing: there is none) and does.
+    """The next step: a sentence, and the button's label (empty: no button) and action.
 
-    `complete`: both ways are proven.
+    `complete`: both directions are proven.
     """
 
     sentence: str
@@ -42,16 +42,16 @@ class Upcoming:
     do: Callable[[], object]
     complete: bool = False
     waits: bool = False
-    """Another console has to move first."""
+    """Whether another console has to act first."""
     fingerprint: str = ""
-    """SHA-256 (hex) that is confirmed by the button, of a State of this console."""
+    """SHA-256 (hex) that the button confirms, of a State of this console."""
     details: Callable[[], object] | None = None
     details_button: str = ""
-    """Leads to where the step can be inspected, or done with other values; None: it has no such."""
+    """Opens the dialog or tab of the step, to inspect it or use other values; None: it has none."""
 
 
 class NextSteps(QObject):
-    """Knows for each kind of step what this console can do about it."""
+    """Finds the next step, and what this console can do for each kind."""
 
     def __init__(self, tab_work: TabWork, page: QWidget) -> None:
         super().__init__(page)
@@ -62,12 +62,12 @@ class NextSteps(QObject):
         self._forms = RequestForms(tab_work.services, self)
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Go by this from now on."""
+        """Use this snapshot."""
         self._snapshot = snapshot
         self._forms.refresh(snapshot)
 
     def next_of(self, exchange: Exchange) -> Upcoming:
-        """The next step of either direction: the first that this console can do, else the first that it waits for."""
+        """The next step of either direction: the first possible for this console, else the first that it waits for."""
         first = next_direction(exchange)
         if first is None:
             client, server = exchange.there.client, exchange.there.server
@@ -79,7 +79,7 @@ class NextSteps(QObject):
         return next((upcoming for upcoming in pending if not upcoming.waits), pending[0])
 
     def names_of(self, exchange: Exchange) -> str:
-        """By which names AMQP trials take what came of it."""
+        """The names under which AMQP trials use the certificates of this exchange."""
         states = {
             exchange.there.client.id: exchange.there.client.name,
             exchange.back.client.id: exchange.back.client.name,
@@ -98,9 +98,9 @@ class NextSteps(QObject):
         )
 
     def remote_proof_of(self, direction: Direction) -> str:
-        """What the button says by which this direction is proven with a State elsewhere; nothing if it cannot be yet.
+        """The label of the button that proves this direction with a remote State; empty if that is not possible yet.
 
-        Whether the other State trusts this one is not always known here: a handshake shows it.
+        Whether the remote State trusts this one is not always known here: a handshake shows it.
         """
         client, server = direction.client, direction.server
         done = {step.kind for step in direction.steps if step.done}
@@ -111,7 +111,7 @@ class NextSteps(QObject):
         return ""
 
     def prove_remotely(self, direction: Direction) -> None:
-        """Connect to the State elsewhere, or wait for its connection."""
+        """Connect to the remote State, or wait for its connection."""
         client, server = direction.client, direction.server
         name, here, there = (
             ("certificates.connect", client, server) if client.local else ("certificates.listen", server, client)
@@ -123,7 +123,7 @@ class NextSteps(QObject):
         )
 
     def _upcoming(self, direction: Direction, step: ExchangeStep) -> Upcoming:
-        """The next step of a direction; between two States of this console a click does it, as far as it can."""
+        """The next step of a direction; between two States of this console a click executes it, if possible."""
         by_dialog = self._by_dialog(direction, step)
         if not (direction.client.local and direction.server.local):
             return by_dialog
@@ -142,7 +142,7 @@ class NextSteps(QObject):
         )
 
     def _short(self, direction: Direction, step: ExchangeStep) -> tuple[str, str]:
-        """Button and sentence of a step that a click does; no button: it takes a dialog."""
+        """Button and sentence of a step that a click executes; no button: it needs a dialog."""
         client, server = direction.client.name, direction.server.name
         match step.kind:
             case ExchangeStepKind.TRUST_ROOT if step.subject is not None:
@@ -174,7 +174,7 @@ class NextSteps(QObject):
                 return "", ""
 
     def _short_approval(self, step: ExchangeStep, server: str) -> tuple[str, str]:
-        """A CSR is shown in short; one that something speaks against is decided where all of it is shown."""
+        """A CSR is summarised; one with problems is decided in the requests tab, which shows all of it."""
         request = self._request(step)
         if request is None:
             return "", ""
@@ -191,7 +191,7 @@ class NextSteps(QObject):
         )
 
     def _do_next(self, direction: Direction, by_dialog: Callable[[], object]) -> None:
-        """Do the step, once; where a passphrase or PIN has to be entered, by its dialog."""
+        """Execute the step, once; by its dialog if a passphrase or PIN must be entered."""
         if self._working:
             return
         self._working = True
@@ -239,7 +239,7 @@ class NextSteps(QObject):
                 return Upcoming(step.missing, button, lambda: self._show_requests(request), waits=not sender.local)
 
     def _trust_step(self, step: ExchangeStep, sender: State, receiver: State) -> Upcoming:
-        """The receiver types the fingerprint; a State elsewhere is given a bundle."""
+        """The receiver types the fingerprint; a remote State is sent a bundle."""
         root = self._certificate(step)
         if not receiver.local:
             button = self.tr("Make the bundle of {state} …").format(state=sender.name)

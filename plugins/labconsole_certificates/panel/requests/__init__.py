@@ -1,1 +1,1 @@
-"""Certificate signing requests in the window: created, imported, decided, sent back."""
+"""Certificate signing requests in the window: created, imported, decided, answered."""

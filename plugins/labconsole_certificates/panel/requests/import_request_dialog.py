@@ -1,4 +1,4 @@
-"""A CSR that came from outside: everything in it, and what only the operator knows: whose it is, and for which CA."""
+"""The import dialog of a CSR: its contents, and the facts that only the operator knows: its State, CA and purpose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT = 680, 620
 
 @dataclass(frozen=True)
 class Answer:
-    """Whose request it is (a State that may be new), whose CA is asked, and for what."""
+    """The requesting State (which may be new), the State whose CA is asked, and the purpose."""
 
     requester: str
     issuer: str
@@ -31,7 +31,7 @@ class Answer:
 
 
 class NewRequestDialog(QDialog):
-    """`answered` carries an `Answer`; nothing is taken in before. What has no proof of possession cannot be."""
+    """`answered` carries an `Answer`; nothing is imported before. A CSR without proof of possession is refused."""
 
     answered = Signal(object)
 
@@ -50,7 +50,7 @@ class NewRequestDialog(QDialog):
         self.requester_box = WheelIgnoringComboBox(self)
         self.requester_box.setEditable(True)
         self.requester_box.addItems([state.name for state in states])
-        self.requester_box.setCurrentIndex(-1)  # whose it is has to be said: a guess would pass for known
+        self.requester_box.setCurrentIndex(-1)  # the operator must choose: a preset would look like a fact
         line = self.requester_box.lineEdit()
         if line is not None:
             line.setPlaceholderText(self.tr("Name of the State; a new one may be typed"))
@@ -94,10 +94,10 @@ class NewRequestDialog(QDialog):
         self._allow()
 
     def _judge(self, requester: State | None) -> None:
-        """Say what speaks against it; names outside the domain of the State that it came from do."""
+        """Show its problems; names outside the domain of the State that it came from are some."""
         outside = "" if requester is None else refusal(requester, self._judgement.names)
-        nobody = "" if self.issuer_box.count() else self._no_requester()
-        problems = [problem for problem in (*self._judgement.problems, outside, nobody) if problem]
+        no_requester = "" if self.issuer_box.count() else self._no_requester()
+        problems = [problem for problem in (*self._judgement.problems, outside, no_requester) if problem]
         self.verdict.setText("\n".join(problems) or self._proof())
         self.verdict.setProperty("tone", "bad" if problems else "good")
         self.verdict.style().unpolish(self.verdict)

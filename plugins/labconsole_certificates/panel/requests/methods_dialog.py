@@ -1,4 +1,4 @@
-"""The ways in which a State comes to a certificate, side by side: what the source prefers, and what it warns of."""
+"""The ways to a certificate, side by side: the source's preference, and its warnings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MethodsDialog(QDialog):
         fit_height(self)
 
     def texts(self) -> list[str]:
-        """All that is said here, as it is read."""
+        """The whole text of the dialog, as it is read."""
         return [label.text() for label in self.findChildren(QLabel) if label.text()]
 
     def _card(self, theme: Theme, method: Method) -> QFrame:
@@ -92,7 +92,7 @@ def methods(
     without_csr: Callable[[], object],
     pinned: Callable[[], object],
 ) -> tuple[Method, ...]:
-    """The three methods; what the source warns of is said by the operations that follow them."""
+    """The three methods, with the source's warnings."""
     return (
         Method(
             "csr",

@@ -1,4 +1,4 @@
-"""Everything that a request says, what speaks against it, and what can be done with it."""
+"""The table of requests, and the details of one: its contents, its problems, and its actions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RequestRow:
 
 
 def rows_of(snapshot: Snapshot, subjects: Mapping[str, str]) -> list[RequestRow]:
-    """All requests, the newest first. `subjects` are the names of those that were looked into, by fingerprint."""
+    """All requests, the newest first. `subjects` are the names of inspected ones, by fingerprint."""
     states = snapshot.state_by_id
     return [
         RequestRow(
@@ -65,7 +65,7 @@ def status_text(status: RequestStatus) -> str:
 
 
 def fields() -> list[Field[RequestRow]]:
-    """The columns."""
+    """The columns of the table."""
     return [
         Field(
             _translate("Requests", "No."),
@@ -94,21 +94,21 @@ def fields() -> list[Field[RequestRow]]:
 
 @dataclass(frozen=True)
 class RequestDetails:
-    """A request, looked into: what takes time to find out."""
+    """A request with its details, which take time to find out."""
 
     row: RequestRow
     description: Description
     judgement: CsrJudgement
     notice: str
-    """What to know of names that are accepted because the requester has claimed no domain; or nothing."""
+    """A warning of names that are accepted because the requester claims no domain; or empty."""
     local_issuer: bool
     certificate: CertificateRecord | None
     export_item: ExportItem | None
-    """What is handed to the other State next: the CSR, or certificate and chain."""
+    """The next export for the other State: the CSR, or certificate and chain."""
 
 
 def request_details(row: RequestRow, snapshot: Snapshot) -> RequestDetails:
-    """Look into a request; takes some milliseconds."""
+    """Inspect a request; takes some milliseconds."""
     record = row.record
     states = snapshot.state_by_id
     requester = states[record.requester]
@@ -140,8 +140,8 @@ def _export_item(row: RequestRow, snapshot: Snapshot, issued: CertificateRecord 
 
 
 class RequestPane(QFrame):
-    """Shows one request. `approve_wanted` and `refuse_wanted` carry its record, `receive_wanted` one made here for a
-    State that is of this console as well; `handed` and `failed` come from handing it out."""
+    """Shows one request. `approve_wanted` and `refuse_wanted` carry its record, `receive_wanted` one created here for a
+    State of this console as well; `exported` and `failed` report its export."""
 
     approve_wanted = Signal(object)
     refuse_wanted = Signal(object)
@@ -187,11 +187,11 @@ class RequestPane(QFrame):
 
     @property
     def details(self) -> RequestDetails | None:
-        """What is shown."""
+        """The request that is shown."""
         return self._look
 
     def show_details(self, details: RequestDetails | None, nothing: str = "") -> None:
-        """Show a request, or none: then `nothing` says why, if there is a reason."""
+        """Show a request; without one, `nothing` as the reason."""
         self._look = details
         for widget in (self._icon, self.verdict, self.description):
             widget.setVisible(details is not None)

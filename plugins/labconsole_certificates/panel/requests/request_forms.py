@@ -1,4 +1,4 @@
-"""The forms behind the requests tab: each action's dialog, filled with the States that there are."""
+"""The dialogs of the requests tab: each action's form, filled with the States of the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from labconsole_ui.operations.operation_dialog import OperationDialog
 
 
 class RequestForms(QObject):
-    """Opens them; each gets its States from the last snapshot."""
+    """Opens the dialogs with the States of the last snapshot."""
 
     def __init__(self, services: TabServices, parent: QObject) -> None:
         super().__init__(parent)
@@ -32,12 +32,12 @@ class RequestForms(QObject):
         self._snapshot: Snapshot | None = None
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Take the States from here from now on."""
+        """Use the States of this snapshot."""
         self._snapshot = snapshot
         self._states = snapshot.states
 
     def make_request(self, state: str = "", issuer: str = "") -> OperationDialog:
-        """As client: make a key pair and a CSR for another State's CA."""
+        """As client: create a key pair and a CSR for another State's CA."""
         client = state or self._first(self._local)
         server = issuer or self._first([name for name in self._names if name != client])
         return self._open(
@@ -47,7 +47,7 @@ class RequestForms(QObject):
         )
 
     def make_server_request(self, server: State) -> OperationDialog:
-        """A State asks its own CA for the certificate of its server, named within its domain."""
+        """Request the certificate of a State's server from its own CA, named within its domain."""
         return self._open(
             "certificates.make-request",
             {
@@ -85,7 +85,7 @@ class RequestForms(QObject):
         )
 
     def approve(self, record: RequestRecord) -> OperationDialog:
-        """As server: issue what is asked for, with profile and validity of one's choice."""
+        """As server: issue the certificate, with a chosen profile and validity."""
         names = {state.id: state.name for state in self._states}
         said = self.tr("{number}, of {requester}").format(number=record.id, requester=names[record.requester])
         return self._open(
@@ -98,7 +98,7 @@ class RequestForms(QObject):
         )
 
     def import_pkcs12(self, path: Path) -> OperationDialog:
-        """As client: take in what another State made for us."""
+        """As client: import the PKCS#12 that another State created."""
         return self._open(
             "certificates.import-pkcs12",
             {"state": self._first(self._local), "file": str(path)},

@@ -1,4 +1,4 @@
-"""What another State sent to the requests tab: a CSR, the certificate that it issued for us, or a PKCS#12."""
+"""Imports files of other States in the requests tab: a CSR, a certificate that was issued for us, or a PKCS#12."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OTHER_TABS = {ContentKind.CRL: "revocation", ContentKind.CMS: "trust"}
 
 @dataclass(frozen=True)
 class ReceivedFile:
-    """Something that came in, looked into. Only CSRs have all of it."""
+    """An inspected file. Only CSRs have all fields."""
 
     kind: ContentKind
     data: bytes
@@ -55,16 +55,16 @@ class RequestImport(QObject):
         self.dialog: NewRequestDialog | None = None
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """The States and requests that there are now."""
+        """Use the States and requests of this snapshot."""
         self._snapshot = snapshot
 
     def take_files(self, paths: Sequence[Path]) -> None:
-        """Look into files, one after another."""
+        """Inspect files, one after another."""
         for path in paths:
             self._tab_work.look(partial(_inspect_file, path), self._arrived)
 
     def take(self, data: bytes) -> None:
-        """Look into what was pasted."""
+        """Inspect pasted text."""
         self._tab_work.look(partial(_inspect, data, None, self.tr("The pasted text")), self._arrived)
 
     def _arrived(self, arrival: ReceivedFile) -> None:
@@ -84,13 +84,13 @@ class RequestImport(QObject):
             self._tab_work.bad(self.tr("Not a CSR, certificate or PKCS#12 file: nothing was imported."))
 
     def _route_files(self, key: str, path: Path) -> None:
-        """It belongs to another tab."""
+        """Report that the file belongs to another tab."""
         tab = self._tab_work.services.show_tab(key)
         if isinstance(tab, Tab):
             tab.take([path])
 
     def _take_request(self, snapshot: Snapshot, arrival: ReceivedFile) -> None:
-        """One that this console made for another State of its own is known; of all others one has to say whose."""
+        """Import a CSR: one created here for another State of this console is known, others need the dialog."""
         known = next((request for request in snapshot.requests if request.sha256 == arrival.sha256), None)
         if known is not None:
             requester, issuer = snapshot.state_by_id[known.requester], snapshot.state_by_id[known.issuer]
@@ -131,7 +131,7 @@ def _inspect_file(path: Path) -> ReceivedFile:
 
 
 def _inspect(data: bytes, path: Path | None, what: str) -> ReceivedFile:
-    """Raises BadInput: it is nothing that is known, or a damaged CSR."""
+    """Raises BadInput: unknown content, or a damaged CSR."""
     kind = parsing.kind_of(data)
     if kind is ContentKind.UNKNOWN:
         raise BadInput(f"{what} is neither a CSR nor a certificate: ask for it as PEM or DER.")

@@ -1,4 +1,4 @@
-"""The requests tab: CSRs made here or taken in, everything that they say, the decision, and what is handed back."""
+"""The requests tab: own and imported CSRs with their details, the decision, and the answer."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class RequestsView(Tab):
         self._arrange()
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show the requests that there are now."""
+        """Show the requests of this snapshot."""
         snapshot = self._snapshot = reading.snapshot
         self.forms.refresh(snapshot)
         self.new_button.setEnabled(any(state.local for state in snapshot.states))
@@ -132,11 +132,11 @@ class RequestsView(Tab):
         self._tab_work.look(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
 
     def take(self, paths: Sequence[Path]) -> None:
-        """Look at CSRs, certificates or PKCS#12 files that were dropped on the window."""
+        """Inspect CSRs, certificates or PKCS#12 files that were dropped on the window."""
         self._taking_in.take_files(list(paths))
 
     def choose_method(self) -> MethodsDialog:
-        """Ask how a new certificate shall be made."""
+        """Ask for the method of a new certificate."""
         ways = methods(self.tr, self.forms.make_request, self.forms.make_for_client, self.forms.make_self_signed)
         dialog = MethodsDialog(self.services.page.theme, ways, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -165,7 +165,7 @@ class RequestsView(Tab):
         self._tab_work.do(lambda store: received_csrs.refuse(store, record, reason), lambda _done: None)
 
     def _receive(self, record: RequestRecord) -> None:
-        """A request between two States of this console: the other one takes it in."""
+        """Import a request between two States of this console for the other one."""
         snapshot = self._snapshot
         if snapshot is None:
             return
@@ -176,7 +176,7 @@ class RequestsView(Tab):
         )
 
     def _note_export(self, details: RequestDetails, how: str) -> None:
-        """What went out is noted: the exchange assistant knows by it who has sent what."""
+        """Record an export, by which the exchange assistant knows what was sent."""
         snapshot, record = self._snapshot, details.row.record
         if snapshot is None:
             return
@@ -206,7 +206,7 @@ class RequestsView(Tab):
         self._choose_row()
 
     def _choose_row(self) -> None:
-        """Keep the chosen request chosen; without one, the first that waits for a decision."""
+        """Keep the chosen request chosen; without one, choose the first that waits for a decision."""
         rows = self.model.records()
         numbers = [row.record.id for row in rows]
         if self._chosen not in numbers:
@@ -223,7 +223,7 @@ class RequestsView(Tab):
         self._inspect_row(rows[place])
 
     def _empty_text(self) -> str:
-        """What to do where there is no request yet."""
+        """The hint for an empty list."""
         if self._snapshot is not None and any(state.local for state in self._snapshot.states):
             return self.tr("No request yet: create one with “New certificate”, or import that of another State.")
         return self.tr("No State of this console yet: create your CA in the tab “Certificates” first.")

@@ -1,4 +1,4 @@
-"""The OCSP responder of the lab: started and stopped, what it says, and where it answers."""
+"""The card of the lab's OCSP responder: start, stop, its messages, and its URL."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from labconsole_ui.widgets.secret_dialog import SecretDialog
 ACTION = "certificates.serve-ocsp"
 PUMP_MS = 100
 PORT = 2560
-"""Where lab responders mostly listen; certificates may name it as their OCSP URL."""
+"""Usual port of lab responders; certificates may name it in their OCSP URL."""
 _LOOPBACK = "127.0.0.1"
 
 
 class ResponderCard(QFrame):
-    """Runs one responder at a time, in the process of its action; it ends with the window.
+    """Runs one responder at a time, in the process of its action; it exits with the window.
 
     `answers` carries whether it answers from now on.
     """
@@ -81,7 +81,7 @@ class ResponderCard(QFrame):
 
     @property
     def url(self) -> str:
-        """Where it answers while it runs."""
+        """Its URL while it runs."""
         return f"http://{_LOOPBACK}:{self.port_box.value()}/"
 
     def show_authorities(self, authorities: Sequence[tuple[str, str]]) -> None:
@@ -96,7 +96,7 @@ class ResponderCard(QFrame):
         self.start_button.setEnabled(bool(authorities) and not self.running)
 
     def start(self) -> None:
-        """Start it for the chosen CA; a passphrase that lies nowhere is asked for."""
+        """Start it for the chosen CA; asks for a passphrase that is not stored."""
         action = self._tab_work.services.page.plugins.operation(ACTION)
         parameters = action.parameters.model_validate(
             {"authority": self.authority_box.currentData(), "port": self.port_box.value()}
@@ -170,6 +170,6 @@ class ResponderCard(QFrame):
 
 
 def _end(held: list[OperationProcess]) -> None:
-    """The card is gone, with its window: so is the responder."""
+    """Stop the responder when the card is destroyed with its window."""
     for process in held:
         process.close()

@@ -1,4 +1,4 @@
-"""The lists of the revocation tab: what a CA here has issued, and the CRLs that are known."""
+"""The tables of the revocation tab: certificates issued by CAs of this console, and known CRLs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class IssuedRow:
 
     @property
     def certificate_id(self) -> int:
-        """What the row is about."""
+        """The record of the row."""
         return self.record.id
 
 
 @dataclass(frozen=True)
 class CrlRow:
-    """The newest CRL of a CA, or that there is none. `own`: this console can publish the next one."""
+    """The newest CRL of a CA, or none yet. `own`: this console can publish the next one."""
 
     authority: CertificateRecord
     name: str
@@ -48,12 +48,12 @@ class CrlRow:
 
     @property
     def certificate_id(self) -> int:
-        """What the row is about."""
+        """The record of the row."""
         return self.authority.id
 
 
 ISSUER_COLUMN = 4
-"""Place of the issuing CA among the columns of certificates."""
+"""Index of the issuing CA among the columns of certificates."""
 Row = TypeVar("Row", IssuedRow, CrlRow)
 
 
@@ -66,7 +66,7 @@ class RevocationRows:
 
 
 def rows_of(snapshot: Snapshot) -> RevocationRows:
-    """Both lists, newest first; takes time, for it goes through all certificates."""
+    """Both lists, newest first; takes time, as it goes through all certificates."""
     owners = {state.id: state.name for state in snapshot.states}
     local = {state.id for state in snapshot.states if state.local}
     seen = [record for record in snapshot.certificates if record.removed is None and record.origin is not Origin.LINK]
@@ -116,7 +116,7 @@ def issued_fields() -> list[Field[IssuedRow]]:
 
 
 def crl_fields(now: datetime) -> list[Field[CrlRow]]:
-    """The columns of CRLs, whose colours say how they stand at `now`."""
+    """The columns of CRLs, coloured by their status at `now`."""
 
     def tone(row: CrlRow) -> str | None:
         if row.crl is None:
@@ -171,7 +171,7 @@ def _revoked_text(row: IssuedRow) -> str:
 
 
 def show_records(table: DataTable, model: RecordModel[Row], records: Sequence[Row]) -> None:
-    """Show them, with the same one chosen as before."""
+    """Show them, with the same row chosen as before."""
     chosen = {model.record(index.row()).certificate_id for index in table.selectionModel().selectedRows()}
     model.set_records(records)
     for place, record in enumerate(model.records()):

@@ -1,4 +1,4 @@
-"""The revocation tab: revoke with a reason, publish CRLs, take in those of peers, and the OCSP responder."""
+"""The revocation tab: revoke with a reason, publish CRLs, import those of peers, and the OCSP responder."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 
 _WIDTH = 500
 _NOT_FOR_PEOPLE = frozenset({x509.ReasonFlags.remove_from_crl, x509.ReasonFlags.certificate_hold})
-"""Delta CRLs and holds are not offered: what is revoked here stays revoked."""
+"""Reasons; delta CRLs and holds are not offered: revocation here is final."""
 
 
 class RevokeDialog(QDialog):
-    """`confirmed` carries the reason; the certificate's name must be typed, since it cannot be taken back."""
+    """`confirmed` carries the reason; the certificate's name must be typed, since revocation is final."""
 
     confirmed = Signal(object)
 
@@ -95,7 +95,7 @@ class RevokeDialog(QDialog):
 
 
 class RevocationView(Tab):
-    """What the source lacks: certificates that end before their time, everywhere."""
+    """The tab with certificates, CRLs and the responder; the source lacks revocation."""
 
     key: ClassVar[str] = "revocation"
     chapter: ClassVar[str] = "how-to/revoke-a-certificate.md"
@@ -109,7 +109,7 @@ class RevocationView(Tab):
         self._answering = False
 
     def pieces(self) -> Iterator[None]:
-        """Build the tables, then what is done with them, then the responder."""
+        """Build the tables, then their actions, then the responder."""
         theme = self.services.page.theme
         self.issued = RecordModel(issued_fields(), theme, self)
         self.issued_table = self._table(self.tr("Issued here"), self.issued)
@@ -136,12 +136,12 @@ class RevocationView(Tab):
         self._allow()
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show what is revoked and published now."""
+        """Show the current certificates and CRLs."""
         self._snapshot = reading.snapshot
         self._tab_work.look(partial(rows_of, reading.snapshot), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
-        """Take in CRLs: each must be signed by a CA that is known here."""
+        """Import CRLs: each must be signed by a known CA."""
         for path in paths:
             self._tab_work.read(path, self._take_data)
 
@@ -151,7 +151,7 @@ class RevocationView(Tab):
         self._choose_wanted()
 
     def revoke(self) -> RevokeDialog | None:
-        """Ask why, and revoke the chosen certificate."""
+        """Ask for the reason, and revoke the chosen certificate."""
         row = self._issued_row
         if row is None:
             return None
@@ -162,7 +162,7 @@ class RevocationView(Tab):
         return dialog
 
     def ask(self) -> None:
-        """Ask the responder about the chosen certificate, and believe only what its CA has signed."""
+        """Ask the responder about the chosen certificate; only answers that its CA has signed are accepted."""
         row = self._issued_row
         if row is not None:
             self._tab_work.look(
@@ -191,7 +191,7 @@ class RevocationView(Tab):
         self._tab_work.do(lambda store: import_crl(store, data), self._crl_imported)
 
     def _crl_exported(self, how: str) -> None:
-        """It is for everybody: that it went out is noted, not to whom."""
+        """Record the export, without a receiver: a CRL is for all peers."""
         row = self._crl_row
         crl = None if row is None else row.crl
         if crl is not None:
@@ -214,7 +214,7 @@ class RevocationView(Tab):
         )
 
     def _show(self, rows: RevocationRows) -> None:
-        # With one CA here all are issued by that.
+        # With a single CA this column has no information.
         self.issued_table.setColumnHidden(ISSUER_COLUMN, len({row.issuer.id for row in rows.issued}) < 2)
         show_records(self.issued_table, self.issued, rows.issued)
         show_records(self.crl_table, self.crls, rows.crls)

@@ -1,4 +1,4 @@
-"""The plan of one rotation: its steps, the peers that must confirm, how long both hold, and what is next."""
+"""The plan of one rotation: its steps, the peers that must confirm, how long both are valid, and what is next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 
 _LAST_LINE = 1_000
-"""Beyond all lines: takes the room that they leave."""
+"""Row of the stretch below all lines."""
 
 
 class PlanCard(QFrame):
@@ -60,7 +60,7 @@ class PlanCard(QFrame):
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setProperty("page", True)  # the card is its ground
+        self._list.setProperty("page", True)  # drawn on the card
         scroll.setWidget(self._list)
         column.addWidget(self.title)
         column.addWidget(self.sentence)
@@ -69,7 +69,7 @@ class PlanCard(QFrame):
         self.show_row(None)
 
     def show_row(self, row: RotatingRow | None, nothing: str = "") -> None:
-        """Show how it stands with the rotation of a certificate; without one say `nothing`."""
+        """Show the rotation of a certificate; without one the text `nothing`."""
         self._row = row
         plan = None if row is None else row.plan
         self._clear()
@@ -77,7 +77,7 @@ class PlanCard(QFrame):
         step = plan.next_step if plan is not None and going else None
         self.begin_button.setVisible(row is not None and not going)
         self.cancel_button.setVisible(going)
-        # Peers confirm one by one, each beside its name.
+        # Each peer has a button of its own next to its name.
         self.step_button.setVisible(step is not None and step.kind is not RotationStepKind.CONFIRM)
         if row is None:
             self.title.setText(nothing or self.tr("Choose a certificate to see its plan."))
@@ -136,7 +136,7 @@ class PlanCard(QFrame):
             self._lines.addWidget(button, number, 2)
 
     def _line(self, icon: str, meaning: str, text: str, *, strong: bool = False, indent: bool = False) -> int:
-        number = self._lines.count()  # of items, three a line at most: lines without any take no room
+        number = self._lines.count()  # of items, at most three a line: lines without any have no height
         mark = IconLabel(self._theme, icon, 16, meaning)
         if indent:
             mark.setContentsMargins(18, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""The lists of the rotation tab: what runs out soon, and the rotations that are under way or have ended."""
+"""The tables of the rotation tab: certificates that expire soon, and rotations in progress or finished."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _UNDER_WAY = frozenset({RotationStatus.PREPARING, RotationStatus.OVERLAP, Rotati
 
 @dataclass(frozen=True)
 class RotatingRow:
-    """A certificate whose key lies here. `notice`: 90, 30, 7, or 0 if it has run out; None if it holds longer."""
+    """A certificate with its key here. `notice`: 90, 30, 7, or 0 if it has expired; None if it is valid longer."""
 
     record: CertificateRecord
     name: str
     issuer: str
-    """Whose signature it bears; nothing for a root or another certificate that is signed by itself."""
+    """Name of the issuer; empty for a self-signed certificate."""
     owner: str
     days_left: int
     notice: int | None
     plan: RotationPlan | None
-    """Of the rotation that is under way, else of the last one."""
+    """The rotation in progress, else the last one."""
     successor: bool = False
-    """Whether it came of a rotation."""
+    """Whether it is the successor of a rotation."""
 
 
 def rows_of(snapshot: Snapshot, at: datetime) -> tuple[RotatingRow, ...]:
-    """All that could be rotated here, what runs out first on top; takes time, for it goes through all certificates."""
+    """All certificates that could be rotated here, the next to expire on top; takes time, as it reads them all."""
     notices = {entry.record.id: entry.notice for entry in due(snapshot, at)}
     last = {rotation.certificate: rotation for rotation in snapshot.rotations}
     successors = {rotation.successor for rotation in snapshot.rotations}

@@ -1,4 +1,4 @@
-"""The rotation tab: what runs out within 90, 30 or 7 days, and the plan of each rotation, step by step."""
+"""The rotation tab: certificates that expire within 90, 30 or 7 days, and the plan of each rotation, step by step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from labconsole_ui.tables.record_table import DataTable, RecordModel
 
 
 class RotationView(Tab):
-    """Each step is an action of the console, so that a trial that runs can be rotated under."""
+    """The tab; each step is an action of the console, so that a running trial can be rotated, too."""
 
     key: ClassVar[str] = "rotation"
     chapter: ClassVar[str] = "how-to/rotate-a-certificate.md"
@@ -76,11 +76,11 @@ class RotationView(Tab):
         self._name_filters()
 
     def refresh(self, reading: DatabaseReading) -> None:
-        """Show what runs out, and the plans, as they are now."""
+        """Show expiring certificates and plans as they are now."""
         self._tab_work.look(partial(rows_of, reading.snapshot, reading.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
-        """No file belongs here."""
+        """Ignored: no file belongs here."""
 
     def choose(self, certificate: int) -> None:
         """Choose the certificate of this id, as soon as it is in the table."""
@@ -112,7 +112,7 @@ class RotationView(Tab):
         self.card.show_row(self.model.record(place))
 
     def _empty_text(self) -> str:
-        """Why the list is empty."""
+        """The hint for an empty list."""
         if self._rows:
             return self.tr("Nothing runs out within {days} days.").format(days=self._days)
         return self.tr("No certificate has its key here yet: create your CA in the tab “Certificates” first.")
@@ -153,7 +153,7 @@ class RotationView(Tab):
             case RotationStepKind.ADOPT:
                 self._do(lambda store: steps.adopt(store, rotation))
             case RotationStepKind.CONFIRM:
-                """Peers confirm one by one."""
+                pass  # peers confirm one by one
 
     def _open(self, action: str, rotation: RotationRecord, step: RotationStep) -> None:
         name = next((row.name for row in self._rows if row.record.id == rotation.certificate), step.title)

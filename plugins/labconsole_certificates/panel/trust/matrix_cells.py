@@ -79,8 +79,8 @@ def shown_matrix(snapshot: Snapshot, at: datetime) -> ShownMatrix:
 def _grid_cell(cell: Cell, truster: str, trusted: str, words: dict[CellStatus, str]) -> GridCell:
     meaning, icon = _STYLES[cell.status]
     status = words[cell.status]
-    told: tuple[str, ...] = (status,)
-    lines = told
+    texts: tuple[str, ...] = (status,)
+    lines = texts
     if cell.until is not None:
         until = _translate("Trust", "until {day}").format(day=day(cell.until))
         crl = (
@@ -88,10 +88,10 @@ def _grid_cell(cell: Cell, truster: str, trusted: str, words: dict[CellStatus, s
             if cell.last_crl is not None
             else _translate("Trust", "no CRL known")
         )
-        told = (f"{status}, {until}", crl)
+        texts = (f"{status}, {until}", crl)
         # For trusted cells, mark and colour show the rest.
         lines = (until if cell.status in _HOLDING else status, crl)
-    sentence = "\n".join((f"{truster} → {trusted}", *told, cell.cause))
+    sentence = "\n".join((f"{truster} → {trusted}", *texts, cell.cause))
     return GridCell(meaning, icon, lines, sentence)
 
 
