@@ -79,7 +79,7 @@ def _key_pem(password: str = "") -> bytes:
 
 
 @pytest.fixture
-def handed(tmp_path: Path) -> Path:
+def import_files(tmp_path: Path) -> Path:
     """A directory with the canary CA as it comes from outside: certificate, and key under the password."""
     directory = tmp_path / "handed"
     directory.mkdir()
@@ -99,7 +99,7 @@ def test_a_canary_is_found_where_it_is() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo terminal is needed")
 @pytest.mark.usefixtures("world")
-def test_commands_do_not_leak_typed_secrets(own_home: Path, handed: Path) -> None:
+def test_commands_do_not_leak_typed_secrets(own_home: Path, import_files: Path) -> None:
     shown, processes = b"", []
 
     def typed(arguments: tuple[str | Path, ...], answers: dict[str, str]) -> None:
@@ -109,29 +109,33 @@ def test_commands_do_not_leak_typed_secrets(own_home: Path, handed: Path) -> Non
         for question, text in answers.items():
             terminal.answer(question, text)
             processes.append(_outside_of(terminal.process.pid))
-        code, told = terminal.finish()
+        code, entered = terminal.finish()
         assert code == 0, terminal.shown.decode()
-        shown += told + terminal.shown
+        shown += entered + terminal.shown
 
     new, p12 = "Passphrase for the new key file", "Passphrase for the new file ca.p12"
     typed(
-        ("import-ca", "State A", handed / "ca.pem", "--key", handed / "key.pem", "--ask-passphrase"),
+        ("import-ca", "State A", import_files / "ca.pem", "--key", import_files / "key.pem", "--ask-passphrase"),
         {"Passphrase for the file": PASSWORD, f"{new}: ": PASSPHRASE, f"{new}, once more: ": PASSPHRASE},
     )
     typed(
-        ("export", CA_FINGERPRINT, handed / "ca.p12", "--form", "p12"),
+        ("export", CA_FINGERPRINT, import_files / "ca.p12", "--form", "p12"),
         {f"{p12}: ": PASSWORD, f"{p12}, once more: ": PASSWORD, "Passphrase for the key Canary CA": PASSPHRASE},
     )
     assert not _sings(shown) and processes and not any(map(_sings, processes))
-    _silent(own_home, handed)
+    _silent(own_home, import_files)
 
 
-def test_operations_do_not_leak_secrets(world: ThreeStates, own_home: Path, handed: Path) -> None:
-    told = {"file-password": PASSWORD, "new-passphrase": PASSPHRASE, "new-passphrase-again": PASSPHRASE}
-    parameters = {"file": str(handed / "ca.pem"), "key_file": str(handed / "key.pem"), "protection": "asked"}
+def test_operations_do_not_leak_secrets(world: ThreeStates, own_home: Path, import_files: Path) -> None:
+    entered = {"file-password": PASSWORD, "new-passphrase": PASSPHRASE, "new-passphrase-again": PASSPHRASE}
+    parameters = {
+        "file": str(import_files / "ca.pem"),
+        "key_file": str(import_files / "key.pem"),
+        "protection": "asked",
+    }
     actions = Operations()
     try:
-        secrets = {key: Secret(text) for key, text in told.items()}
+        secrets = {key: Secret(text) for key, text in entered.items()}
         process = actions.start("certificates.import-authority", secrets=secrets, state="State A", **parameters)
         outside = _outside_of(process.pid)
         end = actions.end(process)
@@ -142,7 +146,7 @@ def test_operations_do_not_leak_secrets(world: ThreeStates, own_home: Path, hand
     assert outside and not _sings(outside) and not _sings(said)
     record = world.store.snapshot().certificate_by_sha256[CA_FINGERPRINT]
     approve(world.store, world.asks(world.b, world.a), authority=record, days=9, prompt=lambda _: Secret(PASSPHRASE))
-    _silent(own_home, handed)
+    _silent(own_home, import_files)
 
 
 @pytest.mark.parametrize("fault", ["wrong password", "wrong key", "wrong passphrase", "wrong PKCS#12"])

@@ -26,7 +26,7 @@ class ThreeStates:
     def asks(
         self, client: State, server: State, *names: str, profile: CertificateProfile = CertificateProfile.TLS_CLIENT
     ) -> RequestRecord:
-        """A CSR of `client` that `server` has taken in."""
+        """A CSR of `client` that `server` has imported."""
         made = own_csrs.make_request(self.store, client, server, NewKey(), profile, names=names)
         return received_csrs.import_request(self.store, client, server, exported(self.store.snapshot(), made))
 

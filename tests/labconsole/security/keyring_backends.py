@@ -46,7 +46,7 @@ class LockedKeyring(FileKeyring):
 
 
 class HangingKeyring(FileKeyring):
-    """One that waits for an unlock dialogue that nobody sees."""
+    """One that waits for an invisible unlock dialogue."""
 
     def get_password(self, service: str, username: str) -> str | None:
         time.sleep(60)

@@ -27,7 +27,7 @@ KEY = key_of(KeyType.P_256)
 
 
 class Lab:
-    """A and B are here, C is remote and has a root, an intermediate and a client; nobody trusts C yet."""
+    """A and B are here, C is remote and has a root, an intermediate and a client; no State trusts C yet."""
 
     def __init__(self, store: PkiStore) -> None:
         self.store = store
@@ -95,7 +95,7 @@ def test_certificate_is_untrusted_until_a_state_trusts_its_root(lab: Lab) -> Non
     assert lab.status(lab.client, lab.b).cause.startswith("State C Root is not trusted by State B. ")
 
 
-def test_what_is_not_known_of_revocation_is_said(lab: Lab) -> None:
+def test_unknown_revocation_is_reported(lab: Lab) -> None:
     lab.trust(lab.a, lab.root_record)
     assert "there is no CRL of CN=State C CA and CN=State C Root" in lab.status(lab.client).cause
 
@@ -196,8 +196,8 @@ def test_expiry_notice_comes_90_30_and_7_days_ahead(
 
 def test_an_unknown_issuer_is_distinguished_from_an_untrusted_root(lab: Lab) -> None:
     lab.trust(lab.a, lab.root_record)
-    stranger = new_authority("State D Root")
-    made = issue(stranger, KEY.public_key(), named("CN=d"), (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
+    outsider = new_authority("State D Root")
+    made = issue(outsider, KEY.public_key(), named("CN=d"), (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
     with lab.store.change() as change:
         record = _added(change, made, lab.c, CertificateProfile.TLS_CLIENT)
 

@@ -42,7 +42,7 @@ UseKeyring = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Directory of the database that `made` lies in."""
+    """Directory of the database that contains `made`."""
     return tmp_path_factory.mktemp("lab") / "pki"
 
 

@@ -35,7 +35,7 @@ def test_keyring_comes_before_file_and_file_before_prompt(tmp_path: Path, use_ke
     assert prompted.reveal() == "prompted for state-a"
 
 
-def test_without_any_source_the_sentence_says_what_to_do() -> None:
+def test_without_any_source_the_sentence_names_the_remedy() -> None:
     with pytest.raises(UserError, match=r"no passphrase for state-a: .*keyring set labconsole entry.*passphrase file"):
         SecretSource(keyring_entry="entry").resolve("state-a")
     with pytest.raises(UserError, match="no passphrase for state-a"):
@@ -84,7 +84,7 @@ def test_a_secret_is_kept_in_the_keyring_if_there_is_one(tmp_path: Path, use_key
     assert not (tmp_path / "pin").exists()
 
 
-def test_keyring_keeps_what_is_stored(use_keyring: UseKeyring) -> None:
+def test_keyring_returns_stored_secrets(use_keyring: UseKeyring) -> None:
     use_keyring("FileKeyring")
     assert os_keyring.read("state-a") is None
     assert os_keyring.store("state-a", "größe 大\n")

@@ -38,10 +38,10 @@ class Pki:
     def __call__(self, *arguments: str | Path, code: int = 0) -> str:
         """What the command says, once it has ended with `code`."""
         returned = main(["pki", *map(str, arguments)])
-        told = self._capsys.readouterr()
-        self.said += told.out + told.err
-        assert returned == code, told.out + told.err
-        return told.out + told.err
+        output = self._capsys.readouterr()
+        self.said += output.out + output.err
+        assert returned == code, output.out + output.err
+        return output.out + output.err
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world:
     client = world.certified(world.a, world.b, "a.example").sha256
     assert "State B accepts" in pki("check", B, client)
     pki("revoke", client[:10], "--reason", "keyCompromise")
-    told = json.loads(pki("publish-crl", world.root_b.sha256, "--out", "b.crl", "--json"))
-    assert (told["number"], told["revoked"]) == (1, 1)
+    output = json.loads(pki("publish-crl", world.root_b.sha256, "--out", "b.crl", "--json"))
+    assert (output["number"], output["revoked"]) == (1, 1)
     assert "is there already" in pki("publish-crl", world.root_b.sha256, "--out", "b.crl", code=1)
     assert "OpenSSL refuses it" in pki("check", B, client, code=1)
     said = run_openssl("crl", "-in", "b.crl", "-inform", "DER", "-noout", "-text")
@@ -157,8 +157,8 @@ def test_a_certificate_moves_as_pkcs12_and_gets_a_name(pki: Pki, world: ThreeSta
     password = tmp_path / "password"
     password.write_text("by-telephone\n")
     password.chmod(0o600)
-    told = pki("make-for", A, "--issuer", B, "--out", "a.p12", "--password-file", password)
-    assert "Warning: Without a CSR the private key is made by another State" in told
+    output = pki("make-for", A, "--issuer", B, "--out", "a.p12", "--password-file", password)
+    assert "Warning: Without a CSR the private key is made by another State" in output
     assert (tmp_path / "a.p12").stat().st_mode & 0o777 == 0o600
     taken = fingerprint(pki("take-p12", A, "a.p12", "--from", B, "--password-file", password))
     pki("name", "a-to-b", taken)

@@ -43,8 +43,8 @@ def test_they_are_removed_on_confirmation_only(
     before = set(directory.iterdir())
     assert main(["pki", "remove-key-files"]) == 1
     assert set(directory.iterdir()) == before
-    told = capsys.readouterr().err
-    assert all(path.name in told for path in left) and "give --yes" in told
+    output = capsys.readouterr().err
+    assert all(path.name in output for path in left) and "give --yes" in output
     assert main(["pki", "remove-key-files", "--yes"]) == 0
     assert set(directory.iterdir()) == before - set(left)
     assert [entry.subject for entry in world.store.audit(10) if entry.what == "removed key file"]

@@ -58,9 +58,9 @@ def test_hidden_characters_in_names_are_warned_of_before_approval(
     assert received(world, csr, tmp_path) == 0
     assert "control or direction characters (U+202E, U+001B)" in capsys.readouterr().err
     assert main(["pki", "approve", "1"]) == 0
-    told = capsys.readouterr()
-    assert "control or direction characters (U+202E, U+001B)" in told.err
-    assert "\x1b[31m" not in told.out + told.err and "\u202e" not in told.out + told.err
+    output = capsys.readouterr()
+    assert "control or direction characters (U+202E, U+001B)" in output.err
+    assert "\x1b[31m" not in output.out + output.err and "\u202e" not in output.out + output.err
 
 
 def test_the_list_shows_the_issuer(world: ThreeStates, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`labconsole pki demo`: every directed pair is proven, what fails is told, and nothing is left behind."""
+"""`labconsole pki demo`: every directed pair is proven, failures are reported, and nothing is left behind."""
 
 from __future__ import annotations
 

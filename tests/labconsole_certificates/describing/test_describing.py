@@ -96,7 +96,7 @@ def test_validity_times_are_described(certificate: x509.Certificate) -> None:
     assert late.value.endswith(" UTC: expired")
 
 
-def test_what_claims_to_be_self_signed_is_verified(authority: Issuer) -> None:
+def test_self_signature_is_verified(authority: Issuer) -> None:
     der = bytearray(authority.certificate.public_bytes(Encoding.DER))
     der[-1] ^= 1
     forged = x509.load_der_x509_certificate(bytes(der))
@@ -110,11 +110,11 @@ def test_keys_are_called_as_the_field_calls_them_and_stay_secret(type: KeyType) 
     assert rows_of(description)["Public key/Type"].value == TITLES[type]
     is_ec = isinstance(key, ec.EllipticCurvePrivateKey)
     secret = f"{key.private_numbers().private_value:x}" if is_ec else key.private_bytes_raw().hex()
-    told = "".join(row.value for row in rows_of(description).values()).replace(" ", "").replace("\n", "").lower()
-    assert len(secret) > 32 and secret[:32] not in told
+    text = "".join(row.value for row in rows_of(description).values()).replace(" ", "").replace("\n", "").lower()
+    assert len(secret) > 32 and secret[:32] not in text
 
 
-def test_a_csr_shows_what_it_asks_for() -> None:
+def test_a_csr_shows_its_requested_extensions() -> None:
     csr = create_csr(OWN, name_from_text("CN=broker,C=SG"), [HOST], CertificateProfile.TLS_SERVER)
     description = describe(csr)
     rows = rows_of(description)
@@ -149,9 +149,9 @@ def test_a_crl_lists_what_is_revoked(authority: Issuer, certificate: x509.Certif
     description = describe(crl, NOW)
     rows = rows_of(description)
     assert rows["Revocation list/Revoked certificates"].value == "1" and rows["Extensions/CRL number"].value == "7"
-    told = rows["Revoked/Serial numbers"].value
-    assert told.endswith("key compromise")
-    assert int(told.split()[0].replace(":", ""), 16) == certificate.serial_number
+    text = rows["Revoked/Serial numbers"].value
+    assert text.endswith("key compromise")
+    assert int(text.split()[0].replace(":", ""), 16) == certificate.serial_number
     assert warned(description) == set()
     assert warned(describe(crl, NOW + timedelta(days=9))) == {"Revocation list/Next one by"}
 
@@ -164,7 +164,7 @@ def test_a_long_crl_is_shown_in_part(authority: Issuer) -> None:
     assert len(lines) == 151 and lines[-1] == "and 1,052 more (not shown)"
 
 
-def test_what_would_fill_a_window_for_ever_is_counted() -> None:
+def test_long_lists_are_cut_and_counted() -> None:
     name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, str(number)) for number in range(80)])
     hosts = [x509.DNSName(f"h{number}.example") for number in range(1000)]
     csr = x509.CertificateSigningRequestBuilder().subject_name(name)
@@ -174,7 +174,7 @@ def test_what_would_fill_a_window_for_ever_is_counted() -> None:
     assert rows["Requested extensions/Subject alternative names"].value.endswith("and 850 more (not shown)")
 
 
-def test_a_pkcs12_file_shows_what_is_in_it(authority: Issuer, certificate: x509.Certificate) -> None:
+def test_a_pkcs12_file_shows_its_contents(authority: Issuer, certificate: x509.Certificate) -> None:
     made = pkcs12.serialize_key_and_certificates(b"broker", OWN, certificate, [authority.certificate], NoEncryption())
     description = describe(parsing.read_pkcs12(made), NOW)
     rows = rows_of(description)

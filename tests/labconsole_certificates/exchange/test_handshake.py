@@ -1,4 +1,4 @@
-"""Mutual TLS handshakes over loopback: what each end says of the other, and that nothing is left behind."""
+"""Mutual TLS handshakes over loopback: the report of each end on the other, and no resources left behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOST = "broker.b.example"
 def _end(
     issuer: Issuer, profile: CertificateProfile, trusted: Sequence[x509.Certificate], type_: KeyType = KeyType.P_256
 ) -> TlsCredentials:
-    """A client or server certified by `issuer`; its chain is what lies between."""
+    """A client or server certified by `issuer`, with its intermediates."""
     key = generate(KeyType.P_256) if type_ is KeyType.P_256 else key_of(type_)
     names = [x509.DNSName(HOST)] if profile is CertificateProfile.TLS_SERVER else []
     certificate = issue(issuer, key.public_key(), named(f"CN={profile}"), names, profile, MONTH)
@@ -104,9 +104,9 @@ def test_an_intermediate_is_sent_along_and_a_missing_one_refuses(lab: HandshakeL
 
 
 def test_an_untrusted_server_gets_a_tls_alert(lab: HandshakeLab) -> None:
-    stranger = new_authority("State C Root")
+    outsider = new_authority("State C Root")
 
-    done = perform_handshake(replace(lab.client, roots=(stranger.certificate,)), lab.server, HOST)
+    done = perform_handshake(replace(lab.client, roots=(outsider.certificate,)), lab.server, HOST)
 
     assert _refused(done)
     assert done.client_report.startswith("Refuses tls-server: Both refuse it. OpenSSL: ")
@@ -114,9 +114,9 @@ def test_an_untrusted_server_gets_a_tls_alert(lab: HandshakeLab) -> None:
 
 
 def test_a_client_that_is_not_trusted_is_refused_although_tls_1_3_lets_it_finish_first(lab: HandshakeLab) -> None:
-    stranger = new_authority("State C Root")
+    outsider = new_authority("State C Root")
 
-    done = perform_handshake(lab.client, replace(lab.server, roots=(stranger.certificate,)), HOST)
+    done = perform_handshake(lab.client, replace(lab.server, roots=(outsider.certificate,)), HOST)
 
     assert _refused(done)
     assert done.client_report.startswith("Accepts tls-server: ")
@@ -219,9 +219,9 @@ def test_pinned_certificates_need_no_ca() -> None:
 
 
 def test_a_pin_accepts_no_other_certificate(lab: HandshakeLab) -> None:
-    stranger = HandshakeLab()
+    outsider = HandshakeLab()
 
-    done = perform_handshake(stranger.client, replace(lab.server, pins=[fingerprint(lab.client.certificate)]), None)
+    done = perform_handshake(outsider.client, replace(lab.server, pins=[fingerprint(lab.client.certificate)]), None)
 
     assert _refused(done)
 

@@ -156,7 +156,7 @@ def test_a_ca_below_the_root_of_another_state_issues_for_both(trusting: PkiStore
 
 
 def test_a_certificate_proven_by_a_handshake_needs_no_handover(trusting: PkiStore) -> None:
-    """Where both States are of this console, the key lies beside the certificate from the moment it is issued."""
+    """Where both States are of this console, the key is stored with the certificate from the moment it is issued."""
     for client, server in (("A", "B"), ("B", "A")):
         approve(trusting, _ask(trusting, client, server))
         assert _next(trusting, client, server) is ExchangeStepKind.GIVE_CERTIFICATE
@@ -164,7 +164,7 @@ def test_a_certificate_proven_by_a_handshake_needs_no_handover(trusting: PkiStor
     assert _next(trusting) is None and _next(trusting, "B", "A") is None
 
 
-def test_a_request_that_was_handed_over_is_given(trusting: PkiStore) -> None:
+def test_an_exported_request_counts_as_given(trusting: PkiStore) -> None:
     """As for a State elsewhere, of which one does not hear whether it has taken the CSR in."""
     request = _ask(trusting, "A", "B")
     note_handover(trusting, request, _state(trusting, "A"), _state(trusting, "B"))
@@ -191,7 +191,7 @@ def test_another_certificate_must_be_proven_again(trusting: PkiStore) -> None:
     assert _next(trusting, "B", "A") is None
 
 
-def test_what_is_missing_is_said_before_any_handshake(trusting: PkiStore) -> None:
+def test_missing_steps_are_reported_before_any_handshake(trusting: PkiStore) -> None:
     _complete(trusting, "A", "B")
     with pytest.raises(UserError, match=r"B cannot connect to A yet: B makes a request"):
         prove(trusting, "A", "B")
@@ -240,7 +240,7 @@ def test_a_revoked_certificate_is_requested_again(trusting: PkiStore) -> None:
 
 
 def test_a_certificate_revoked_by_an_imported_crl_is_requested_again(trusting: PkiStore, tmp_path: Path) -> None:
-    """There it was revoked; here the CRL alone tells of it."""
+    """There it was revoked; here only the CRL reports it."""
     _server_certificate(trusting, "B")
     client = _complete(trusting, "A", "B")
     shutil.copytree(trusting.directory, tmp_path / "elsewhere")

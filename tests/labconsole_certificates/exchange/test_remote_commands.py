@@ -65,7 +65,7 @@ def test_the_command_waits_for_the_connection(consoles: Path, capsys: pytest.Cap
 
     def connect() -> RemoteProof:
         while True:
-            with suppress(UserError):  # nobody waits there yet
+            with suppress(UserError):  # no process listens there yet
                 return connected(consoles / "a", port, A, B, server_name="broker.b.example")
             time.sleep(0.02)
 

@@ -153,7 +153,7 @@ def test_an_unknown_ca_is_refused(consoles: Path, pool: ThreadPoolExecutor) -> N
 
 
 def test_the_certificate_of_a_third_state_proves_nothing_of_the_other(consoles: Path, pool: ThreadPoolExecutor) -> None:
-    """B's CA certified C's client, too: who shows that is C, whoever is waited for."""
+    """B's CA certified C's client, too: a peer that presents it is C, whichever State is expected."""
     with PkiStore.open(consoles / "b") as store:
         add_state(store, "State C", local=False)
     waiting = Waiting(pool, consoles / "b", B, "State C")
@@ -166,7 +166,7 @@ def test_the_certificate_of_a_third_state_proves_nothing_of_the_other(consoles: 
     assert _proofs(consoles / "a") == _proofs(consoles / "b") == 0
 
 
-def test_an_end_without_a_certificate_says_what_it_needs(consoles: Path) -> None:
+def test_an_end_without_a_certificate_names_the_missing_step(consoles: Path) -> None:
     with PkiStore.open(consoles / "a") as store:
         add_state(store, "State C", local=False)
         add_state(store, "State D", "d.example")
@@ -289,13 +289,13 @@ def test_both_ends_can_be_cancelled(consoles: Path, pool: ThreadPoolExecutor) ->
     ids=["a version that there is not", "a stranger's intermediate"],
 )
 @pytest.mark.filterwarnings("ignore:Passing pyOpenSSL X509:DeprecationWarning")
-def test_a_server_says_what_it_has_against_a_client(
+def test_a_server_reports_why_it_refuses_a_client(
     consoles: Path, pool: ThreadPoolExecutor, chain: tuple[str, ...], said: str
 ) -> None:
-    stranger = new_authority("Stranger")
+    outsider = new_authority("Stranger")
     middle = key_of(KeyType.P_384)
     profile = CertificateProfile.INTERMEDIATE
-    between = issue(stranger, middle.public_key(), named("CN=Between"), (), profile, Validity.for_days(1))
+    between = issue(outsider, middle.public_key(), named("CN=Between"), (), profile, Validity.for_days(1))
     key = generate(KeyType.P_256)
     leaf = issue(Issuer(between, middle), key.public_key(), named("CN=a"), (), CLIENT, Validity.for_days(1))
     ders = {"leaf": leaf.public_bytes(Encoding.DER), "between": between.public_bytes(Encoding.DER)}
@@ -325,7 +325,7 @@ def _reset(via: ssl.SSLSocket) -> None:
 
 
 class Broker:
-    """State B's broker: a TLS server that is no console, and does `then` with the one connection that it takes."""
+    """State B's broker: a TLS server other than a console, which does `then` with the one connection that it takes."""
 
     def __init__(self, console: Path, directory: Path, pool: ThreadPoolExecutor) -> None:
         with PkiStore.open(console) as store:

@@ -157,7 +157,7 @@ def test_an_imported_ca_is_not_two_when_it_comes_again(world: ThreeStates) -> No
 
 def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
     other = key_of(KeyType.P_384)
-    stranger = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    other_key = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     past = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
     expired = issue_root(key_of(KeyType.P_256), CA_NAME, Validity(past - timedelta(days=9), past))
     end = make_self_signed(key_of(KeyType.P_256), CA_NAME, (), CertificateProfile.TLS_CLIENT, Validity.for_days(9))
@@ -167,7 +167,7 @@ def _bad_imports() -> list[tuple[str, bytes, bytes, Secret | None, str]]:
         ("no password", _pem(_ca()), _key(PASSWORD), None, "password|passphrase"),
         ("wrong password of a PKCS#12", pkcs12, b"", Secret("shut"), "password|passphrase"),
         ("truncated PKCS#12", pkcs12[:-40], b"", PASSWORD, "cut off"),
-        ("another key", _pem(_ca()), stranger, None, "is not that of the certificate"),
+        ("another key", _pem(_ca()), other_key, None, "is not that of the certificate"),
         ("a key for a certificate", _key(), _key(), None, "private key"),
         ("a certificate for a key", _pem(_ca()), _pem(_ca()), None, "key"),
         ("no CA", _pem(end), _key(), None, "is not a CA certificate"),

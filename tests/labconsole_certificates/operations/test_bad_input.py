@@ -44,7 +44,7 @@ def _doors(world: ThreeStates) -> dict[str, tuple[bytes, Callable[[bytes], objec
 
 
 @pytest.mark.parametrize("door", ["csr", "certificate", "answer", "crl", "authority"])
-def test_what_is_damaged_is_refused_in_words(world: ThreeStates, door: str) -> None:
+def test_damaged_files_are_refused_with_a_sentence(world: ThreeStates, door: str) -> None:
     data, take_in = _doors(world)[door]
     refused = 0
     for mutated in mutations(data, COUNT, seed=7):

@@ -55,11 +55,11 @@ def test_a_csr_becomes_a_certificate_that_goes_back(world: ThreeStates) -> None:
     assert snapshot.requests[0].certificate == issued.id
     [names] = [one.value for one in issued.certificate.extensions if isinstance(one.value, x509.SubjectAlternativeName)]
     assert names.get_values_for_type(x509.DNSName) == ["xn--bcher-kva.a.example"]
-    handed = [(one.item, one.sender, one.receiver) for one in snapshot.handovers]
-    assert handed == [(Item.CSR, world.a.id, world.b.id), (Item.CERTIFICATE, world.b.id, world.a.id)]
+    handovers = [(one.item, one.sender, one.receiver) for one in snapshot.handovers]
+    assert handovers == [(Item.CSR, world.a.id, world.b.id), (Item.CERTIFICATE, world.b.id, world.a.id)]
 
 
-def test_a_csr_of_another_console_gets_what_the_profile_says_and_no_more(world: ThreeStates) -> None:
+def test_a_csr_of_another_console_gets_the_extensions_of_the_profile_only(world: ThreeStates) -> None:
     greedy = x509.CertificateSigningRequestBuilder().subject_name(CLIENT)
     greedy = greedy.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     csr = greedy.sign(key_of(KeyType.P_256), hashes.SHA256())

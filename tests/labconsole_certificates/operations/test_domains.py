@@ -47,7 +47,7 @@ def test_domains_are_read_as_they_are_typed(typed: str, kept: str) -> None:
 @pytest.mark.parametrize(
     "typed", ["*.a.example", "IP:192.0.2.1", "a.example ops@b.example", "x." * 122 + "a b.example"]
 )
-def test_what_is_not_a_domain_is_refused(typed: str) -> None:
+def test_malformed_domains_are_refused(typed: str) -> None:
     with pytest.raises(BadInput):
         domains.domains_from_text(typed)
 

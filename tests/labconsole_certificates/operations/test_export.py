@@ -37,7 +37,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert file.read_bytes() == b"one"
 
 
-def test_what_is_handed_over_is_noted(world: ThreeStates) -> None:
+def test_exports_are_recorded(world: ThreeStates) -> None:
     request = world.asks(world.a, world.b)
     crl = publish_crl(world.store, world.root_b)
     for thing in (world.root_b, request, crl):

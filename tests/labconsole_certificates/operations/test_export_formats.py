@@ -70,7 +70,7 @@ def test_the_library_reads_everything_back(root: Issuer, written: tuple[x509.Cer
     assert certificate.public_bytes(Encoding.DER) not in data
 
 
-def test_what_no_file_can_hold_is_refused(root: Issuer) -> None:
+def test_keys_that_pkcs12_cannot_hold_are_refused(root: Issuer) -> None:
     key = key_of(KeyType.P_256)
     certificate = certificate_of(root, KeyType.P_256)
     quantum_safe = certificate_of(root, KeyType.ML_DSA_44)

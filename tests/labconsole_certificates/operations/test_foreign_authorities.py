@@ -32,8 +32,8 @@ _VALID = Validity.for_days(30)
 
 
 @pytest.fixture(scope="module")
-def stranger() -> Issuer:
-    """The root of somebody who would like to be trusted."""
+def outsider() -> Issuer:
+    """The root of an attacker who wants to be trusted."""
     key = generate(KeyType.P_256)
     return Issuer(issue_root(key, name_from_text("CN=Stranger Root"), _VALID), key)
 
@@ -42,58 +42,58 @@ def _pem(*certificates: x509.Certificate) -> bytes:
     return chain_as_pem(certificates)
 
 
-def _by_file(world: ThreeStates, stranger: Issuer) -> None:
-    import_certificates(world.store, _pem(stranger.certificate), world.a)
+def _by_file(world: ThreeStates, outsider: Issuer) -> None:
+    import_certificates(world.store, _pem(outsider.certificate), world.a)
 
 
-def _after_import_without_state(world: ThreeStates, stranger: Issuer) -> None:
-    import_certificates(world.store, _pem(stranger.certificate))
-    import_certificates(world.store, _pem(stranger.certificate), world.a)
+def _after_import_without_state(world: ThreeStates, outsider: Issuer) -> None:
+    import_certificates(world.store, _pem(outsider.certificate))
+    import_certificates(world.store, _pem(outsider.certificate), world.a)
 
 
-def _as_chain(world: ThreeStates, stranger: Issuer) -> None:
+def _as_chain(world: ThreeStates, outsider: Issuer) -> None:
     request = own_csrs.make_request(world.store, world.b, world.a, NewKey(), CertificateProfile.TLS_CLIENT)
     key = request.csr.public_key()
-    answer = issue(stranger, key, request.csr.subject, (), CertificateProfile.TLS_CLIENT, _VALID)  # type: ignore[arg-type]
-    own_csrs.import_certificate(world.store, _pem(answer, stranger.certificate))
+    answer = issue(outsider, key, request.csr.subject, (), CertificateProfile.TLS_CLIENT, _VALID)  # type: ignore[arg-type]
+    own_csrs.import_certificate(world.store, _pem(answer, outsider.certificate))
 
 
-def _in_pkcs12(world: ThreeStates, stranger: Issuer) -> None:
+def _in_pkcs12(world: ThreeStates, outsider: Issuer) -> None:
     password = Secret("a password")
-    data = write_pkcs12(stranger.key, stranger.certificate, (), "your certificate", password)
+    data = write_pkcs12(outsider.key, outsider.certificate, (), "your certificate", password)
     import_pkcs12(world.store, world.a, data, password, sender=world.c)
 
 
 @pytest.mark.parametrize("way", [_by_file, _after_import_without_state, _as_chain, _in_pkcs12])
 def test_no_file_makes_a_root_of_a_state_of_this_console(
-    way: Callable[[ThreeStates, Issuer], None], world: ThreeStates, stranger: Issuer
+    way: Callable[[ThreeStates, Issuer], None], world: ThreeStates, outsider: Issuer
 ) -> None:
     with pytest.raises(UserError):
-        way(world, stranger)
+        way(world, outsider)
     snapshot = world.store.snapshot()
     roots = [*snapshot.roots_of(world.a.id), *snapshot.trusted_by(world.a.id, TrustKind.ROOT)]
     assert {root.sha256 for root in roots} == {world.root_a.sha256}
 
 
 def test_a_certificate_of_our_name_and_key_that_we_did_not_sign_is_no_root(
-    world: ThreeStates, stranger: Issuer
+    world: ThreeStates, outsider: Issuer
 ) -> None:
     public_key = world.root_a.certificate.public_key()
     name = world.root_a.certificate.subject
-    namesake = Issuer(issue_root(stranger.key, name, _VALID), stranger.key)
+    namesake = Issuer(issue_root(outsider.key, name, _VALID), outsider.key)
     forged = issue(namesake, public_key, name, (), CertificateProfile.INTERMEDIATE, _VALID)  # type: ignore[arg-type]
     [record] = import_certificates(world.store, _pem(forged), world.a)
     assert record.profile is CertificateProfile.INTERMEDIATE
     assert world.store.snapshot().roots_of(world.a.id) == (world.root_a,)
 
 
-def test_a_forged_answer_does_not_use_up_a_request(world: ThreeStates, stranger: Issuer) -> None:
+def test_a_forged_answer_does_not_use_up_a_request(world: ThreeStates, outsider: Issuer) -> None:
     made = world.asks(world.a, world.b)
     key, profile = made.csr.public_key(), CertificateProfile.TLS_CLIENT
-    forged = issue(stranger, key, made.csr.subject, (), profile, _VALID)  # type: ignore[arg-type]
+    forged = issue(outsider, key, made.csr.subject, (), profile, _VALID)  # type: ignore[arg-type]
     before = world.rows()
     with pytest.raises(BadInput, match="was not issued by a CA of State B that is known here"):
-        own_csrs.import_certificate(world.store, _pem(forged, stranger.certificate))
+        own_csrs.import_certificate(world.store, _pem(forged, outsider.certificate))
     assert world.rows() == before
     assert world.store.request(made.id).status is RequestStatus.RECEIVED
 
@@ -136,7 +136,7 @@ def test_no_ca_of_another_state_decides_a_request(world: ThreeStates) -> None:
 
 
 def test_a_retired_root_is_not_restored_by_a_file(world: ThreeStates) -> None:
-    """Everybody has the old root's certificate; after its rotation its key may be anybody's, too."""
+    """The old root's certificate is public; after its rotation its key may be in other hands."""
     newer = create_root(world.store, world.a, NewKey())
     remove(world.store, world.root_a)
     import_certificates(world.store, _pem(world.root_a.certificate))

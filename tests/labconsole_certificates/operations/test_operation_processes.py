@@ -62,7 +62,7 @@ def _asked(name: str, **parameters: Any) -> list[str]:
     return [request.key for request in missing]
 
 
-def test_every_action_says_what_it_is_and_has_a_form() -> None:
+def test_every_action_has_a_title_and_a_form() -> None:
     for name in plugin.operations:
         action = PLUGINS.operation(name)
         assert action.name == name and action.title and action.description.endswith(".")
@@ -103,7 +103,7 @@ def test_a_certificate_leaves_with_its_key_under_a_password_typed_twice(
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_cannot_be_is_said_before_anything_is_asked(world: ThreeStates, tmp_path: Path) -> None:
+def test_refusals_come_before_any_prompt(world: ThreeStates, tmp_path: Path) -> None:
     record, there = world.certified(world.a, world.b), tmp_path / "there.p12"
     there.touch()
     for name, parameters, why in (

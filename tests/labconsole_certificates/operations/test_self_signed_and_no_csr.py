@@ -85,7 +85,7 @@ def test_a_type_that_no_pkcs12_holds_is_refused_before_anything_is_issued(world:
     assert world.rows() == before
 
 
-def test_only_what_has_its_key_here_leaves_with_it_or_gets_a_name(world: ThreeStates) -> None:
+def test_only_certificates_with_their_key_here_are_exported_with_it_or_named(world: ThreeStates) -> None:
     csr = create_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=client of C"), (), TLS_CLIENT)
     taken = received_csrs.import_request(world.store, world.c, world.b, csr.public_bytes(Encoding.DER))
     issued = received_csrs.approve(world.store, taken)

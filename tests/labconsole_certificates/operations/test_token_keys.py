@@ -1,4 +1,4 @@
-"""A CA whose key lies in a token (SoftHSM2): it signs all that a CA signs, and never leaves."""
+"""A CA whose key is in a token (SoftHSM2): it signs all that a CA signs, and never leaves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PIN = Secret("1234-user")
 
 @pytest.fixture
 def office(tmp_path: Path) -> SecretSource:
-    """A token called office whose PIN lies nowhere; and a file with its PIN."""
+    """A token called office whose PIN is not stored; and a file with its PIN."""
     save_configuration("office", make_softhsm_token(tmp_path / "office", "partition-1", PIN, Secret("5678-officer")))
     file = tmp_path / "pin"
     file.write_text(f"{PIN.reveal()}\n")
@@ -68,7 +68,7 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: ThreeStates, office:
         pkcs12_bytes(world.store, root, Secret("any"))
 
 
-def test_what_a_token_cannot_do_changes_nothing(world: ThreeStates) -> None:
+def test_a_refusal_of_the_token_changes_nothing(world: ThreeStates) -> None:
     before = world.rows()
     with pytest.raises(UserError, match="Keys of the type Ed25519 are made in no token"):
         create_root(world.store, world.a, NewKey(KeyType.ED25519, token="lab"))

@@ -22,7 +22,7 @@ __all__ = ["bridge", "home", "open_window", "services", "theme", "window"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Qt's offscreen platform says what it cannot do with a window; that is no fault of ours."""
+    """Qt's offscreen platform warns of unsupported window operations; these are not errors."""
     for item in items:
         item.add_marker(pytest.mark.qt_log_ignore("This plugin does not support", extend=True))
 

@@ -110,7 +110,7 @@ def local_state(store: PkiStore, name: str, domain: str) -> tuple[State, Certifi
 
 
 def certified(store: PkiStore, requester: State, issuer: State, profile: CertificateProfile) -> CertificateRecord:
-    """A certificate by the CSR method, handed back."""
+    """A certificate by the CSR method, imported by the client."""
     names = [f"swim.{requester.domain}"] if profile is CertificateProfile.TLS_SERVER else []
     made = own_csrs.make_request(store, requester, issuer, NewKey(), profile, subject="", names=names)
     taken = received_csrs.import_request(store, requester, issuer, made.der, profile)

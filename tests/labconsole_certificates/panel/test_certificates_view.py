@@ -46,7 +46,7 @@ def shown_tree(view: CertificatesView) -> list[str]:
 
 
 def click(lab: Lab, view: CertificatesView, key: str, *, also: bool = False) -> None:
-    """Click the line `key`, unfolded before; `also`: beside what is selected."""
+    """Click the line `key`, expanded before; `also`: add it to the selection."""
     view.tree.expandAll()
     index = view.tree.tree.index_of(key)
     assert index.isValid()
@@ -125,7 +125,7 @@ def test_certificates_of_a_rotated_root_are_listed_below_the_root(pair: Pair) ->
     assert root.record is not None and root.record.self_signed
 
 
-def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> None:
+def test_filter_shows_matching_lines_and_those_below_them(pair: Pair, lab: Lab) -> None:
     certified(pair.store, pair.b, pair.a, CertificateProfile.TLS_CLIENT)
     view = view_of(lab, 5)
     lab.qtbot.keyClicks(view.browser.search, "state b root")
@@ -147,7 +147,7 @@ def test_filter_leaves_what_fits_and_what_is_below_it(pair: Pair, lab: Lab) -> N
     lab.until(lambda: view.browser.count.text() == "0 found")
 
 
-def test_what_is_selected_and_unfolded_stays_so_when_the_database_changes(pair: Pair, lab: Lab) -> None:
+def test_selection_and_expanded_lines_survive_a_change_of_the_database(pair: Pair, lab: Lab) -> None:
     view = view_of(lab, 4)
     key = f"certificate:{pair.root_b.id}"
     detail_of(lab, view, key)

@@ -25,7 +25,7 @@ from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab, certified, trust
 
 
-def test_what_one_way_lacks_is_done_by_its_button_until_both_are_green(pair: Pair, lab: Lab) -> None:
+def test_button_does_missing_steps_until_both_directions_are_proven(pair: Pair, lab: Lab) -> None:
     """A trusts B's root, gets its client certificate from B's CA; the way back was gone before."""
     certified(pair.store, pair.b, pair.b, CertificateProfile.TLS_SERVER)
     certified(pair.store, pair.a, pair.a, CertificateProfile.TLS_SERVER)

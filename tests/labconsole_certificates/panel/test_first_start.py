@@ -1,4 +1,4 @@
-"""The first start: a State with its CA by clicks; files that are dropped, looked into, and taken in."""
+"""The first start: a State with its CA by clicks; files that are dropped, inspected, and imported."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.labconsole_ui.views.test_accessible import controls
 TABS = ("certificates", "requests", "exchange", "trust", "rotation", "revocation", "audit")
 
 
-def test_every_control_of_every_tab_says_what_it_is_and_takes_the_keyboard(pair: Pair, lab: Lab) -> None:
+def test_every_control_of_every_tab_has_an_accessible_name_and_keyboard_focus(pair: Pair, lab: Lab) -> None:
     nameless = []
     for key in TABS:
         tab = lab.tab(key, Tab)

@@ -49,7 +49,7 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
     dialog = lab.dialog(NewRequestDialog)
     assert "proves that the sender has the private key" in dialog.verdict.text()
     assert not lab.snapshot().requests
-    assert not dialog.take_button.isEnabled()  # nobody has said whose it is
+    assert not dialog.take_button.isEnabled()  # its State is not chosen yet
     dialog.requester_box.setEditText("Thailand")
     dialog.issuer_box.setCurrentText("State A")
     lab.click(dialog.take_button)

@@ -1,4 +1,4 @@
-"""The revocation tab by clicks: revoked with a reason, published, handed out, and told by the OCSP responder."""
+"""The revocation tab by clicks: revoked with a reason, published, exported, and reported by the OCSP responder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.labconsole_certificates.panel.page_driver import Lab, certified
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on."""
+    """A port of loopback without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 

@@ -104,7 +104,7 @@ def test_a_key_in_a_token_is_never_opened_for_a_renewal(world: ThreeStates) -> N
     assert due.authority == root and len(world.store.snapshot().crls) == 1
 
 
-def test_upkeep_renews_what_is_due(world: ThreeStates) -> None:
+def test_upkeep_renews_due_crls(world: ThreeStates) -> None:
     published(world, world.root_b, 25)
     assert not checks()[0].ok
     upkeep()

@@ -127,8 +127,8 @@ def test_the_nonce_is_repeated_only_where_there_is_one(lab: OcspLab) -> None:
 
 
 def test_a_certificate_of_another_ca_is_unknown(lab: OcspLab) -> None:
-    stranger = new_authority("Stranger").certificate
-    builder = ocsp.OCSPRequestBuilder().add_certificate(lab.certificates["good"], stranger, hashes.SHA256())
+    outsider = new_authority("Stranger").certificate
+    builder = ocsp.OCSPRequestBuilder().add_certificate(lab.certificates["good"], outsider, hashes.SHA256())
     response = ocsp.load_der_ocsp_response(lab.answered(builder.build().public_bytes(Encoding.DER), lab.root))
     assert response.certificate_status is ocsp.OCSPCertStatus.UNKNOWN
 

@@ -83,7 +83,7 @@ def test_a_new_revocation_is_answered_at_once(lab: Lab, running: RunningResponde
     assert "(keyCompromise), says State B Root CA." in bad.sentence
 
 
-def test_openssl_understands_and_believes_it(lab: Lab, running: RunningResponder, tmp_path: Path) -> None:
+def test_openssl_verifies_its_answers(lab: Lab, running: RunningResponder, tmp_path: Path) -> None:
     files = {"root": lab.root, "good": lab.good, "bad": lab.bad}
     for name, record in files.items():
         (tmp_path / name).write_bytes(record.certificate.public_bytes(Encoding.PEM))

@@ -1,4 +1,4 @@
-"""What runs out soon is told 90, 30 and 7 days ahead."""
+"""Certificates that expire soon are reported 90, 30 and 7 days ahead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_notice_is_given_three_times(kept_lab: Lab, days: float, notice: int | N
     assert [one.notice for one in _due(kept_lab, days)] == ([] if notice is None else [notice])
 
 
-def test_what_is_replaced_or_revoked_is_not_due(lab: Lab) -> None:
+def test_replaced_and_revoked_certificates_are_not_due(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.broker), NewKey())
     assert [one.rotation for one in _due(lab, 5)] == [rotation]
 

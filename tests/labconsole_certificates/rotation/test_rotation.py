@@ -240,7 +240,7 @@ def test_the_successor_of_a_pinned_certificate_is_pinned(lab: Lab) -> None:
     assert [record.id for record in pins] == [successor.id]
 
 
-def test_what_another_console_issued_goes_there_as_a_csr(lab: Lab) -> None:
+def test_rotation_of_a_certificate_from_another_console_makes_a_csr(lab: Lab) -> None:
     with lab.store.change() as change:
         change.update_state(lab.b.id, local=False)
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.client), NewKey())
@@ -304,7 +304,7 @@ def test_steps_out_of_turn_are_refused(lab: Lab) -> None:
         steps.prepare(lab.store, prepared, NewKey())
 
 
-def test_only_what_has_its_key_here_is_rotated(lab: Lab) -> None:
+def test_only_certificates_with_their_key_here_are_rotated(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     link = lab.plan(rotation).links[0]
 
@@ -338,7 +338,7 @@ def test_the_overlap_ends_with_the_old_one_at_the_latest(lab: Lab) -> None:
     assert overlap[1] == lab.broker.certificate.not_valid_after_utc
 
 
-def test_after_the_rotation_the_new_roots_crl_revokes_what_the_old_one_issued(lab: Lab) -> None:
+def test_after_the_rotation_the_new_roots_crl_revokes_certificates_of_the_old_one(lab: Lab) -> None:
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
     new_root = _successor(lab, rotation.id)
     links = [record.certificate for record in lab.plan(rotation).links]

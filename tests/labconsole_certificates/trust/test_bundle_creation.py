@@ -77,7 +77,7 @@ def test_own_intermediates_are_in_it_and_those_for_others_are_not(console: NewCo
     create_intermediate(alpha.store, alpha.root, other, NewKey())
     with opened_key(beta.store.directory, beta.store.snapshot().keys[0]) as key:
         cross = cross_certificate(Issuer(beta.root.certificate, key), alpha.root.certificate, Validity.for_days(9))
-    with alpha.store.change() as change:  # by Beta: whoever has only Alpha's roots could not check it
+    with alpha.store.change() as change:  # by Beta: a peer with only Alpha's roots could not check it
         change.add_certificate(
             cross, state=alpha.state.id, profile=CertificateProfile.INTERMEDIATE, origin=Origin.IMPORTED
         )

@@ -84,7 +84,7 @@ def alpha(console: NewConsole) -> Console:
 
 @pytest.fixture
 def beta(alpha: Console) -> Issuer:
-    """The root of Beta, whose first bundle Alpha has taken in."""
+    """The root of Beta, whose first bundle Alpha has imported."""
     root = _root()
     alpha.import_bundle(_signed(_content(root), root), _typed(root))
     return root
@@ -156,19 +156,19 @@ def test_two_bundles_with_one_number_are_refused(alpha: Console, beta: Issuer) -
 
 
 def test_a_bundle_of_an_unknown_signer_is_refused(alpha: Console, beta: Issuer) -> None:
-    stranger = _root()
-    _refused(alpha, _signed(_content(stranger, sequence=2), stranger), "an unknown issuer", _typed(stranger))
-    both = _content(stranger, sequence=2, roots=(stranger.certificate, beta.certificate))
-    _refused(alpha, _signed(both, stranger), "an unknown issuer", _typed(stranger))
-    _refused(alpha, _signed(_content(beta, sequence=2), stranger), "not signed with one of the roots")
+    outsider = _root()
+    _refused(alpha, _signed(_content(outsider, sequence=2), outsider), "an unknown issuer", _typed(outsider))
+    both = _content(outsider, sequence=2, roots=(outsider.certificate, beta.certificate))
+    _refused(alpha, _signed(both, outsider), "an unknown issuer", _typed(outsider))
+    _refused(alpha, _signed(_content(beta, sequence=2), outsider), "not signed with one of the roots")
     forged = cms.sign(encode(_content(beta, sequence=2)), beta.certificate, beta.key)
     with pytest.raises(BadInput):
         inspect_bundle(forged.replace(b"beta.example", b"evil.example"))
 
 
 def test_a_name_in_other_case_is_the_same_state(alpha: Console, beta: Issuer) -> None:
-    stranger = _root()
-    _refused(alpha, _signed(_content(stranger, state="BETA"), stranger), "an unknown issuer", _typed(stranger))
+    outsider = _root()
+    _refused(alpha, _signed(_content(outsider, state="BETA"), outsider), "an unknown issuer", _typed(outsider))
 
 
 def test_a_new_root_is_reached_by_a_link_certificate(alpha: Console, beta: Issuer) -> None:
@@ -203,8 +203,8 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
     crl = issue_crl(beta, [gone], 1, Validity.for_days(10))
     roots = (successor.certificate, beta.certificate)
-    told = _content(successor, sequence=2, roots=roots, links=links, crls=(crl,))
-    _refused(alpha, _signed(told, successor), "an unknown issuer")
+    content_text = _content(successor, sequence=2, roots=roots, links=links, crls=(crl,))
+    _refused(alpha, _signed(content_text, successor), "an unknown issuer")
     alpha.import_bundle(_signed(_content(beta, sequence=2, crls=(crl,)), beta))
     untold = _content(successor, sequence=3, links=links)
     _refused(alpha, _signed(untold, successor), "an unknown issuer")  # Alpha knows, also where the bundle is silent
@@ -213,7 +213,7 @@ def test_a_revoked_link_leads_nowhere(alpha: Console, beta: Issuer) -> None:
 def test_a_link_is_revoked_only_by_its_issuer(alpha: Console, beta: Issuer) -> None:
     successor = _root()
     links = link_certificates(beta, successor)
-    namesake = _root()  # has the name of Beta's root, and another key; somebody has sent it
+    namesake = _root()  # has the name of Beta's root, and another key; an attacker has sent it
     gone = Revoked(links[1].serial_number, _NOW, x509.ReasonFlags.key_compromise)
     crl = issue_crl(namesake, [gone], 1, Validity.for_days(10))
     import_certificates(alpha.store, as_pem(namesake.certificate))

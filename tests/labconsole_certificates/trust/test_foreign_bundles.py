@@ -1,4 +1,4 @@
-"""Bundles of somebody who is known and trusted for something, and would like to speak for somebody else."""
+"""Bundles of a State that is trusted for itself, and claims to be another one."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_no_bundle_brings_a_state_of_this_console_a_root(alpha: Console) -> None
 
 
 def test_a_root_with_the_name_of_another_state_s_ca_is_refused(alpha: Console, beta: Issuer) -> None:
-    """CRLs are told apart by the name of their CA: with a namesake, Gamma could have Beta's certificates refused."""
+    """CRLs are distinguished by the name of their CA: with a namesake, Gamma could have Beta's certificates refused."""
     gamma, namesake = _root("Gamma"), _root("Beta")
     roots = (gamma.certificate, namesake.certificate)
     with pytest.raises(BadInput, match="has the name of a CA of Beta"):

@@ -69,7 +69,7 @@ def test_a_bundle_or_crl_that_was_not_followed_makes_it_stale(alpha: Console, be
     assert (bundle.status, "Bundle 1 of Beta" in bundle.cause) == (CellStatus.STALE, True)
 
 
-def test_what_a_state_elsewhere_trusts_is_known_from_its_bundle(alpha: Console, beta: Console) -> None:
+def test_trust_of_a_remote_state_is_known_from_its_bundle(alpha: Console, beta: Console) -> None:
     alpha.meets(beta)
     unknown = _cell(alpha, "Beta", "Alpha")
     assert unknown.status is CellStatus.UNTRUSTED

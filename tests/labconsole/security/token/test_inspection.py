@@ -55,7 +55,7 @@ def test_without_a_pin_the_token_is_only_inspected(configuration: TokenConfigura
     assert seen.problem == "Without its PIN nothing can be tried in the token test."
 
 
-def test_a_wrong_pin_is_tried_once_and_what_was_seen_stays(configuration: TokenConfiguration, pin: Secret) -> None:
+def test_a_wrong_pin_is_tried_once_and_the_overview_stays(configuration: TokenConfiguration, pin: Secret) -> None:
     seen = inspect_token("test", configuration, Secret("not-the-pin"))
     assert seen.overview is not None and seen.findings is None
     assert "refuses the PIN: it is wrong, and was tried once" in seen.problem
@@ -74,7 +74,7 @@ def test_no_such_module_is_one_sentence(configuration: TokenConfiguration, tmp_p
 
 @pytest.fixture
 def hanging(configuration: TokenConfiguration, tmp_path: Path) -> TokenConfiguration:
-    """SoftHSM2 that waits for ever in C_Initialize: nobody writes its configuration into a FIFO."""
+    """SoftHSM2 that waits for ever in C_Initialize: no process writes its configuration into a FIFO."""
     fifo = tmp_path / "softhsm2.conf"
     os.mkfifo(fifo)
     return configuration.model_copy(update={"environment": {"SOFTHSM2_CONF": str(fifo)}})

@@ -1,4 +1,4 @@
-"""The console's own token: made once, whole or not at all, with PINs that nobody but its owner can come by."""
+"""The built-in token: created once, completely or not at all, with PINs that only its owner can read."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_missing_softhsm_error_names_what_to_install(tmp_path: Path, monkeypatch
         lab_token(tmp_path)
 
 
-def test_what_softhsm_refuses_is_one_sentence(tmp_path: Path) -> None:
+def test_refusals_of_softhsm_are_one_sentence(tmp_path: Path) -> None:
     good = Secret("1234-good")
     with pytest.raises(TokenError, match="The token short was not initialised: its PIN must have at least 4 bytes"):
         make_softhsm_token(tmp_path / "short", "short", Secret("123"), good)

@@ -1,4 +1,4 @@
-"""A module has a process of its own: what it does there is told in one sentence, and nothing stays behind."""
+"""A module has a process of its own: its failures are reported in one sentence, and no process stays behind."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def refusal(what: str, timeout_s: float = 20.0) -> str:
 
 
 def is_running(process: psutil.Process) -> bool:
-    """Whether it runs; a zombie, which nobody has waited for yet, does not."""
+    """Whether it runs; a zombie does not."""
     try:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
 
-def test_what_a_module_prints_does_not_spoil_the_answer() -> None:
+def test_output_of_a_module_does_not_spoil_the_answer() -> None:
     assert asked("chatter") == {"length": len(PIN)}
 
 

@@ -172,8 +172,8 @@ def test_a_closed_key_signs_no_more_and_its_process_is_gone(labels: dict[KeyKind
     before = set(psutil.Process().children())
     with opened_token_key(TOKEN, labels[KeyKind.P_256], pin) as key:
         [child] = set(psutil.Process().children()) - before
-        told = " ".join([*child.cmdline(), *child.environ().values()])
-        assert "signing_process" in told and pin.reveal() not in told
+        visible = " ".join([*child.cmdline(), *child.environ().values()])
+        assert "signing_process" in visible and pin.reveal() not in visible
     assert set(psutil.Process().children()) == before
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     with pytest.raises(TokenError, match="is closed: open its key again"):

@@ -166,7 +166,7 @@ def test_another_certificate_with_the_same_key_is_not_the_signer(root: Issuer) -
 
 
 def test_two_certificates_with_the_signers_serial_number_are_refused(root: Issuer) -> None:
-    """RFC 5280, 4.1.2.2: which of them signed cannot be told by issuer and serial number."""
+    """RFC 5280, 4.1.2.2: issuer and serial number do not show which of them signed."""
     builder = x509.CertificateBuilder(
         root.certificate.issuer, root.certificate.subject, generate(KeyType.P_256).public_key(),
         root.certificate.serial_number, root.certificate.not_valid_before_utc, root.certificate.not_valid_after_utc,

@@ -1,4 +1,4 @@
-"""What stands in certificates, and what no CA issues."""
+"""The contents of certificates, and the requests that CAs refuse."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_bad_names_are_refused(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "encoded", "told"),
+    ("text", "encoded", "expected"),
     [
         ("bücher.example", "xn--bcher-kva.example", "bücher.example (xn--bcher-kva.example)"),
         ("BÜCHER.Example", "xn--bcher-kva.example", "bücher.example (xn--bcher-kva.example)"),
@@ -127,14 +127,14 @@ def test_bad_names_are_refused(text: str, reason: str) -> None:
         ("localhost", "localhost", "localhost"),
     ],
 )
-def test_hosts_are_idna_2008(text: str, encoded: str, told: str) -> None:
+def test_hosts_are_idna_2008(text: str, encoded: str, expected: str) -> None:
     name = general_name_from_text(text)
     assert name == x509.DNSName(encoded)
-    assert general_name_as_text(name) == told
+    assert general_name_as_text(name) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("192.0.2.1", "IP:192.0.2.1"),
         ("IP:2001:db8::1", "IP:2001:db8::1"),
@@ -144,8 +144,8 @@ def test_hosts_are_idna_2008(text: str, encoded: str, told: str) -> None:
         ("DIR:CN=根,C=CN", "DIR:CN=根,C=CN"),
     ],
 )
-def test_other_alternative_names(text: str, told: str) -> None:
-    assert general_name_as_text(general_name_from_text(text)) == told
+def test_other_alternative_names(text: str, expected: str) -> None:
+    assert general_name_as_text(general_name_from_text(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_networks_are_for_name_constraints_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("safe\u202egnp.exe", "safe<U+202E>gnp.exe"),
         ("a\nb\x00", "a<U+000A>b<U+0000>"),
@@ -180,8 +180,8 @@ def test_networks_are_for_name_constraints_alone() -> None:
         ("Zoë 中文 ก็ 한글", "Zoë 中文 ก็ 한글"),
     ],
 )
-def test_what_does_not_show_is_spelt_out(text: str, told: str) -> None:
-    assert shown(text) == told
+def test_invisible_characters_are_spelt_out(text: str, expected: str) -> None:
+    assert shown(text) == expected
 
 
 def test_a_hostile_name_is_safe_to_show() -> None:

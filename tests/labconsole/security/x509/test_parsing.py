@@ -170,8 +170,8 @@ def test_a_private_key_in_place_of_a_certificate_is_reported(
     certificate = authority.certificate.public_bytes(Encoding.PEM)
     for data in (key_bytes(), key_bytes(Encoding.DER), key_bytes(password=PASSWORD)):
         for read in (parsing.read_certificate, parsing.read_csr, parsing.read_crl):
-            assert "holds a private key and not" in (told := refusal(lambda: read(data))), told  # noqa: B023
-            assert "keep this one secret" in told
+            assert "holds a private key and not" in (message := refusal(lambda: read(data))), message  # noqa: B023
+            assert "keep this one secret" in message
     assert "holds a certificate and not a private key" in refusal(lambda: parsing.read_private_key(certificate))
     assert "holds a certificate signing request and not a certificate:" in refusal(
         lambda: parsing.read_certificate(csr.public_bytes(Encoding.DER))
@@ -221,7 +221,7 @@ def test_files_without_any_known_content_are_refused(data: bytes) -> None:
 
 
 def test_a_fault_deep_inside_is_found_at_once(authority: Issuer) -> None:
-    """`cryptography` parses extensions when they are first looked at: nobody behind the gate is to meet a fault."""
+    """`cryptography` parses extensions when they are first read: no code after the strict parser may meet a fault."""
     der = authority.certificate.public_bytes(Encoding.DER)
     constraints = bytes.fromhex("0603551d13 0101ff 0405 3003 0101ff")  # basicConstraints, a sequence in it
     assert der.count(constraints) == 1
@@ -323,7 +323,7 @@ def test_a_certificate_of_another_make_is_read() -> None:
 
 
 def test_a_certificate_or_csr_far_longer_than_any_is_refused() -> None:
-    """A window that shows one of some megabytes stands still."""
+    """One of some megabytes would block the window."""
     hosts = x509.SubjectAlternativeName([x509.DNSName(f"h{number}.example") for number in range(8000)])
     request = x509.CertificateSigningRequestBuilder().subject_name(named("CN=broker")).add_extension(hosts, False)
     data = request.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)

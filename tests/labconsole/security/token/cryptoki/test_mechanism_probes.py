@@ -187,8 +187,8 @@ def test_a_module_that_is_not_thread_safe_is_detected(configuration: TokenConfig
         text=True,
     ) as child:
         try:
-            told, _ = child.communicate(pin.reveal(), timeout=60)
+            output, _ = child.communicate(pin.reveal(), timeout=60)
         except subprocess.TimeoutExpired:
             child.kill()
-            told = "hung"
-    assert told in ("False\n", "hung") or child.returncode < 0
+            output = "hung"
+    assert output in ("False\n", "hung") or child.returncode < 0

@@ -48,7 +48,7 @@ def refusal(configuration: TokenConfiguration, **changed: object) -> str:
 
 
 def test_eight_threads_share_a_module(token: Token) -> None:
-    """SoftHSM2 fails, or crashes, if it was not told of threads: python-pkcs11 itself tells no module."""
+    """SoftHSM2 fails, or crashes, without the flag for threads, which python-pkcs11 itself never sets."""
 
     def work(session: pkcs11.Session) -> int:
         curve = {Attribute.EC_PARAMS: encode_named_curve_parameters("secp256r1")}

@@ -60,7 +60,7 @@ def test_what_only_the_module_understands_is_named_with_what_was_being_done(sess
 
 
 def test_a_token_in_use_is_not_initialised(configuration: TokenConfiguration, pin: Secret, so_pin: Secret) -> None:
-    """Through the function list, which tells by number alone."""
+    """Through the function list, which reports numbers only."""
     module = load_module(configuration)
     try:
         token = find_token(module, "test", configuration)
@@ -88,10 +88,10 @@ def test_a_token_in_use_is_not_initialised(configuration: TokenConfiguration, pi
     ],
 )
 def test_errors_that_only_devices_return(refusal: Exception, kind: type[TokenError], sentence: str) -> None:
-    with pytest.raises(TokenError) as told, translated_errors("make a key", "office"):
+    with pytest.raises(TokenError) as raised, translated_errors("make a key", "office"):
         raise refusal
-    assert type(told.value) is kind
-    assert str(told.value).startswith(f"The token office cannot make a key: {sentence}")
+    assert type(raised.value) is kind
+    assert str(raised.value).startswith(f"The token office cannot make a key: {sentence}")
 
 
 def test_other_exceptions_pass_through(tmp_path: Path) -> None:

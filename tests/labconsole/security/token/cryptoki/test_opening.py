@@ -117,7 +117,7 @@ def test_a_wrong_pin_is_sent_no_second_time(configuration: TokenConfiguration, m
     logins = []
 
     class Watched:
-        """The token, and how often somebody tries to log in."""
+        """The token, and the number of logins that are tried."""
 
         def __init__(self, token: pkcs11.Token) -> None:
             self._token = token
@@ -224,7 +224,7 @@ def test_processes_that_open_one_token_at_a_time_all_find_it(configuration: Toke
         subprocess.Popen([sys.executable, "-c", OPENING], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    told = configuration.model_dump_json()
+    settings = configuration.model_dump_json()
     with ThreadPoolExecutor() as pool:
-        ends = list(pool.map(lambda process: process.communicate(told)[1], processes))
+        ends = list(pool.map(lambda process: process.communicate(settings)[1], processes))
     assert [process.returncode for process in processes] == [0, 0, 0], ends

@@ -253,7 +253,7 @@ def test_private_parts_stay_in_the_token(rsa_key: TokenRSAPrivateKey, ec_key: To
 
 
 def test_a_signature_is_one_question_to_the_token_and_a_handful_of_calls(rsa_key: TokenRSAPrivateKey) -> None:
-    """The time that it takes beside the token's own is a figure of `tests/benchmarks/token_layer.py`."""
+    """The time that it takes in addition to the token's own is a figure of `tests/benchmarks/token_layer.py`."""
     pkcs1, sha256 = padding.PKCS1v15(), hashes.SHA256()
     rsa_key.sign(MESSAGE, pkcs1, sha256)
     calls: list[str] = []

@@ -64,7 +64,7 @@ def test_the_transport_key_cannot_be_read_or_wrapped(session: pkcs11.Session, wr
 def test_a_transported_wrapper_key_equals_a_generated_one(session: pkcs11.Session, wrapper: Wrapper) -> None:
     with transport_key(session, TRANSPORT) as key:
         carried = key.unwrap(key.wrap(wrapper), "carried", wrapper.mechanism, stored=True)
-    told = (
+    attributes = (
         Attribute.TOKEN,
         Attribute.PRIVATE,
         Attribute.SENSITIVE,
@@ -77,7 +77,7 @@ def test_a_transported_wrapper_key_equals_a_generated_one(session: pkcs11.Sessio
         Attribute.VERIFY,
         Attribute.DERIVE,
     )
-    assert [carried.key[attribute] for attribute in told] == [wrapper.key[attribute] for attribute in told]
+    assert [carried.key[attribute] for attribute in attributes] == [wrapper.key[attribute] for attribute in attributes]
     carried.destroy()
 
 

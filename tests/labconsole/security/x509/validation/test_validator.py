@@ -153,14 +153,14 @@ def test_a_root_that_is_not_trusted_any_more_is_named() -> None:
     root, other = new_authority("State A Root"), new_authority("State B Root")
 
     said = validate(_end(root), [_below(other, "Somebody").certificate], [other.certificate], at=NOW)
-    nobody = validate(_end(root), (), (), at=NOW)
+    untrusting = validate(_end(root), (), (), at=NOW)
 
     assert not said.accepted
     assert said.decided_by is Decision.BOTH
     assert "unable to get local issuer certificate, because it is not trusted here" in said.why
     assert said.cryptography.why == "an issuer on the way to a trusted CA is missing"
-    assert not nobody.accepted
-    assert "nothing is trusted" in nobody.why
+    assert not untrusting.accepted
+    assert "nothing is trusted" in untrusting.why
 
 
 def test_a_missing_intermediate_refuses() -> None:
