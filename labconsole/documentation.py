@@ -50,10 +50,11 @@ class Page:
         """All headings with their texts; the text before the first one belongs to none."""
         return tuple(_sections(self.text))
 
-    @property
+    @cached_property
     def title(self) -> str:
-        """The first heading."""
-        return self.sections[0].title
+        """The first line, which is the heading of the page."""
+        with self.path.open(encoding="utf-8") as file:
+            return plain_text(file.readline().removeprefix("# "))
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,11 @@ class Documentation:
     def page(self, name: str) -> Page | None:
         """The page of this name, if there is one."""
         return self._pages.get(name)
+
+    def read(self) -> None:
+        """Read all pages, as the first search does: in a thread, so that no operator waits for it."""
+        for page in self.pages:
+            _ = page.sections
 
     def search(self, query: str) -> list[Hit]:
         """Sections that contain all words of `query`, best first: words in titles count most."""

@@ -10,16 +10,18 @@
 
   function sections(words) {
     var found = [];
-    searchIndex.docs.forEach(function (section) {
+    // Each page is in the index as a whole, too, without an anchor.
+    var all = searchIndex.docs.filter(function (entry) { return entry.location.indexOf("#") >= 0; });
+    all.forEach(function (section) {
       var title = section.title.toLowerCase();
       var text = section.text.toLowerCase();
       var score = 0;
-      var all = words.every(function (word) {
+      var fits = words.every(function (word) {
         score += title.indexOf(word) >= 0 ? 10 : 0;
         score += Math.min(text.split(word).length - 1, 5);
         return title.indexOf(word) >= 0 || text.indexOf(word) >= 0;
       });
-      if (all) {
+      if (fits) {
         found.push({ section: section, score: score });
       }
     });

@@ -48,7 +48,7 @@ def guide(qtbot: QtBot, theme: Theme, documentation: Documentation) -> GuidePage
     qtbot.addWidget(page)
     page.resize(1100, 700)
     page.show()
-    qtbot.waitUntil(lambda: page.view.complete)
+    qtbot.waitUntil(lambda: page.view.complete and page.contents.topLevelItemCount() > 0)
     return page
 
 

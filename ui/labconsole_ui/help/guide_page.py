@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 
 from labconsole.documentation import INDEX, Documentation
 from labconsole_ui.help.document_view import DocumentView
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import EventLoopQueue
 from labconsole_ui.theme.theme import Theme
 
 LIST_WIDTH = 290
@@ -62,7 +64,10 @@ class GuidePage(QWidget):
         find.triggered.connect(self.search_field.setFocus)
         self.addAction(find)
         self._arrange()
-        self._fill_contents()
+        self._turns = EventLoopQueue(self)
+        self._turns.add(self._fill_contents)
+        self._background = Background(self)
+        self._background.submit(documentation.read, lambda _none: None, lambda _sentence: None)
         self.open(INDEX)
 
     def open(self, target: str) -> None:
@@ -105,7 +110,7 @@ class GuidePage(QWidget):
         self.target = target
         self.back_button.setEnabled(bool(self._past))
         self.forward_button.setEnabled(bool(self._future))
-        self._select_in_contents(target.partition("#")[0])
+        self._select_in_contents()
 
     # Contents and search
 
@@ -117,8 +122,10 @@ class GuidePage(QWidget):
                 parent.setFlags(Qt.ItemFlag.ItemIsEnabled)
             for page in chapter.pages:
                 self._item(parent, page.title, page.name)
+        self._select_in_contents()
 
-    def _select_in_contents(self, name: str) -> None:
+    def _select_in_contents(self) -> None:
+        name = self.target.partition("#")[0]
         items = self.contents.findItems("", Qt.MatchFlag.MatchContains | Qt.MatchFlag.MatchRecursive)
         for item in items:
             if item.data(0, _TARGET) == name:
