@@ -33,6 +33,18 @@ if TYPE_CHECKING:
     from labconsole.doctor import Check as Check
     from labconsole.engine.protocol import LiveFrame as LiveFrame
     from labconsole.errors import UserError as UserError
+    from labconsole.model.metrics import FULL_SPEED as FULL_SPEED
+    from labconsole.model.metrics import LINK_RATE as LINK_RATE
+    from labconsole.model.metrics import LINK_USE as LINK_USE
+    from labconsole.model.metrics import OFFERED_RATE as OFFERED_RATE
+    from labconsole.model.metrics import Direction as Direction
+    from labconsole.model.metrics import Evaluation as Evaluation
+    from labconsole.model.metrics import Metric as Metric
+    from labconsole.model.metrics import MetricKind as MetricKind
+    from labconsole.model.metrics import Question as Question
+    from labconsole.model.metrics import ServiceLevel as ServiceLevel
+    from labconsole.model.metrics import Verdict as Verdict
+    from labconsole.model.metrics import VerdictKind as VerdictKind
     from labconsole.model.operation import Confirmation as Confirmation
     from labconsole.model.operation import Operation as Operation
     from labconsole.model.operation import OperationContext as OperationContext
@@ -51,6 +63,7 @@ if TYPE_CHECKING:
     from labconsole.model.role import RoleContext as RoleContext
     from labconsole.model.role import SeriesWriter as SeriesWriter
     from labconsole.model.series import BYTES as BYTES
+    from labconsole.model.series import REMEDY as REMEDY
     from labconsole.model.series import Attachment as Attachment
     from labconsole.model.series import Column as Column
     from labconsole.model.series import Event as Event
@@ -59,27 +72,14 @@ if TYPE_CHECKING:
     from labconsole.model.series import LiveKind as LiveKind
     from labconsole.model.series import Origin as Origin
     from labconsole.model.series import Series as Series
-    from labconsole.model.trial import FULL_SPEED as FULL_SPEED
-    from labconsole.model.trial import LINK_RATE as LINK_RATE
-    from labconsole.model.trial import LINK_USE as LINK_USE
-    from labconsole.model.trial import OFFERED_RATE as OFFERED_RATE
-    from labconsole.model.trial import REMEDY as REMEDY
     from labconsole.model.trial import Curve as Curve
     from labconsole.model.trial import DerivedTable as DerivedTable
-    from labconsole.model.trial import Direction as Direction
     from labconsole.model.trial import Distribution as Distribution
-    from labconsole.model.trial import Evaluation as Evaluation
-    from labconsole.model.trial import Metric as Metric
-    from labconsole.model.trial import MetricKind as MetricKind
-    from labconsole.model.trial import Question as Question
     from labconsole.model.trial import RoleHandle as RoleHandle
     from labconsole.model.trial import RoleSpec as RoleSpec
     from labconsole.model.trial import RunContext as RunContext
     from labconsole.model.trial import Samples as Samples
-    from labconsole.model.trial import ServiceLevel as ServiceLevel
     from labconsole.model.trial import Trial as Trial
-    from labconsole.model.trial import Verdict as Verdict
-    from labconsole.model.trial import VerdictKind as VerdictKind
     from labconsole.model.trial_command import TrialCommand as TrialCommand
     from labconsole.paths import data_dir as data_dir
     from labconsole.profiles.timing_profile import TimingProfile as TimingProfile
@@ -105,15 +105,16 @@ PLACES = {
     "labconsole.model.plugin": "API_VERSION OperationEntry Plugin PluginPage",
     "labconsole.model.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
-    "labconsole.model.series": "BYTES Attachment Column Event Level LiveChannel LiveKind Origin Series",
+    "labconsole.model.series": "BYTES REMEDY Attachment Column Event Level LiveChannel LiveKind Origin Series",
     "labconsole.store.database_kind": "DatabaseKind",
     "labconsole.store.errors": "StoreError",
     "labconsole.store.writer": "Writer",
     "labconsole.profiles.timing_profile": "TimingProfile load_timing",
-    "labconsole.model.trial": (
-        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE REMEDY Curve DerivedTable Direction Distribution Evaluation "
-        "Metric MetricKind Question RoleHandle RoleSpec RunContext Samples ServiceLevel Trial Verdict VerdictKind"
+    "labconsole.model.metrics": (
+        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE Direction Evaluation Metric MetricKind Question ServiceLevel "
+        "Verdict VerdictKind"
     ),
+    "labconsole.model.trial": "Curve DerivedTable Distribution RoleHandle RoleSpec RunContext Samples Trial",
     "labconsole.model.trial_command": "TrialCommand",
     "labconsole.model.parameters": "STORED Parameters parameter",
 }

@@ -29,7 +29,8 @@ from labconsole.analysis.contrasts import contrasts, parameters_of
 from labconsole.analysis.findings import pair_lines
 from labconsole.analysis.number_format import NO_FIGURE, format_difference, format_factor, row_scale
 from labconsole.analysis.verdict_lines import Verdicts
-from labconsole.model.trial import Direction, Question, ServiceLevel, Trial
+from labconsole.model.metrics import Direction, Question, ServiceLevel
+from labconsole.model.trial import Trial
 
 _ONE_OF_BELOW = 0.1
 """A smaller share of what there was is told as one of so many, a larger one as so many of 100."""

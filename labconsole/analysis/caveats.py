@@ -10,7 +10,9 @@ from typing import Final
 import numpy as np
 
 from labconsole.analysis.number_format import format_number
-from labconsole.model.trial import LINK_RATE, LINK_USE, Column, Samples, Series
+from labconsole.model.metrics import LINK_RATE, LINK_USE
+from labconsole.model.series import MACHINE
+from labconsole.model.trial import Samples
 from labconsole.store.records import RunRow, RunStatus
 
 LINK_BOUND_FROM = 80.0
@@ -71,19 +73,6 @@ def too_few(samples: int, quantile: float) -> str:
     needed = math.ceil((_ENOUGH_FAR_BEYOND if beyond <= _FAR + _ROUNDING else ENOUGH_BEYOND) / beyond - _ROUNDING)
     return f"p{quantile * 100:g} needs {needed:,} samples (there are {samples:,})" if samples < needed else ""
 
-
-MACHINE: Final = Series(
-    "machine",
-    "CPU time of the computer and of the run, all cores together, since the first reading",
-    (
-        Column("t_ns", "i8", "ns", "Time"),
-        Column("all_ns", "i8", "ns", "Time of all cores, busy or idle"),
-        Column("busy_ns", "i8", "ns", "Time that cores were busy"),
-        Column("own_ns", "i8", "ns", "CPU time of the run: its roles, its worker, and the console that started it"),
-        Column("steal_ns", "i8", "ns", "Time that a hypervisor gave to others; 0 where it is not known"),
-    ),
-)
-"""Recorded by the worker of each run, ten times a second."""
 
 MOST_OUTSIDE: Final = 0.10
 MOST_STEAL: Final = 0.02

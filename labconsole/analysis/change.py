@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from labconsole.analysis.confidence_intervals import LEVEL, Interval, centre, holm, ratio
 from labconsole.analysis.number_format import FACTOR_FROM, format_change, format_difference, format_factor
-from labconsole.model.trial import Direction, MetricKind, Origin
+from labconsole.model.metrics import Direction, MetricKind
+from labconsole.model.series import Origin
 
 ENOUGH_REPEATS = 5
 """Repeats that both sides must have so that a change is judged."""

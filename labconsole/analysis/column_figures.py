@@ -10,7 +10,8 @@ from typing import Final
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.columns import Column, RunGroup
 from labconsole.analysis.number_format import format_figure
-from labconsole.model.trial import FULL_SPEED, OFFERED_RATE, Metric, MetricKind, Origin
+from labconsole.model.metrics import FULL_SPEED, OFFERED_RATE, Metric, MetricKind
+from labconsole.model.series import Origin
 from labconsole.store.records import RunRow
 
 LARGEST_SHARE: Final = 0.25

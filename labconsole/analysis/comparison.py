@@ -31,7 +31,8 @@ from labconsole.analysis.parameter_texts import describe_parameters
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
 from labconsole.errors import UserError
-from labconsole.model.trial import Direction, MetricKind, Trial
+from labconsole.model.metrics import Direction, MetricKind
+from labconsole.model.trial import Trial
 from labconsole.store.records import RunStatus
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from labconsole.analysis.caveats import above_link_rate, link_bound, link_share
 from labconsole.analysis.columns import Column, RunGroup, share_a_trial
-from labconsole.model.trial import Origin
+from labconsole.model.series import Origin
 from labconsole.store.records import RunStatus
 
 MARK = "*"

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from labconsole.analysis.columns import Column, RunGroup
-from labconsole.model.trial import Parameters, Trial
+from labconsole.model.parameters import Parameters
+from labconsole.model.trial import Trial
 
 
 @dataclass(frozen=True)

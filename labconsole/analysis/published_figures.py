@@ -52,8 +52,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Trial
+from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.paths import resource
-from labconsole.profiles.profile_file import fault_sentence, nearest
 
 FORMAT = 1
 NOT_PRINTED = "-"

@@ -9,16 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from labconsole.analysis.caveats import MACHINE
 from labconsole.errors import UserError
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Curve, Event, Parameters, Samples, Trial
+from labconsole.model.series import MACHINE, RESOURCES, Event
+from labconsole.model.trial import Curve, Samples, Trial
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 from labconsole.store.samples import StoredSamples
-
-RESOURCES = "resources"
-"""Name of the series of CPU and memory that the engine itself records."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class StoredRun:
     @property
     def sampled(self) -> bool:
         """Whether the trial's own roles recorded any series."""
-        return any(series.name not in (RESOURCES, MACHINE.name) for series in self.detail.series)
+        return any(series.name not in (RESOURCES.name, MACHINE.name) for series in self.detail.series)
 
     def parameters(self, trial: Trial[Any]) -> Parameters:
         """The run's parameters as the model of its trial. Raises UserError where they do not fit."""
@@ -83,7 +81,7 @@ def zero_ns(events: Sequence[Event], samples: Samples) -> int:
         if event.name == "T0":
             begin = event.data.get("begin_ns")
             return begin if isinstance(begin, int) else event.t_ns
-    readings = [samples.table(RESOURCES, role)["t_ns"] for role in samples.roles(RESOURCES)]
+    readings = [samples.table(RESOURCES.name, role)["t_ns"] for role in samples.roles(RESOURCES.name)]
     firsts = [int(times[0]) for times in readings if len(times)] + [event.t_ns for event in events]
     return min(firsts, default=0)
 
@@ -94,8 +92,8 @@ def resource_curves(samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
     Without readings of no memory: they are of a process that had ended, but not yet been waited for.
     """
     cpu, memory = [], []
-    for role in samples.roles(RESOURCES):
-        table = samples.table(RESOURCES, role)
+    for role in samples.roles(RESOURCES.name):
+        table = samples.table(RESOURCES.name, role)
         alive = table["rss"] > 0
         t_s = (table["t_ns"][alive] - begin_ns) / 1e9
         cpu.append(Curve(role, "CPU, 100 % = one core", "%", t_s, table["cpu"][alive].astype(float)))

@@ -18,8 +18,8 @@ from labconsole.analysis.published_figures import (
     published_tables,
     same_scenario,
 )
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins, load_dotted
-from labconsole.model.trial import Parameters
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from labconsole.analysis.columns import Column, RunGroup, counterpart
 from labconsole.analysis.number_format import NO_FIGURE
 from labconsole.analysis.published_figures import PublishedColumn
-from labconsole.model.trial import Verdict
+from labconsole.model.metrics import Verdict
 
 Verdicts = Mapping[int, Sequence[Verdict]]
 """Verdicts of runs, by the run's id."""

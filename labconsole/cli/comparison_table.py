@@ -20,7 +20,8 @@ from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.number_format import NO_FIGURE, Scale
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell, VerdictLine
-from labconsole.model.trial import Direction, Trial
+from labconsole.model.metrics import Direction
+from labconsole.model.trial import Trial
 from labconsole.store.records import RunStatus
 
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}

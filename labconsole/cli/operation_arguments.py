@@ -21,8 +21,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from labconsole.model.trial import Parameters
-from labconsole.profiles.profile_file import fault_sentence
+from labconsole.model.parameters import Parameters
+from labconsole.model.validation_faults import fault_sentence
 
 
 @dataclass(frozen=True)

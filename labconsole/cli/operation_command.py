@@ -24,10 +24,10 @@ from labconsole.cli.terminal import output
 from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, Result, TextTable, Tone, TonedText, conduct
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Parameters
+from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.profiles.profile import override
-from labconsole.profiles.profile_file import fault_sentence, nearest
 from labconsole.safe_text import shown_lines
 from labconsole.security.secrets import Secret
 

@@ -25,7 +25,7 @@ from labconsole.engine.evaluation import PREFIX
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState, RunQueue
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Event, Level
+from labconsole.model.series import Event, Level
 from labconsole.output import run_json
 from labconsole.output.csv_export import export_runs
 from labconsole.paths import data_dir, database_path

@@ -14,8 +14,8 @@ from labconsole.cli.database import open_database
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_time
+from labconsole.model.metrics import Metric
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Metric
 from labconsole.output.csv_export import flat_provenance
 from labconsole.output.run_json import run_as_json
 from labconsole.store.records import Evidence, RunDetail, RunRow, RunStatus, StoredArtefact, StoredAttachment

@@ -11,8 +11,11 @@ from typing import Any
 from labconsole.clock import wall_now
 from labconsole.engine.recorder import Recorder, spool_directory
 from labconsole.errors import UserError
+from labconsole.model.metrics import Evaluation, Metric, Verdict
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Evaluation, Event, Metric, Parameters, Trial, Verdict
+from labconsole.model.series import Event
+from labconsole.model.trial import Trial
 from labconsole.processes import is_alive
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunRow, RunStatus

@@ -14,8 +14,8 @@ from labconsole.engine.child_channel import ChildChannel
 from labconsole.errors import UserError
 from labconsole.model.operation import Result, conduct
 from labconsole.model.plugin import Plugins
+from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.processes import create_child_job, die_with_parent
-from labconsole.profiles.profile_file import fault_sentence, nearest
 from labconsole.security.secrets import Secret
 
 PROGRESS_INTERVAL_S = 0.1

@@ -27,7 +27,7 @@ from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Event
+from labconsole.model.series import Event
 from labconsole.processes import this_process
 from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.security.secrets import Secret

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from labconsole.engine.protocol import LiveFrame
-from labconsole.model.trial import Event
+from labconsole.model.series import Event
 from labconsole.processes import Console, Owner, is_alive, parent_of
 from labconsole.store.reader import Reader
 from labconsole.store.records import LiveRun, RunRow, RunStatus

@@ -10,7 +10,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.engine.role_handle import RoleChild
 from labconsole.errors import UserError
-from labconsole.model.trial import Event, Level
+from labconsole.model.series import Event, Level
 from labconsole.model.trial_command import TrialCommand
 
 DELIVERED = "command"

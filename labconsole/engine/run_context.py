@@ -18,7 +18,8 @@ from labconsole.engine.run_commands import RunCommands
 from labconsole.engine.spool import SpoolAttachment, SpoolWriter
 from labconsole.engine.usage import MachineMeter, UsageMeter
 from labconsole.errors import UserError
-from labconsole.model.trial import Event, Level, LiveChannel, LiveKind, RoleHandle, RoleSpec
+from labconsole.model.series import Event, Level, LiveChannel, LiveKind
+from labconsole.model.trial import RoleHandle, RoleSpec
 from labconsole.model.trial_command import TrialCommand
 from labconsole.security.secrets import Secret
 from labconsole.store.records import StoredFile, StoredRole

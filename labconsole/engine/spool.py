@@ -24,7 +24,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from labconsole.engine.protocol import event_from_json, event_to_json
 from labconsole.errors import UserError
-from labconsole.model.series import BYTES, FILE_NAME, LENGTH, Column, Event, Origin, Series, lengths_of, split
+from labconsole.model.series import (
+    BYTES,
+    FILE_NAME,
+    LENGTH,
+    Column,
+    Event,
+    Origin,
+    Series,
+    byte_lengths,
+    split_byte_values,
+)
 
 if TYPE_CHECKING:
     from labconsole.store.records import StoredRole
@@ -258,7 +268,7 @@ def _as_bytes(value: Any) -> bytes:
 
 def _joined(values: NDArray[Any]) -> bytes:
     given = values.tolist()
-    return lengths_of(given).tobytes() + b"".join(given)
+    return byte_lengths(given).tobytes() + b"".join(given)
 
 
 class SpoolReader:
@@ -354,7 +364,7 @@ def _decoded(columns: Sequence[Column], rows: int, payload: bytes) -> dict[str, 
         values = np.frombuffer(payload, dtype, rows, position)
         position += rows * dtype.itemsize
         if column.dtype == BYTES:
-            values, position = split(payload, position, values)
+            values, position = split_byte_values(payload, position, values)
         arrays[column.name] = values
     if position != len(payload):
         raise ValueError(f"a block of {len(payload)} bytes has rows of {position}")

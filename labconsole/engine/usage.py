@@ -8,21 +8,10 @@ from typing import Final
 
 import psutil
 
-from labconsole.analysis.caveats import MACHINE
 from labconsole.clock import now_ns
 from labconsole.engine.protocol import Usage
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
-from labconsole.model.trial import Column, Series
-
-RESOURCES = Series(
-    "resources",
-    "CPU and memory of each process",
-    (
-        Column("t_ns", "i8", "ns", "Time"),
-        Column("cpu", "f4", "%", "CPU (100 % = one core)"),
-        Column("rss", "i8", "B", "Resident memory"),
-    ),
-)
+from labconsole.model.series import MACHINE, RESOURCES
 
 
 class UsageMeter:

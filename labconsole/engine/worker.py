@@ -23,7 +23,8 @@ from labconsole.engine.role_handle import CancelledError
 from labconsole.engine.run_context import WorkerContext
 from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
-from labconsole.model.trial import Parameters, Trial
+from labconsole.model.parameters import Parameters
+from labconsole.model.trial import Trial
 from labconsole.processes import create_child_job, die_with_parent, is_alive, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader

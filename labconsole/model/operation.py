@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, S
 from pydantic import AfterValidator
 
 from labconsole.errors import UserError
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters
 
 if TYPE_CHECKING:
     from labconsole.security.secrets import Secret, SecretRequest

@@ -66,6 +66,30 @@ class Series:
     origin: Origin = Origin.MEASURED
 
 
+MACHINE = Series(
+    "machine",
+    "CPU time of the computer and of the run, all cores together, since the first reading",
+    (
+        Column("t_ns", "i8", "ns", "Time"),
+        Column("all_ns", "i8", "ns", "Time of all cores, busy or idle"),
+        Column("busy_ns", "i8", "ns", "Time that cores were busy"),
+        Column("own_ns", "i8", "ns", "CPU time of the run: its roles, its worker, and the console that started it"),
+        Column("steal_ns", "i8", "ns", "Time that a hypervisor gave to others; 0 where it is not known"),
+    ),
+)
+"""The computer during a run: recorded by the worker of each run, ten times a second."""
+
+RESOURCES = Series(
+    "resources",
+    "CPU and memory of each process",
+    (
+        Column("t_ns", "i8", "ns", "Time"),
+        Column("cpu", "f4", "%", "CPU (100 % = one core)"),
+        Column("rss", "i8", "B", "Resident memory"),
+    ),
+)
+"""Each process of a run: recorded by the worker of each run."""
+
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What may name an artefact or an attachment: it becomes the name of a file in exports and bundles."""
 
@@ -138,16 +162,23 @@ class Event:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+REMEDY = "remedy"
+"""Name of the event by which a run that cannot start says how it would.
+
+Its data: `title`, what a button says ("Drain the queue and run again"), and `parameters`, the values of parameters to
+change; the window offers to queue the scenario again with them.
+"""
+
 LENGTH = np.dtype("<u4")
 """How a length is stored."""
 
 
-def lengths_of(values: list[Any]) -> NDArray[np.uint32]:
+def byte_lengths(values: list[Any]) -> NDArray[np.uint32]:
     """The lengths of these values."""
     return np.fromiter(map(len, values), LENGTH, len(values))
 
 
-def split(raw: bytes, position: int, lengths: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
+def split_byte_values(raw: bytes, position: int, lengths: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
     """The values of these lengths in `raw` from `position` on, as an array of `bytes`, and where they end.
 
     Raises ValueError unless all of them are there.

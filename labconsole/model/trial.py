@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.model.metrics import FULL_SPEED as FULL_SPEED
+from labconsole.model.metrics import LINK_RATE as LINK_RATE
+from labconsole.model.metrics import LINK_USE as LINK_USE
+from labconsole.model.metrics import OFFERED_RATE as OFFERED_RATE
+from labconsole.model.metrics import Direction as Direction
+from labconsole.model.metrics import Evaluation as Evaluation
+from labconsole.model.metrics import Metric as Metric
+from labconsole.model.metrics import MetricKind as MetricKind
+from labconsole.model.metrics import Question as Question
+from labconsole.model.metrics import ServiceLevel as ServiceLevel
+from labconsole.model.metrics import Verdict as Verdict
+from labconsole.model.metrics import VerdictKind as VerdictKind
 from labconsole.model.series import BYTES as BYTES
 from labconsole.model.series import FILE_NAME as FILE_NAME
+from labconsole.model.series import REMEDY as REMEDY
 from labconsole.model.series import Attachment as Attachment
 from labconsole.model.series import Column as Column
 from labconsole.model.series import Event as Event
@@ -41,136 +52,6 @@ else:
         from labconsole.model import parameters
 
         return getattr(parameters, name)
-
-
-class Direction(StrEnum):
-    """Which way a metric is better."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    NEUTRAL = "neutral"
-
-
-class VerdictKind(StrEnum):
-    """What a verdict is about: whether the run's data are whole, or what was found in them."""
-
-    INTEGRITY = "integrity"
-    """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
-    FINDING = "finding"
-    """A service level or another result: whether it matters is for the profile's thresholds to say."""
-
-
-@dataclass(frozen=True)
-class MetricKind:
-    """A figure that a trial can report: its exact definition is `description` (shown as tooltip).
-
-    `quantile` is the fraction of a percentile (0.99 for p99): it is flagged where too few samples are behind
-    it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
-    most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.column_figures`).
-    """
-
-    name: str
-    title: str
-    unit: str
-    direction: Direction
-    description: str
-    quantile: float | None = None
-    at_rate: bool = False
-
-
-OFFERED_RATE = "offered_rate"
-"""Name of the metric with the rate at which a run was offered its messages while latency was measured, per second."""
-
-FULL_SPEED = "throughput"
-"""Name of the metric with the rate that a run reached at full speed, per second."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What two scenarios answer by one metric, with the words of the answer.
-
-    With `left_of`, what is left of it is said: `subject` "Signing" and `left_of` "messages a second" make "Signing
-    leaves 1 of 50 messages a second". Otherwise both values are: "With a key pool" and "without" make "With a key pool
-    7.5 ms, without 40.6 s: 5,400 times".
-    """
-
-    title: str
-    metric: str
-    subject: str
-    left_of: str = ""
-    without: str = "without"
-
-
-@dataclass(frozen=True)
-class ServiceLevel:
-    """A question on whether a promise was kept, which the runs' verdicts of these names answer."""
-
-    title: str
-    verdicts: tuple[str, ...]
-
-
-LINK_USE = "link_use"
-"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are
-found by it (`labconsole.analysis.caveats`)."""
-
-LINK_RATE = "link_rate"
-"""Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; what is said of link-bound runs
-names it."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One figure of one run, from `samples` samples.
-
-    `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
-    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs fit one reason:
-    "the sender was late (p99 3.1 ms)".
-    """
-
-    name: str
-    value: float
-    unit: str
-    direction: Direction = Direction.NEUTRAL
-    samples: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    origin: Origin = Origin.MEASURED
-    not_judged: str = ""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A pass or fail drawn only from recorded evidence. `result` is `"pass"`, `"fail"` or `"unknown"`."""
-
-    name: str
-    result: str
-    reason: str
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    kind: VerdictKind = VerdictKind.FINDING
-
-
-REMEDY = "remedy"
-"""Name of the event by which a run that cannot start says how it would.
-
-Its data: `title`, what a button says ("Drain the queue and run again"), and `parameters`, the values of parameters to
-change; the window offers to queue the scenario again with them.
-"""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is not a finite number.
-
-    `disturbed` says what disturbed the run from outside, or is empty: the queue then repeats the run once.
-    """
-
-    metrics: tuple[Metric, ...]
-    verdicts: tuple[Verdict, ...] = ()
-    disturbed: str = ""
-
-    def __post_init__(self) -> None:
-        for metric in self.metrics:
-            if not math.isfinite(metric.value):
-                raise ValueError(f"metric {metric.name} is {metric.value}: the trial must leave it out")
 
 
 @dataclass(frozen=True)
@@ -217,8 +98,8 @@ class RoleSpec:
 class DerivedTable:
     """Rows that a trial works out from a run's samples.
 
-    `parts` gives them again at each call, `rows` in all, some thousands at a time; each part has the columns of
-    `series` as arrays of equal length. So a long run is exported in flat memory.
+    `parts` gives them anew at each call, `rows` in all, some thousands at a time; each part has the columns of `series`
+    as arrays of equal length. So a long run is exported in flat memory.
     """
 
     series: Series
@@ -318,14 +199,14 @@ class RunContext(Protocol):
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
         """Announce the work, for progress and ETA: `total` counts of live channel `channel`, from T0 on.
 
-        `begin_ns` is T0 (`clock.now_ns`), as the roles got it in `RoleHandle.begin`.
+        `begin_ns` is T0 (`clock.now_ns`), as the roles were told it in `RoleHandle.begin`.
         """
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""
 
     def artefact(self, name: str, media_type: str, content: bytes) -> None:
-        """Keep a small file with the run, for later checks (a certificate, a message as sent): never a secret.
+        """Keep a small file with the run, for whoever checks it (a certificate, a message as sent): never a secret.
 
         `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
         Raises UserError otherwise.
@@ -383,7 +264,7 @@ class Trial(ABC, Generic[P]):
 
     @abstractmethod
     def run(self, parameters: P, context: RunContext) -> None:
-        """Conduct one run. Raises UserError when it cannot start or continue; what was sampled stays."""
+        """Conduct one run. Raises UserError when it cannot start or go on; what was sampled stays."""
 
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
@@ -412,7 +293,7 @@ class Trial(ABC, Generic[P]):
         return True
 
     def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
-        """Tables that an export has in addition to the samples; their names differ from those of `series`."""
+        """Tables that an export holds beside the samples; their names differ from those of `series`."""
         return ()
 
     def warnings(self, parameters: P) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from labconsole.errors import UserError
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters
+from labconsole.model.validation_faults import annotation_types
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,10 @@ def _secrets(model: type[BaseModel]) -> Iterator[str]:
     """Names of the model's fields that hold a secret, those of nested models included."""
     for name, field in model.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        types = list(_types(field.annotation))
+        types = list(annotation_types(field.annotation))
         marked = str(extra.get("kind", "")).startswith("secret") or bool(extra.get("secret"))
         if marked or any(one in (SecretStr, SecretBytes) for one in types):
             yield name
         for one in types:
-            if isinstance(one, type) and issubclass(one, BaseModel):
+            if issubclass(one, BaseModel):
                 yield from (f"{name}.{inner}" for inner in _secrets(one))
-
-
-def _types(annotation: Any) -> Iterator[Any]:
-    """All types that an annotation names: `tuple[Row, ...] | None` has Row."""
-    arguments = typing.get_args(annotation)
-    if not arguments:
-        yield annotation
-    for argument in arguments:
-        yield from _types(argument)

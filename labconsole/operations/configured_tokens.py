@@ -9,9 +9,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ValidationError
 
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
-from labconsole.model.parameters import parameter
-from labconsole.model.trial import Parameters
-from labconsole.profiles.profile_file import fault_sentence
+from labconsole.model.parameters import Parameters, parameter
+from labconsole.model.validation_faults import fault_sentence
 from labconsole.security.token.configuration import LAB, TokenConfiguration
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.inspection import check_empty_slot, inspect_token

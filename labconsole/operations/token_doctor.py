@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from labconsole.doctor import Check
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result, TextTable, Tone, TonedText
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.secrets import Secret, SecretRequest
 from labconsole.security.token.configuration import LAB, is_lab

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from labconsole.model.operation import Confirmation, Operation, OperationContext, Result
-from labconsole.model.parameters import parameter
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.token.configuration import LAB, is_lab

@@ -21,7 +21,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from labconsole.errors import UserError
-from labconsole.model.trial import BYTES, FILE_NAME, Direction, Level, Origin, VerdictKind
+from labconsole.model.metrics import Direction, VerdictKind
+from labconsole.model.series import BYTES, FILE_NAME, Level, Origin
 from labconsole.store import attachments, chunks
 from labconsole.store.encoding import time_from_text, time_to_text
 from labconsole.store.errors import StoreError

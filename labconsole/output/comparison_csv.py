@@ -11,7 +11,7 @@ from typing import Any
 from labconsole.analysis.comparison import Cell, Change, Column, Comparison, MetricLine, RunGroup
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell
-from labconsole.model.trial import Origin
+from labconsole.model.series import Origin
 from labconsole.output.export_file import write_table
 
 _VERDICT = ("verdict", "result", "reason", "result agrees with published")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from numpy.typing import NDArray
 
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import BYTES, FILE_NAME
+from labconsole.model.series import BYTES, FILE_NAME
 from labconsole.output.export_contents import (
     Progress,
     RowCount,

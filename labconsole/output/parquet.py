@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import BYTES, numpy_type
+from labconsole.model.series import BYTES, numpy_type
 from labconsole.output.export_contents import (
     Part,
     Progress,

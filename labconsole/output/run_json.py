@@ -31,7 +31,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from labconsole.model.trial import Event, Metric
+from labconsole.model.metrics import Metric
+from labconsole.model.series import Event
 from labconsole.output.export_contents import ended_runs
 from labconsole.output.export_file import ExportError, complete_file
 from labconsole.store.encoding import time_to_text

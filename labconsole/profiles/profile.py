@@ -45,8 +45,10 @@ from typing import Any
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Parameters, Trial
+from labconsole.model.trial import Trial
+from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.paths import data_dir, profiles_dir
 from labconsole.profiles.profile_file import (
     FORMAT,
@@ -56,9 +58,7 @@ from labconsole.profiles.profile_file import (
     ScenarioTable,
     Site,
     Threshold,
-    fault_sentence,
     merged_tables,
-    nearest,
     with_overrides,
 )
 from labconsole.store.records import NewCampaign, NewScenario

@@ -1,15 +1,14 @@
-"""The form of a profile file: its keys, what it extends, overrides, and its faults as sentences."""
+"""The form of a profile file: its keys, the profile that it extends, and overrides."""
 
 from __future__ import annotations
 
-import difflib
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from labconsole.errors import UserError
 
@@ -148,46 +147,3 @@ def with_overrides(file: ProfileFile, fixed: Mapping[str, Any], repeats: int | N
 
 def _without(table: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in keys}
-
-
-def nearest(name: str, choices: Iterable[str]) -> str:
-    """The end of a sentence on a wrong `name`: the choice it is closest to, or all of them."""
-    options = sorted(choices)
-    close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return f"; there are: {', '.join(options)}."
-
-
-def fault_sentence(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first fault that pydantic found, as a sentence with the key and the nearest right name."""
-    first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        *parents, last = first["loc"]
-        return f"there is no key {key}{nearest(str(last), _model_at(model, parents).model_fields)}"
-    if first["type"] == "missing":
-        return f"the key {key} is missing."
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    # A validator of the model's own says all that is needed, and may have been given a default.
-    own = first["type"] == "value_error" or isinstance(first["input"], (dict, list))
-    given = "" if own else f" (it is {first['input']!r})"
-    return f"{key}: {message}{given}." if key else f"{message}."
-
-
-def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
-    """The model that stands at `path` (as in `ValidationError.errors`) inside `model`."""
-    for part in path:
-        field = model.model_fields.get(str(part))
-        if field is not None:
-            model = next(kind for kind in _types(field.annotation) if issubclass(kind, BaseModel))
-    return model
-
-
-def _types(annotation: Any) -> Iterator[type]:
-    """The classes that a type annotation is made of: `dict[str, Threshold]` gives dict, str, Threshold."""
-    if isinstance(annotation, type) and not get_args(annotation):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _types(argument)

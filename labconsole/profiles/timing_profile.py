@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from labconsole.errors import UserError
+from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.paths import data_dir, profiles_dir
-from labconsole.profiles.profile_file import fault_sentence, nearest
 from labconsole.security.private_files import write_private
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -20,8 +20,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from labconsole.model.series import LENGTH, lengths_of, split
-from labconsole.model.trial import BYTES, Column
+from labconsole.model.series import BYTES, LENGTH, Column, byte_lengths, split_byte_values
 from labconsole.store.encoding import to_json
 
 LARGEST_CHUNK = 64 * 1024 * 1024
@@ -94,7 +93,7 @@ def decode(columns: Sequence[Column], rows: int, payload: bytes) -> dict[str, ND
             raise ChunkError(f"column {column.name} is not whole")
         if column.dtype == BYTES:
             try:
-                values[column.name], position = split(raw, end, _unshuffled(raw, position, rows, LENGTH))
+                values[column.name], position = split_byte_values(raw, end, _unshuffled(raw, position, rows, LENGTH))
             except ValueError as error:
                 raise ChunkError(f"column {column.name}: {error}") from error
         else:
@@ -138,7 +137,7 @@ def _value_parts(column: Column, values: NDArray[Any]) -> tuple[bytes, bytes]:
         joined = b"".join(given)
     except TypeError as error:
         raise ChunkError(f"column {column.name} holds values that are not bytes ({error})") from error
-    return _shuffled(lengths_of(given)), joined
+    return _shuffled(byte_lengths(given)), joined
 
 
 def _shuffled(array: NDArray[Any]) -> bytes:

@@ -17,7 +17,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
-from labconsole.model.trial import Direction, Event, Metric, Verdict, VerdictKind
+from labconsole.model.metrics import Direction, Metric, Verdict, VerdictKind
+from labconsole.model.series import Event
 from labconsole.store import schema
 from labconsole.store.attachments import StoredAttachments
 from labconsole.store.encoding import time_from_text

@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from labconsole.clock import wall_time
-from labconsole.model.trial import Event, Metric, Verdict
+from labconsole.model.metrics import Metric, Verdict
+from labconsole.model.series import Event
 from labconsole.processes import Owner
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from labconsole.model.trial import FILE_NAME, Evaluation, Event, Series
+from labconsole.model.metrics import Evaluation
+from labconsole.model.series import FILE_NAME, Event, Series
 from labconsole.processes import Owner
 from labconsole.store import chunks as column_chunks
 from labconsole.store import schema

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, bindparam, select
 
-from labconsole.model.trial import Column
+from labconsole.model.series import Column
 from labconsole.store import chunks, schema
 from labconsole.store.errors import StoreError
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from labconsole.clock import wall_now
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Series
+from labconsole.model.series import Series
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import SampleChunk, Store

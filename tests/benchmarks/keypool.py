@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from labconsole.clock import now_ns
-from labconsole.model.trial import Level
+from labconsole.model.series import Level
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token

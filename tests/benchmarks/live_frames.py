@@ -27,7 +27,7 @@ from labconsole.engine.protocol import (
 from labconsole.engine.provenance import provenance
 from labconsole.engine.role import RoleLive
 from labconsole.engine.run_context import LiveValues
-from labconsole.model.trial import LiveChannel, LiveKind
+from labconsole.model.series import LiveChannel, LiveKind
 
 ROLES = 300
 NEIGHBOURS = 40

@@ -14,7 +14,7 @@ from labconsole.clock import wall_now
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool, spool_directory
 from labconsole.engine.spool import SpoolAttachment, SpoolSeriesWriter, SpoolWriter
-from labconsole.model.trial import BYTES, Column, Series
+from labconsole.model.series import BYTES, Column, Series
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from labconsole.model.trial import Column, Direction, Evaluation, Metric, Series
+from labconsole.model.metrics import Direction, Evaluation, Metric
+from labconsole.model.series import Column, Series
 from labconsole.output.csv_export import export_run
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader

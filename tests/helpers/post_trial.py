@@ -9,7 +9,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from labconsole.analysis.published_figures import PublishedColumn, PublishedFigure
-from labconsole.model.trial import LINK_USE, Direction, Metric, MetricKind, Origin, Parameters, Trial
+from labconsole.model.metrics import LINK_USE, Direction, Metric, MetricKind
+from labconsole.model.parameters import Parameters
+from labconsole.model.series import Origin
+from labconsole.model.trial import Trial
 from labconsole.store.records import RunRow
 from tests.helpers.run_row import finished_run
 

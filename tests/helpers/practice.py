@@ -14,7 +14,7 @@ import psutil
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import RunQueue
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Event
+from labconsole.model.series import Event
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, RunDetail, RunStatus

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from labconsole.model.trial import Metric
+from labconsole.model.metrics import Metric
 from labconsole.store.records import RunRow, RunStatus
 
 MOMENT = datetime(2025, 5, 20, tzinfo=UTC)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.engine.spool import EventBlock, SampleBlock, SpoolReader
-from labconsole.model.trial import Event
+from labconsole.model.series import Event
 
 
 @dataclass

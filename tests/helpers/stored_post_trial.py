@@ -8,20 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from labconsole.model.metrics import Direction, Evaluation, Metric, Verdict
 from labconsole.model.plugin import Plugin, Plugins
-from labconsole.model.trial import (
-    Column,
-    Curve,
-    Direction,
-    Distribution,
-    Evaluation,
-    Event,
-    Level,
-    Metric,
-    Samples,
-    Series,
-    Verdict,
-)
+from labconsole.model.series import Column, Event, Level, Series
+from labconsole.model.trial import Curve, Distribution, Samples
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import EventRecord, SampleChunk, Store

@@ -11,7 +11,10 @@ from typing import Any, Generic, Self, TypeVar
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.run_context import WorkerContext
 from labconsole.errors import UserError
-from labconsole.model.trial import Evaluation, Event, Parameters, Trial
+from labconsole.model.metrics import Evaluation
+from labconsole.model.parameters import Parameters
+from labconsole.model.series import Event
+from labconsole.model.trial import Trial
 from labconsole.security.secrets import Secret
 from tests.helpers.spool_samples import SpoolSamples
 

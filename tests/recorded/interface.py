@@ -22,8 +22,8 @@ from pydantic_core import PydanticUndefined
 from labconsole.cli import exit_codes
 from labconsole.cli.arguments import command_parser
 from labconsole.cli.main import main
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins, load_dotted
-from labconsole.model.trial import Parameters
 from labconsole.profiles.profile import list_profiles, load_profile
 from labconsole.profiles.profile_file import ProfileFile
 

@@ -16,8 +16,9 @@ from labconsole.analysis.distributions import load_distributions
 from labconsole.analysis.number_format import format_figure, readable
 from labconsole.analysis.run_curves import load_curves
 from labconsole.errors import UserError
+from labconsole.model.metrics import Direction
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Curve, Direction, Distribution
+from labconsole.model.trial import Curve, Distribution
 from labconsole.output.charts import NARROW, WIDE, Bar, Line, answer_chart, bar_chart, line_chart, percentile_chart
 from labconsole.output.report.document import Block, Callout, Card, Figure, Gallery, Paragraph, Tone
 from labconsole.output.report.report_data import ReportData

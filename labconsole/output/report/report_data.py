@@ -9,8 +9,9 @@ from typing import Any
 from labconsole.analysis.comparison import Comparison, RunGroup, column_of_run, compare, group_repeats
 from labconsole.analysis.published_figures import published_column, published_columns
 from labconsole.errors import UserError
+from labconsole.model.metrics import Verdict
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Trial, Verdict
+from labconsole.model.trial import Trial
 from labconsole.output.report.report_request import ReportRequest
 from labconsole.store.evidence import as_sealed
 from labconsole.store.reader import Reader

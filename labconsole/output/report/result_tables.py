@@ -13,7 +13,7 @@ from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.number_format import NO_FIGURE, Scale, format_number, row_scale
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
-from labconsole.model.trial import Direction, Metric, MetricKind
+from labconsole.model.metrics import Direction, Metric, MetricKind
 from labconsole.output.report.document import Align, Head, Table, TextCell, Tone
 from labconsole.store.records import RunRow
 

@@ -10,7 +10,8 @@ from labconsole.analysis.number_format import NO_FIGURE, format_duration, format
 from labconsole.analysis.parameter_texts import ParameterValue, describe_parameters, in_effect, value_text
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell
-from labconsole.model.trial import Event, Parameters
+from labconsole.model.parameters import Parameters
+from labconsole.model.series import Event
 from labconsole.output.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
 from labconsole.output.report.report_data import ReportData
 from labconsole.output.report.result_tables import column_head, parameter_tables, parts

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from labconsole import paths
-from labconsole.profiles.profile_file import fault_sentence, nearest
+from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError

@@ -11,8 +11,9 @@ from pydantic import AfterValidator, ValidationError
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
+from labconsole.model.validation_faults import fault_sentence
 from labconsole.profiles.profile import override
-from labconsole.profiles.profile_file import ProfileError, fault_sentence
+from labconsole.profiles.profile_file import ProfileError
 from labconsole.security.identities import load_identity, require_valid
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Mode

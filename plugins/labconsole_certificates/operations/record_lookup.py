@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from labconsole.errors import UserError
-from labconsole.profiles.profile_file import nearest
+from labconsole.model.validation_faults import nearest
 from labconsole.security.pki.records import (
     CertificateRecord,
     KeyRecord,

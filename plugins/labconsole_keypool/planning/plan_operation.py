@@ -14,9 +14,9 @@ from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.model.validation_faults import fault_sentence
 from labconsole.output.export_file import write_table
 from labconsole.paths import database_path
-from labconsole.profiles.profile_file import fault_sentence
 from labconsole.store.records import RunRow
 from labconsole_keypool.form_fields import RunDatabase
 from labconsole_keypool.planning.arrival_log import HOUR, arrivals_of_runs, read_log

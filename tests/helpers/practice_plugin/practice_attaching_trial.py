@@ -10,24 +10,11 @@ from typing import Any, ClassVar
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.model.parameters import parameter
+from labconsole.model.metrics import Direction, Evaluation, Metric, MetricKind
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.role import Role
-from labconsole.model.trial import (
-    BYTES,
-    Column,
-    Direction,
-    Evaluation,
-    Event,
-    LiveChannel,
-    Metric,
-    MetricKind,
-    Parameters,
-    RoleSpec,
-    RunContext,
-    Samples,
-    Series,
-    Trial,
-)
+from labconsole.model.series import BYTES, Column, Event, LiveChannel, Series
+from labconsole.model.trial import RoleSpec, RunContext, Samples, Trial
 
 CAPTURE, LOG = "capture.pcapng", "trial.log"
 MEDIA_TYPE = "application/x-pcapng"

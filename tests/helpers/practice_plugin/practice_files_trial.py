@@ -9,19 +9,10 @@ from typing import ClassVar
 from practice_light_role import READINGS
 
 from labconsole.clock import now_ns
-from labconsole.model.parameters import parameter
-from labconsole.model.trial import (
-    Evaluation,
-    Event,
-    LiveChannel,
-    MetricKind,
-    Parameters,
-    RoleSpec,
-    RunContext,
-    Samples,
-    Series,
-    Trial,
-)
+from labconsole.model.metrics import Evaluation, MetricKind
+from labconsole.model.parameters import Parameters, parameter
+from labconsole.model.series import Event, LiveChannel, Series
+from labconsole.model.trial import RoleSpec, RunContext, Samples, Trial
 
 READER = "practice_light_role:ReaderRole"
 

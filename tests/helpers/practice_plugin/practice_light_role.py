@@ -7,7 +7,7 @@ from typing import Any
 
 from labconsole.errors import UserError
 from labconsole.model.role import Role
-from labconsole.model.trial import Column, Series
+from labconsole.model.series import Column, Series
 
 READINGS = Series("readings", "Readings", (Column("t_ns", "i8", "ns", "Time"),))
 

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 
 from labconsole.errors import UserError
 from labconsole.model.operation import Confirmation, Operation, OperationContext, Result, TextTable, Tone, TonedText
-from labconsole.model.parameters import parameter
-from labconsole.model.trial import Parameters
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 
 FAULTS = ("none", "refuse", "fault", "exit", "deaf", "child")

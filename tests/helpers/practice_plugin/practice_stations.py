@@ -9,24 +9,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import field_validator
 
 from labconsole.clock import now_ns
-from labconsole.model.parameters import parameter
+from labconsole.model.metrics import Direction, Evaluation, Metric, MetricKind
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.role import Role
-from labconsole.model.trial import (
-    Direction,
-    Evaluation,
-    Event,
-    LiveChannel,
-    LiveKind,
-    Metric,
-    MetricKind,
-    Parameters,
-    RoleHandle,
-    RoleSpec,
-    RunContext,
-    Samples,
-    Series,
-    Trial,
-)
+from labconsole.model.series import Event, LiveChannel, LiveKind, Series
+from labconsole.model.trial import RoleHandle, RoleSpec, RunContext, Samples, Trial
 from labconsole.model.trial_command import TrialCommand
 
 FAULTS = (

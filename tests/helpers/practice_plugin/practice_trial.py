@@ -14,27 +14,12 @@ import numpy as np
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.model.parameters import parameter
+from labconsole.model.metrics import Direction, Evaluation, Metric, MetricKind, Verdict, VerdictKind
+from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.plugin import OperationEntry, Plugin
 from labconsole.model.role import Role
-from labconsole.model.trial import (
-    Column,
-    Direction,
-    Evaluation,
-    Event,
-    Level,
-    LiveChannel,
-    Metric,
-    MetricKind,
-    Parameters,
-    RoleSpec,
-    RunContext,
-    Samples,
-    Series,
-    Trial,
-    Verdict,
-    VerdictKind,
-)
+from labconsole.model.series import Column, Event, Level, LiveChannel, Series
+from labconsole.model.trial import RoleSpec, RunContext, Samples, Trial
 from labconsole.model.trial_command import TrialCommand
 
 plugin = Plugin(

@@ -11,7 +11,7 @@ from labconsole.analysis.change import Judgement
 from labconsole.analysis.columns import Column, group_repeats
 from labconsole.analysis.comparison import compare
 from labconsole.analysis.verdict_lines import Verdicts
-from labconsole.model.trial import Metric, Question, ServiceLevel, Verdict
+from labconsole.model.metrics import Metric, Question, ServiceLevel, Verdict
 from labconsole.store.records import RunRow
 from tests.helpers.post_trial import PostParameters, PostTrial, published, repeats, run
 

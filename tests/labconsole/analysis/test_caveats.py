@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labconsole.analysis.caveats import MACHINE, busy, caveats, link_bound, link_share, too_few
+from labconsole.analysis.caveats import busy, caveats, link_bound, link_share, too_few
 from labconsole.analysis.comparison import compare, group_repeats
-from labconsole.model.trial import LINK_RATE, LINK_USE
+from labconsole.model.metrics import LINK_RATE, LINK_USE
+from labconsole.model.series import MACHINE
 from labconsole.store.records import RunStatus
 from tests.helpers.post_trial import PostTrial, run
 

@@ -23,7 +23,9 @@ from labconsole.analysis.comparison import (
 )
 from labconsole.analysis.findings import findings
 from labconsole.errors import UserError
-from labconsole.model.trial import LINK_USE, Metric, Origin, Parameters
+from labconsole.model.metrics import LINK_USE, Metric
+from labconsole.model.parameters import Parameters
+from labconsole.model.series import Origin
 from labconsole.store.records import RunRow, RunStatus
 from tests.helpers.post_trial import PostParameters, PostTrial, metric, published, repeats, run
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from labconsole.analysis.comparison import Column, compare, group_repeats
 from labconsole.analysis.findings import findings
-from labconsole.model.trial import LINK_RATE, LINK_USE, Parameters, Trial
+from labconsole.model.metrics import LINK_RATE, LINK_USE
+from labconsole.model.parameters import Parameters
+from labconsole.model.trial import Trial
 from labconsole.store.records import RunRow
 from tests.helpers.post_trial import SCENARIOS, PostTrial, published, repeats, run
 

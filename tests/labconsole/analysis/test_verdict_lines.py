@@ -9,7 +9,7 @@ from labconsole.analysis.columns import group_repeats
 from labconsole.analysis.comparison import compare
 from labconsole.analysis.published_figures import PublishedColumn, PublishedVerdict
 from labconsole.analysis.verdict_lines import VerdictCell
-from labconsole.model.trial import Verdict
+from labconsole.model.metrics import Verdict
 from labconsole.store.records import RunStatus
 from tests.helpers.post_trial import SCENARIOS, PostTrial, published, run
 

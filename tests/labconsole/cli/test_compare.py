@@ -13,8 +13,8 @@ import pytest
 
 from labconsole.analysis.number_format import format_difference
 from labconsole.cli.main import main
+from labconsole.model.metrics import Direction, Evaluation, Metric
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Direction, Evaluation, Metric
 from labconsole.output.report.document import Paragraph, Table
 from labconsole.output.report.report_builder import build_report
 from labconsole.output.report.report_request import ReportKind, ReportRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.cli.main import main
-from labconsole.model.trial import Evaluation, Metric
+from labconsole.model.metrics import Evaluation, Metric
 from labconsole.processes import this_process
 from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.backups import back_up

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field, SecretStr
 
 from labconsole.engine.run_commands import DELIVERED, REFUSED
 from labconsole.errors import UserError
-from labconsole.model.trial import Event, Level, Parameters
+from labconsole.model.parameters import Parameters
+from labconsole.model.series import Event, Level
 from labconsole.model.trial_command import TrialCommand
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import STATIONS, Bench

@@ -17,7 +17,7 @@ from labconsole.clock import wall_now
 from labconsole.engine.queue import QueueState
 from labconsole.engine.recorder import make_spool, spool_directory, spool_root
 from labconsole.engine.spool import SpoolWriter
-from labconsole.model.trial import Event, Level
+from labconsole.model.series import Event, Level
 from labconsole.processes import Owner, this_process
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader

@@ -45,7 +45,7 @@ def imported(statement: str, *paths: Path) -> frozenset[str]:
 
 def test_a_role_imports_nothing_that_it_does_not_need(practice_plugin: Path) -> None:
     modules = imported("import labconsole.engine.role, practice_light_role", practice_plugin)
-    assert modules >= {"labconsole.engine.role", "practice_light_role", "labconsole.model.trial", "numpy"}
+    assert modules >= {"labconsole.engine.role", "practice_light_role", "labconsole.model.series", "numpy"}
     assert modules & HEAVY == set()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labconsole.engine.recorder import spool_root
-from labconsole.engine.usage import RESOURCES
+from labconsole.model.series import RESOURCES
 from labconsole.store.evidence import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus

@@ -30,7 +30,7 @@ from labconsole.engine.spool import (
     SpoolWriter,
 )
 from labconsole.errors import UserError
-from labconsole.model.trial import BYTES, Column, Event, Level, Series
+from labconsole.model.series import BYTES, Column, Event, Level, Series
 from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labconsole.analysis.caveats import MACHINE
 from labconsole.engine.spool import SampleBlock, SpoolReader, SpoolWriter
 from labconsole.engine.usage import MachineMeter, UsageMeter
+from labconsole.model.series import MACHINE
 
 
 def test_a_process_that_exits_gives_no_reading_without_memory(tmp_path: Path) -> None:

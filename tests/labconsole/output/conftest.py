@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.model.trial import BYTES, Column, Direction, Evaluation, Event, Level, Metric, Series
+from labconsole.model.metrics import Direction, Evaluation, Metric
+from labconsole.model.series import BYTES, Column, Event, Level, Series
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus

@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.analysis.published_figures import PublishedVerdict
-from labconsole.model.trial import Verdict
+from labconsole.model.metrics import Verdict
 from labconsole.output.comparison_csv import write_comparison
 from tests.helpers.post_trial import PostTrial, published, repeats, run
 

@@ -13,8 +13,10 @@ import pytest
 from sqlalchemy import update
 
 from labconsole.errors import UserError
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugin, Plugins
-from labconsole.model.trial import DerivedTable, Event, Parameters, Samples, Series
+from labconsole.model.series import Event, Series
+from labconsole.model.trial import DerivedTable, Samples
 from labconsole.output.csv_export import export_metrics, export_run, export_runs
 from labconsole.output.export_file import ExportError
 from labconsole.processes import this_process

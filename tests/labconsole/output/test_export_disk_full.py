@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labconsole.model.trial import Event, Level
+from labconsole.model.series import Event, Level
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
 from tests.helpers.small_disk import on_small_disk
 from tests.labconsole.output.conftest import MESSAGES

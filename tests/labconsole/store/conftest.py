@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.model.trial import Column, Series
+from labconsole.model.series import Column, Series
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.run_store import SampleChunk, Store

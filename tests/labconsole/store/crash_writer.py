@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.model.trial import Column, Event, Level, Series
+from labconsole.model.series import Column, Event, Level, Series
 from labconsole.processes import this_process
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from labconsole.model.trial import BYTES, Column
+from labconsole.model.series import BYTES, Column
 from labconsole.store import chunks
 
 COLUMNS = (Column("t", "i8", "ns", "Time"), Column("n", "u2", "", "Number"), Column("x", "f8", "ms", "Value"))

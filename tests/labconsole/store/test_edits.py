@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.model.trial import Evaluation, Metric
+from labconsole.model.metrics import Evaluation, Metric
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.model.trial import Direction, Evaluation, Event, Level, Metric, Verdict
+from labconsole.model.metrics import Direction, Evaluation, Metric, Verdict
+from labconsole.model.series import Event, Level
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.errors import DamagedDatabaseError, StoreError

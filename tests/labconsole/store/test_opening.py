@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labconsole.clock import wall_now
-from labconsole.model.trial import VerdictKind
+from labconsole.model.metrics import VerdictKind
 from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.errors import StoreError

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole.model.trial import Column, Direction, Evaluation, Event, Level, Metric, Origin, Series, Verdict
+from labconsole.model.metrics import Direction, Evaluation, Metric, Verdict
+from labconsole.model.series import Column, Event, Level, Origin, Series
 from labconsole.processes import Owner, this_process
 from labconsole.store import edits
 from labconsole.store.errors import StoreError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from labconsole.analysis.caveats import MACHINE
+from labconsole.model.series import MACHINE
 from labconsole.model.trial import Evaluation, Event
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles import sender_role

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from labconsole.profiles.profile_file import fault_sentence
+from labconsole.model.validation_faults import fault_sentence
 from labconsole.profiles.timing_profile import load_timing, timing_names
 from labconsole_keypool.choices import LABELS, SignTime
 from labconsole_keypool.service.keypool_parameters import KeypoolParameters

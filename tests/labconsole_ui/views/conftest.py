@@ -15,8 +15,8 @@ from shiboken6 import delete
 from sqlalchemy import insert, select, update
 
 from labconsole.engine.queue import RunQueue
-from labconsole.engine.usage import RESOURCES
 from labconsole.model.plugin import Plugins
+from labconsole.model.series import RESOURCES
 from labconsole.model.trial import Evaluation, Event, Level
 from labconsole.processes import this_process
 from labconsole.store import schema

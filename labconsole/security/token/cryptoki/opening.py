@@ -10,7 +10,7 @@ from typing import Self
 import pkcs11
 from pkcs11 import TokenFlag
 
-from labconsole.profiles.profile_file import nearest
+from labconsole.model.validation_faults import nearest
 from labconsole.security.secrets import Secret
 from labconsole.security.token import softhsm
 from labconsole.security.token.configuration import TokenConfiguration

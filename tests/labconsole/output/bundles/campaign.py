@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from labconsole.model.trial import Direction, Evaluation, Event, Level, Metric, Verdict
+from labconsole.model.metrics import Direction, Evaluation, Metric, Verdict
+from labconsole.model.series import Event, Level
 from labconsole.processes import this_process
 from labconsole.store import edits
 from labconsole.store.attachments import AttachmentPiece

@@ -1,0 +1,132 @@
+"""Figures of a run: metrics and their definitions, verdicts, and the questions that a comparison answers by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from labconsole.model.series import Origin
+
+
+class Direction(StrEnum):
+    """Which way a metric is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """A figure that a trial can report: its exact definition is `description` (shown as tooltip).
+
+    `quantile` is the fraction of a percentile (0.99 for p99): it is flagged where too few samples are behind
+    it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
+    most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.column_figures`).
+    """
+
+    name: str
+    title: str
+    unit: str
+    direction: Direction
+    description: str
+    quantile: float | None = None
+    at_rate: bool = False
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of one run, from `samples` samples.
+
+    `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
+    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs fit one reason:
+    "the sender was late (p99 3.1 ms)".
+    """
+
+    name: str
+    value: float
+    unit: str
+    direction: Direction = Direction.NEUTRAL
+    samples: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = Origin.MEASURED
+    not_judged: str = ""
+
+
+OFFERED_RATE = "offered_rate"
+"""Name of the metric with the rate at which a run was offered its messages while latency was measured, per second."""
+
+FULL_SPEED = "throughput"
+"""Name of the metric with the rate that a run reached at full speed, per second."""
+
+LINK_USE = "link_use"
+"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are
+found by it (`labconsole.analysis.caveats`)."""
+
+LINK_RATE = "link_rate"
+"""Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; what is said of link-bound runs
+names it."""
+
+
+class VerdictKind(StrEnum):
+    """What a verdict is about: whether the run's data are whole, or what was found in them."""
+
+    INTEGRITY = "integrity"
+    """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
+    FINDING = "finding"
+    """A service level or another result: whether it matters is for the profile's thresholds to say."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A pass or fail drawn only from recorded evidence. `result` is `"pass"`, `"fail"` or `"unknown"`."""
+
+    name: str
+    result: str
+    reason: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    kind: VerdictKind = VerdictKind.FINDING
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is not a finite number.
+
+    `disturbed` says what disturbed the run from outside, or is empty: the queue then repeats the run once.
+    """
+
+    metrics: tuple[Metric, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    disturbed: str = ""
+
+    def __post_init__(self) -> None:
+        for metric in self.metrics:
+            if not math.isfinite(metric.value):
+                raise ValueError(f"metric {metric.name} is {metric.value}: the trial must leave it out")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What two scenarios answer by one metric, with the words of the answer.
+
+    With `left_of`, what is left of it is said: `subject` "Signing" and `left_of` "messages a second" make "Signing
+    leaves 1 of 50 messages a second". Otherwise both values are: "With a key pool" and "without" make "With a key pool
+    7.5 ms, without 40.6 s: 5,400 times".
+    """
+
+    title: str
+    metric: str
+    subject: str
+    left_of: str = ""
+    without: str = "without"
+
+
+@dataclass(frozen=True)
+class ServiceLevel:
+    """A question on whether a promise was kept, which the runs' verdicts of these names answer."""
+
+    title: str
+    verdicts: tuple[str, ...]
