@@ -22,7 +22,7 @@ from labconsole.engine.queue_items import (
     time_left_s,
     waiting_item,
 )
-from labconsole.engine.recorder import leftovers
+from labconsole.engine.recovery import Recoveries, Recovery
 from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.errors import UserError
@@ -46,22 +46,13 @@ _TURN_S = 1.0
 """The pause between two runs of a queue while those of another console wait, so that consoles take turns."""
 
 
-@dataclass(frozen=True)
-class _Recovery:
-    """A run whose process died: how to mark it unless it has ended already."""
-
-    run_id: int
-    status: RunStatus
-    reason: str
-
-
 @dataclass
 class _Job:
     """The worker process at work, on a run or on the recovery of one. `sentence` is what it could not record."""
 
     run_id: int
     worker: WorkerProcess
-    recovery: _Recovery | None = None
+    recovery: Recovery | None = None
     sentence: str = ""
     yielded: bool = False
     """Another console's run is in progress: this one waits again."""
@@ -95,8 +86,7 @@ class RunQueue:
         self._items: list[QueueItem] = []
         self._secrets: dict[int, Mapping[str, Secret]] = {}
         self._repeated: dict[int, int] = {}
-        self._recoveries: list[_Recovery] = []
-        self._taken_over: set[int] = set()
+        self._recoveries = Recoveries(self._store, self._reader)
         self._job: _Job | None = None
         self._paused = False
         self._turn_at_s = 0.0
@@ -136,9 +126,9 @@ class RunQueue:
         """The status of a run as every view shows it, however old the `row` is that a view has read."""
         return self._shown.get(row.id, row.status)
 
-    def look(self) -> None:
+    def refresh_other_runs(self) -> None:
         """Read which other runs are live, and report a change. Raises StoreError."""
-        if self._others.look({item.run_id for item in self._items}):
+        if self._others.poll({item.run_id for item in self._items}):
             self._changed()
 
     @property
@@ -149,9 +139,8 @@ class RunQueue:
     @property
     def busy(self) -> bool:
         """Whether a run is in progress, or will be started by `pump` as soon as no other console's is."""
-        return (
-            self._job is not None or bool(self._recoveries) or (not self._paused and self._next_waiting() is not None)
-        )
+        to_start = not self._paused and self._next_waiting() is not None
+        return self._job is not None or bool(self._recoveries.waiting) or to_start
 
     @property
     def store(self) -> Store:
@@ -160,13 +149,10 @@ class RunQueue:
 
     def recover(self) -> None:
         """Take over what dead consoles and workers left: mark their runs, store and evaluate their samples."""
-        self.look()
-        self._taken_over &= {recovery.run_id for recovery in self._recoveries} | {self._job.run_id if self._job else 0}
+        self.refresh_other_runs()
+        self._recoveries.take_over_again(self._job.run_id if self._job else None)
         self._take_over(self._others.dead())
-        left = set(leftovers(self._database)) - {live.uuid for live in self._reader.live_runs()}
-        if left:
-            ended = [row for row in self._reader.runs(include_trashed=True) if row.uuid in left]
-            self._recoveries += [_Recovery(row.id, row.status, row.reason) for row in ended]
+        self._recoveries.add_leftovers()
         self._wake()
 
     def submit(
@@ -281,11 +267,11 @@ class RunQueue:
             self._job.worker.send({"t": "live_hz", "hz": hz})
 
     def pump(self) -> None:
-        """Take what the worker said, look at other consoles' runs, and start the next run when there is none."""
+        """Receive the worker's messages, read other consoles' runs, and start the next run when there is none."""
         if self._job is not None:
             self._listen(self._job)
         with suppress(StoreError):  # a failing disk: the runs themselves report it
-            self.look()
+            self.refresh_other_runs()
             self._take_over(self._others.dead(DEAD_FOR_S))
         if self._job is None:
             self._start_next()
@@ -297,12 +283,12 @@ class RunQueue:
         """
         self._paused = True
         self.cancel_all()
-        self._recoveries.clear()
-        patience = time.monotonic() + evaluation_s
+        self._recoveries.waiting.clear()
+        deadline = time.monotonic() + evaluation_s
         while self._job is not None:
             if self._job.recovery is None:
                 self._job.worker.cancel()
-            elif time.monotonic() > patience:
+            elif time.monotonic() > deadline:
                 self._job.worker.kill()
             self._listen(self._job)
             time.sleep(0.02)
@@ -310,8 +296,8 @@ class RunQueue:
         self._store.close()
 
     def _start_next(self) -> None:
-        if self._recoveries:
-            self._start_recovery(self._recoveries.pop(0))
+        if self._recoveries.waiting:
+            self._start_recovery(self._recoveries.waiting.pop(0))
             return
         item = None if self._paused else self._next_waiting()
         if item is None or self._others.in_progress or time.monotonic() < self._turn_at_s:
@@ -322,39 +308,21 @@ class RunQueue:
         self._changed()
 
     def _take_over(self, dead: Collection[LiveRun]) -> None:
-        """Mark runs of dead consoles that never began, and queue the recovery of those that were in progress."""
-        dead = [live for live in dead if live.id not in self._taken_over]
-        if not dead:
-            return
-        self._taken_over |= {live.id for live in dead}
-        never_began = [live.id for live in dead if live.status is RunStatus.QUEUED]
-        if never_began:
-            reason = "The console ended before this run began."
-            self._store.mark_ended(never_began, RunStatus.QUEUED, RunStatus.CANCELLED, reason, wall_now())
-        reason = "Its process ended in mid-run; what it had measured until then is kept."
-        self._recoveries += [
-            _Recovery(live.id, RunStatus.INTERRUPTED, reason) for live in dead if live.status is RunStatus.RUNNING
-        ]
-        self.look()
+        if self._recoveries.take_over(dead):
+            self.refresh_other_runs()
 
-    def _start_recovery(self, recovery: _Recovery) -> None:
-        task = {
-            "t": "recover",
-            "database": str(self._database),
-            "run_id": recovery.run_id,
-            "status": recovery.status,
-            "reason": recovery.reason,
-        }
+    def _start_recovery(self, recovery: Recovery) -> None:
+        task = recovery.task(self._database)
         self._job = _Job(recovery.run_id, WorkerProcess(task, self._wake), recovery)
 
     def _listen(self, job: _Job) -> None:
         gone = job.worker.escalate()
         messages = job.worker.take_messages(_MESSAGES_PER_PUMP)
         for message in messages:
-            self._take(job, message)
+            self._receive(job, message)
         frame = job.worker.take_frame()
         if frame is not None:
-            self._take_frame(job.run_id, frame)
+            self._receive_frame(job.run_id, frame)
         if len(messages) == _MESSAGES_PER_PUMP:
             self._wake()  # the rest in the next turn, so that no turn is long
         elif gone:
@@ -362,7 +330,7 @@ class RunQueue:
             self._job = None
             self._settle(job)
 
-    def _take(self, job: _Job, message: dict[str, Any]) -> None:
+    def _receive(self, job: _Job, message: dict[str, Any]) -> None:
         match message["t"]:
             case "log":
                 for listener in self.listeners:
@@ -394,7 +362,7 @@ class RunQueue:
         for listener in self.listeners:
             listener.event(run_id, event)
 
-    def _take_frame(self, run_id: int, frame: LiveFrame) -> None:
+    def _receive_frame(self, run_id: int, frame: LiveFrame) -> None:
         elapsed = 0.0 if frame.begin_ns is None else (frame.t_ns - frame.begin_ns) / 1e9
         rate = frame.done / elapsed if elapsed > 0 and frame.done else None
         eta = max(0, frame.total - frame.done) / rate if rate and frame.total else None
@@ -432,7 +400,7 @@ class RunQueue:
             status, reason = RunStatus.INTERRUPTED, job.worker.exit_reason()
         reason = _unique(reason, job.sentence)
         if row.status is RunStatus.RUNNING and job.recovery is None:
-            self._start_recovery(_Recovery(job.run_id, status, reason))
+            self._start_recovery(Recovery(job.run_id, status, reason))
         else:
             self._end(job.run_id, status, reason)
 
@@ -466,7 +434,7 @@ class RunQueue:
         self._update(run_id, **ended, eta_s=None, took_s=took_s)
         self._ended[run_id] = status
         with suppress(StoreError):
-            self._others.look({item.run_id for item in self._items})
+            self._others.poll({item.run_id for item in self._items})
         self._changed()
         for listener in self.listeners:
             listener.finished(run_id, status)

@@ -159,11 +159,11 @@ class OtherRuns:
         self._consoles: dict[Owner, Console] = {}
         self.items: tuple[QueueItem, ...] = ()
         self.ended: dict[int, RunStatus] = {}
-        self.look(own)
+        self.poll(own)
         self._dead_since = dict.fromkeys(self._dead_since, -math.inf)
         self._show()
 
-    def look(self, own: Collection[int]) -> bool:
+    def poll(self, own: Collection[int]) -> bool:
         """Read again which runs other than `own` are live; says whether anything is shown otherwise than before.
 
         Takes a fraction of a millisecond when nothing was written since. Raises StoreError.

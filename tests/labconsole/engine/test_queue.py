@@ -245,7 +245,7 @@ def test_two_consoles_on_one_database(tmp_path: Path) -> None:
             time.sleep(0.01)
         assert first.detail(long).row.status is second.detail(late).row.status is RunStatus.FINISHED
         assert len(first.numbers(long)) == 2000
-        first.queue.look()
+        first.queue.refresh_other_runs()
         assert first.queue.others == second.queue.others == ()
         assert first.queue.shown(second.detail(late).row) is RunStatus.FINISHED
     finally:

@@ -71,7 +71,7 @@ class QueueBridge(QObject):
     def refresh(self, rows: Iterable[RunRow]) -> None:
         """Update the queue by runs that a view has read, so that all views show the same status."""
         if any(not row.status.final for row in rows):
-            self._try(self.queue.look)
+            self._try(self.queue.refresh_other_runs)
 
     def close(self) -> None:
         """Stop pumping and close the queue; blocks until a worker that still runs has exited.
