@@ -10,7 +10,6 @@ import ssl
 import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from cryptography.hazmat.backends.openssl import backend
 
@@ -33,15 +32,11 @@ class Check:
     remedy: str
 
 
-def checks(home: Path | None = None) -> list[Check]:
-    """Look at everything that the core and the window need; plugins add checks through their manifest.
-
-    Args:
-        home: the data directory, instead of the user's (see `labconsole.paths`).
-    """
+def checks() -> list[Check]:
+    """The checks of all that the core and the window need; plugins add theirs through their manifest."""
     security = [openssl(), cryptography_openssl(), pkcs11_package(), softhsm()]
-    looked = [python(), sqlite(), *security, tshark(), qt(), display(), data(home)]
-    return looked if sys.platform != "linux" else [*looked, qt_system_libraries(), fonts()]
+    done = [python(), sqlite(), *security, tshark(), qt(), display(), data()]
+    return done if sys.platform != "linux" else [*done, qt_system_libraries(), fonts()]
 
 
 def python() -> Check:
@@ -135,11 +130,11 @@ def display() -> Check:
     return Check("display", bool(names), found, "the window", remedy)
 
 
-def data(home: Path | None = None) -> Check:
+def data() -> Check:
     """Look whether the data directory can be written and has room."""
     purpose = "runs, spools and identities"
     try:
-        directory = paths.data_dir(home)
+        directory = paths.data_dir()
         free = shutil.disk_usage(directory).free
     except OSError as error:
         remedy = f"correct that, or name another directory in {paths.HOME_VARIABLE}"

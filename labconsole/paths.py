@@ -29,9 +29,9 @@ def data_dir(home: Path | None = None) -> Path:
     return _private_directory(chosen.absolute())
 
 
-def database_path(home: Path | None = None) -> Path:
+def database_path() -> Path:
     """Return the path of the default run database, which need not exist yet."""
-    return data_dir(home) / "runs.db"
+    return data_dir() / "runs.db"
 
 
 def tokens_dir(home: Path | None = None) -> Path:
@@ -44,9 +44,9 @@ def key_stores_dir(home: Path | None = None) -> Path:
     return _private_directory(data_dir(home) / "key-stores")
 
 
-def pki_dir(home: Path | None = None) -> Path:
+def pki_dir() -> Path:
     """Return the directory of the certificate database and its private keys, made if it is not there."""
-    return _private_directory(data_dir(home) / "pki")
+    return _private_directory(data_dir() / "pki")
 
 
 def profiles_dir() -> Path:

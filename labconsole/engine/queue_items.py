@@ -149,7 +149,7 @@ DEAD_FOR_S = 5.0
 class OtherRuns:
     """What the last look found. `ended` has the final status of all runs that were live at an earlier one."""
 
-    def __init__(self, reader: Reader, own: Collection[int] = ()) -> None:
+    def __init__(self, reader: Reader) -> None:
         """Raises StoreError."""
         self._reader = reader
         self._version = -1
@@ -159,7 +159,7 @@ class OtherRuns:
         self._consoles: dict[Owner, Console] = {}
         self.items: tuple[QueueItem, ...] = ()
         self.ended: dict[int, RunStatus] = {}
-        self.poll(own)
+        self.poll(())
         self._dead_since = dict.fromkeys(self._dead_since, -math.inf)
         self._show()
 

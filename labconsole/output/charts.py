@@ -92,9 +92,10 @@ def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW)
     return drawing(width, height, parts)
 
 
-def answer_chart(answer: Answer, width: float = NARROW) -> str:
+def answer_chart(answer: Answer) -> str:
     """The scenarios of an answer: title, bar from zero with a whisker, value; grey where it is not judged."""
     bars, row = answer.bars, 13.0
+    width = NARROW
     most = 0.4 * width
     shown = fitting_titles([bar.title for bar in bars], lambda title: text_width(title) <= most)
     titles = min(most, max(map(text_width, shown)))
@@ -155,14 +156,12 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     return drawing(frame.width, frame.height, parts)
 
 
-def thinned(
-    x: NDArray[np.float64], y: NDArray[np.float64], most: int = _MOST_POINTS
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """At most about `most` points: smallest and largest of each of `most / 2` stretches, in their order."""
-    if len(x) <= most:
+def thinned(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """About `_MOST_POINTS` points at most: smallest and largest of each of half as many stretches, in their order."""
+    if len(x) <= _MOST_POINTS:
         return x, y
     keep: set[int] = {0, len(x) - 1}
-    for part in np.array_split(np.arange(len(x)), most // 2):
+    for part in np.array_split(np.arange(len(x)), _MOST_POINTS // 2):
         keep |= {int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])}
     order = sorted(keep)
     return x[order], y[order]

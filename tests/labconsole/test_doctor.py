@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from labconsole import doctor, qt_libraries, script_fonts
+from labconsole.paths import HOME_VARIABLE
 from labconsole.security.token import softhsm
 
 
 @pytest.fixture
-def checks(tmp_path: Path) -> dict[str, doctor.Check]:
-    return {check.name: check for check in doctor.checks(tmp_path / "home")}
+def checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, doctor.Check]:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    return {check.name: check for check in doctor.checks()}
 
 
 def test_doctor_checks_every_requirement(checks: dict[str, doctor.Check]) -> None:
@@ -100,16 +102,18 @@ def test_scripts_without_a_font_are_named_with_a_package(monkeypatch: pytest.Mon
     assert doctor.fonts().ok
 
 
-def test_data_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
+def test_data_directory_that_cannot_be_created_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    check = doctor.data(tmp_path / "file" / "home")
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "file" / "home"))
+    check = doctor.data()
     assert not check.ok
     assert "LABCONSOLE_HOME" in check.remedy
 
 
 def test_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "LEAST_SPACE", 10**18)
-    check = doctor.data(tmp_path)
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    check = doctor.data()
     assert not check.ok
     assert "GB free" in check.found
 

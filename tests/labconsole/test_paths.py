@@ -28,7 +28,7 @@ def test_the_variable_names_the_home(home: Path) -> None:
 
 def test_an_argument_wins_over_the_variable(home: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    assert paths.pki_dir(other) == other / "pki"
+    assert paths.tokens_dir(other) == other / "tokens"
     assert not home.exists()
 
 
