@@ -4,6 +4,6 @@ import os
 
 __version__ = "0.1.0"
 
-# Before numpy is imported: else its BLAS starts a thread for each core in every process of a run, and each spins before
-# it sleeps, beside what is being measured. Nothing here does linear algebra.
+# Before numpy is imported: else its BLAS starts a thread for each core in every process of a run; each spins before it
+# sleeps, which disturbs measurements. Nothing here does linear algebra.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

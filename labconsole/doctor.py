@@ -1,4 +1,4 @@
-"""What this machine has of what the console needs: headless checks, each with what it is needed for and what to do."""
+"""Checks of this machine without a window: what the console needs, what for, and the remedy where it is missing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from labconsole.security.token import softhsm as softhsm2
 
 OLDEST_PYTHON = (3, 11)
 WAL_RESET_FIXED = (3, 51, 3)
-LEAST_SPACE = 1_000_000_000  # bytes: an environment's worth of runs
+LEAST_SPACE = 1_000_000_000  # bytes
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; `remedy` is empty where there is nothing to do."""
+    """The result of one check; `remedy` is empty where there is nothing to do."""
 
     name: str
     ok: bool
@@ -40,7 +40,7 @@ def checks() -> list[Check]:
 
 
 def python() -> Check:
-    """Look at the Python that runs the console."""
+    """Check the Python that runs the console."""
     needed = ".".join(map(str, OLDEST_PYTHON))
     ok = sys.version_info >= OLDEST_PYTHON
     found = f"{platform.python_version()} ({sys.executable})"
@@ -48,7 +48,7 @@ def python() -> Check:
 
 
 def sqlite() -> Check:
-    """Look at SQLite; before 3.51.3 a WAL that two connections reset at once could lose a commit."""
+    """Check SQLite; before 3.51.3 a WAL that two connections reset at once could lose a commit."""
     found = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < WAL_RESET_FIXED:
         found += " (has the WAL-reset bug fixed in 3.51.3; the console's own checkpointing under a lock avoids it)"
@@ -58,27 +58,27 @@ def sqlite() -> Check:
 
 
 def openssl() -> Check:
-    """Look at the OpenSSL of Python's own ssl module."""
+    """Check the OpenSSL of Python's own ssl module."""
     ok = ssl.HAS_TLSv1_2 and ssl.HAS_TLSv1_3
     remedy = "" if ok else "use a Python that is linked with OpenSSL 1.1.1 or newer"
     return Check("OpenSSL (Python)", ok, ssl.OPENSSL_VERSION, "TLS 1.2 and 1.3 between hosts", remedy)
 
 
 def cryptography_openssl() -> Check:
-    """Look at the OpenSSL that the cryptography package brings along."""
+    """Check the OpenSSL that the cryptography package brings along."""
     found = f"{backend.openssl_version_text()}, cryptography {version('cryptography')}"
     return Check("OpenSSL (cryptography)", True, found, "signing, encryption and certificates", "")
 
 
 def softhsm() -> Check:
-    """Look for the library of SoftHSM2, the software token."""
+    """Check for the library of SoftHSM2, the software token."""
     library = softhsm2.library()
     remedy = "" if library else "install SoftHSM2 (Debian: softhsm2, Homebrew: softhsm)"
     return Check("SoftHSM2", library is not None, str(library or "not found"), "HSM trials on a software token", remedy)
 
 
 def pkcs11_package() -> Check:
-    """Look for the package that speaks to PKCS#11 modules, without importing it."""
+    """Check for the package that speaks to PKCS#11 modules, without importing it."""
     name = "python-pkcs11"
     found = _version(name)
     remedy = "" if found else f"install the console again: {name} belongs to it"
@@ -86,14 +86,14 @@ def pkcs11_package() -> Check:
 
 
 def tshark() -> Check:
-    """Look for Wireshark's analyser on the command line."""
+    """Check for Wireshark's analyser on the command line."""
     path = shutil.which("tshark")
     remedy = "" if path else "install tshark (Debian: tshark, Homebrew: wireshark)"
     return Check("tshark", path is not None, path or "not found", "a second reader of captured messages", remedy)
 
 
 def qt() -> Check:
-    """Look for the Python packages of the window, without importing Qt."""
+    """Check for the Python packages of the window, without importing Qt."""
     packages = ("PySide6-Essentials", "pyqtgraph")
     found = {package: _version(package) for package in packages}
     missing = [package for package, known in found.items() if known is None]
@@ -103,7 +103,7 @@ def qt() -> Check:
 
 
 def qt_system_libraries() -> Check:
-    """Look for the libraries that Qt's Linux plugins link; without one of them Qt aborts the process."""
+    """Check for the libraries that Qt's Linux plugins link; without one of them Qt aborts the process."""
     missing = qt_libraries.missing()
     packages = " ".join(sorted(qt_libraries.PACKAGES[name] for name in missing))
     found = f"missing: {', '.join(missing)}" if missing else f"all {len(qt_libraries.PACKAGES)} found"
@@ -111,7 +111,7 @@ def qt_system_libraries() -> Check:
 
 
 def fonts() -> Check:
-    """Look for fonts of the scripts that the console's own font lacks."""
+    """Check for fonts of the scripts that the console's own font lacks."""
     missing = script_fonts.missing()
     packages = " ".join(script_fonts.SCRIPTS[script][1] for script in missing)
     found = f"none for {'; '.join(missing)}" if missing else f"for {'; '.join(script_fonts.SCRIPTS)}"
@@ -119,7 +119,7 @@ def fonts() -> Check:
 
 
 def display() -> Check:
-    """Look for a display server; macOS and Windows always have one."""
+    """Check for a display server; macOS and Windows always have one."""
     if sys.platform != "linux":
         return Check("display", True, platform.system(), "the window", "")
     names = [name for name in ("WAYLAND_DISPLAY", "DISPLAY") if os.environ.get(name)]
@@ -131,7 +131,7 @@ def display() -> Check:
 
 
 def data() -> Check:
-    """Look whether the data directory can be written and has room."""
+    """Check that the data directory can be written and has room."""
     purpose = "runs, spools and identities"
     try:
         directory = paths.data_dir()

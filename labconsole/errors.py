@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class UserError(Exception):
-    """What cannot be done; the message is one sentence for the operator: cause first, remedy second."""
+    """An operation that cannot be done; the message is for the operator: cause first, remedy second."""
 
 
-class BadInput(UserError):  # noqa: N818 - it names what is bad, as the operator reads it
-    """Something from outside cannot be taken; the message is one sentence: what is wrong, what to do."""
+class BadInput(UserError):  # noqa: N818 - named as the operator sees it
+    """Input from outside that cannot be accepted; the message is one sentence: cause and remedy."""

@@ -1,7 +1,8 @@
-"""Where things lie: the user's data (runs, profiles, identities) and the files that come with the console.
+"""Paths of the user's data (runs, profiles, identities) and of the files that come with the console.
 
 The user's data is in the platform's directory for application data. `LABCONSOLE_HOME` names another one, and so does
-the `home` argument, which wins. Every directory made here is its owner's alone (0700), because identities lie in it.
+the `home` argument, which wins. Every directory that is created here is private to its owner (0700), because identities
+are stored in it.
 
 Profiles, resources and documentation are at the root of a checkout (an editable installation) and in `labconsole/_data`
 of a wheel.
@@ -19,10 +20,10 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_dir(home: Path | None = None) -> Path:
-    """Return the directory of the user's data, made if it is not there.
+    """Return the directory of the user's data, created if it is missing.
 
     Raises:
-        OSError: the directory cannot be made.
+        OSError: the directory cannot be created.
     """
     named = home or os.environ.get(HOME_VARIABLE)
     chosen = Path(named).expanduser() if named else platformdirs.user_data_path("labconsole", appauthor=False)
@@ -35,17 +36,17 @@ def database_path() -> Path:
 
 
 def tokens_dir(home: Path | None = None) -> Path:
-    """Return the directory of the console's own PKCS#11 tokens, made if it is not there."""
+    """Return the directory of the built-in PKCS#11 tokens, created if it is missing."""
     return _private_directory(data_dir(home) / "tokens")
 
 
 def key_stores_dir(home: Path | None = None) -> Path:
-    """Return the directory of wrapped private keys, made if it is not there."""
+    """Return the directory of wrapped private keys, created if it is missing."""
     return _private_directory(data_dir(home) / "key-stores")
 
 
 def pki_dir() -> Path:
-    """Return the directory of the certificate database and its private keys, made if it is not there."""
+    """Return the directory of the certificate database and its private keys, created if it is missing."""
     return _private_directory(data_dir() / "pki")
 
 
@@ -85,7 +86,7 @@ def _shipped(*parts: str) -> Path:
 
 
 def _private_directory(path: Path) -> Path:
-    """Make `path` with mode 0700; the mode of a directory that is there already is its owner's choice and stays."""
+    """Create `path` with mode 0700 unless it exists: the mode of an existing directory is its owner's choice."""
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)

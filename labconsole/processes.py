@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import subprocess  # which a role's process does without
+    import subprocess  # imported late: a role's process does not need it
 
 _PR_SET_PDEATHSIG = 1
 _START_TOLERANCE_S = 0.02
@@ -45,7 +45,7 @@ def own_program(module: str, *arguments: str) -> list[str]:
 def die_with_parent(parent_pid: int) -> None:
     """Let the kernel kill this process when its parent ends (Linux; elsewhere end of standard input does it).
 
-    `parent_pid` is who started us: if it is gone already, this process ends at once.
+    `parent_pid` is the process that started this one: if that has exited already, this process exits at once.
     """
     if sys.platform != "linux":
         return
@@ -76,7 +76,7 @@ def kill_group(leader: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(leader.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # nobody is left; macOS says the second of a group of zombies
+        return  # the group is empty; macOS raises the second for a group of zombies
 
 
 def create_child_job() -> object | None:
@@ -87,7 +87,7 @@ def create_child_job() -> object | None:
 
 
 def boot_id() -> str:
-    """What tells one boot of this machine from another; empty where start times of processes already do."""
+    """An id of this boot of the machine; empty where start times of processes differ between boots anyway."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text().strip() if path.exists() else ""
 
@@ -108,7 +108,7 @@ def is_alive(owner: Owner) -> bool:
 
 
 def parent_of(pid: int) -> int:
-    """The process that started `pid`; `pid` itself where that is not known any more."""
+    """The process that started `pid`; `pid` itself where that is no longer known."""
     import psutil
 
     try:

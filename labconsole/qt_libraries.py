@@ -1,6 +1,6 @@
 """The system libraries that the window needs on Linux; standard library only, because the bootstrap reads it too.
 
-Qt aborts the process, without an exception, when one that its platform plugin links is missing: look before it starts.
+Qt aborts the process, without an exception, when one that its platform plugin links is missing: hence a check before.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Makes text from outside safe to show: what does not show, or turns the direction of writing, is spelt out.
+"""Makes text from outside safe to show: characters that are invisible, or that change the direction of writing, are
+spelt out.
 
-A name may be in any script. What is spelt out are control and format characters, which can make a name look like
+A name may be in any script. Control and format characters are spelt out, which can make a name look like
 another one (Unicode Technical Report 36, 2.9 and 2.10; bidirectional overrides: Unicode Standard Annex 9).
 """
 
@@ -13,7 +14,7 @@ _NO_SIGN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """General categories of characters that have no sign of their own."""
 
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks that look like nothing."""
+"""Letters and marks without a visible glyph."""
 
 _JOINERS = frozenset("\u200c\u200d")
 _VIRAMA = 9
@@ -37,7 +38,7 @@ def shown_lines(text: str) -> str:
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats records of a log so that nothing in them is obeyed by a terminal."""
+    """Formats records of a log so that a terminal obeys no escape sequence in them."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One record, as `logging.Formatter` has it."""

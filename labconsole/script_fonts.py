@@ -1,7 +1,7 @@
 """Fonts for names in any script, on Linux; standard library only, because the bootstrap reads it too.
 
-The console brings Inter along, which has Latin, Greek and Cyrillic. What else stands in a certificate (a State may
-write its name in Thai or Chinese) is drawn with the system's fonts, and as empty boxes where there are none.
+The console brings Inter along, which has Latin, Greek and Cyrillic. Other scripts in a certificate (a State may write
+its name in Thai or Chinese) are drawn with the system's fonts, and as empty boxes where there are none.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The engine: one fresh process per run, its roles, and the way of their samples into the store."""
+"""The engine: one fresh process per run, its roles, and the transfer of their samples into the store."""

@@ -35,7 +35,7 @@ class ChildChannel:
         self._writer.start()
 
     def first(self) -> dict[str, Any]:
-        """The first line from the parent: what to do."""
+        """The first line from the parent: the task."""
         while b"\n" not in self._received:
             self._read()
         line, _, self._received = self._received.partition(b"\n")
@@ -64,7 +64,7 @@ class ChildChannel:
             self._wakeup.notify()
 
     def close(self) -> None:
-        """Send what waits, however long the parent takes to read it, and stop the writer."""
+        """Send all waiting messages, however slowly the parent reads, and stop the writer."""
         with self._wakeup:
             self._closing = True
             self._wakeup.notify()
@@ -72,7 +72,7 @@ class ChildChannel:
 
     def _read(self) -> None:
         # Unbuffered reads on the descriptor: a thread blocked inside sys.stdin would hold its lock at exit, and a
-        # buffer between the first line and the others would swallow them.
+        # buffer between the first line and the others would keep them.
         data = os.read(_STDIN, _READ_SIZE)
         if not data:
             os._exit(1)  # the parent is gone

@@ -1,4 +1,4 @@
-"""The end of a run: take in what is left of its spool, evaluate it, record how it ended. Repeatable after a crash."""
+"""The end of a run: store the rest of its spool, evaluate it, record its status. Repeatable after a crash."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _verdict(name: str, bounds: Mapping[str, float], metric: Metric | None) -> V
 
 @dataclass(frozen=True)
 class WorkerRun:
-    """A run and the database it stands in."""
+    """A run and its database."""
 
     store: Store
     detail: RunDetail
@@ -81,7 +81,7 @@ def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
 def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> str:
     """Store what is left, evaluate, end the run as `status`, and remove its spool. Returns `Evaluation.disturbed`.
 
-    A run whose samples cannot be evaluated ends as failed, unless `reason` says already why it did not finish. Raises
+    A run whose samples cannot be evaluated ends as failed, unless `reason` already names another cause. Raises
     StoreError; the spool is then kept for the next attempt.
     """
     recorder.finish()
@@ -105,7 +105,7 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
 def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> None:
     """Bring a run to its end whose process is dead. Raises UserError if it is not.
 
-    A run that has ended already but left a spool keeps its status; what was not stored yet is taken in.
+    A run that has ended already but left a spool keeps its status; the rest of its samples is stored.
     """
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
@@ -117,7 +117,7 @@ def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
     """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one, and
     `Evaluation.disturbed`.
 
-    Raises StoreError when they cannot be stored, which is no fault of the samples: it can be done again.
+    Raises StoreError when they cannot be stored, which is not a fault of the samples: it can be repeated.
     """
     try:
         trial, parameters = load_trial(run.detail.row)

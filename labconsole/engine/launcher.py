@@ -1,4 +1,4 @@
-"""Launchers start the process of a role: on this machine here, on other hosts by launchers to come."""
+"""Launchers start the process of a role; the one here does it on this machine."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class RunFiles:
     def keep(self, named: Path) -> RunFile:
         """Copy the file `named` unless the run has it already.
 
-        Raises UserError: it cannot be read or copied, is not a regular file, or holds a private key in PEM, which is to
-        stay where it is.
+        Raises UserError: it cannot be read or copied, is not a regular file, or holds a private key in PEM, which must
+        not be copied.
         """
         place = named.absolute()
         if place not in self._kept:
@@ -101,7 +101,7 @@ def _copy(named: Path, target: Path) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class RoleStart:
-    """What a launcher is given: everything that a role needs, with the files that are to be where the role runs.
+    """All that a launcher needs to start a role, with the files that the role must be able to read.
 
     Attributes:
         name: The role's name, unique in the run.
@@ -109,8 +109,8 @@ class RoleStart:
         settings: Plain JSON.
         secrets: The secrets that it may ask for; a launcher reveals them to the role's process alone.
         files: The files that it may ask for, by key.
-        spool: Where a local role records; of a role elsewhere, where its samples are brought.
-        live_hz: How often it reports live figures; 0 is rarely.
+        spool: Where a local role records; for a remote role, the place that its samples are copied to.
+        live_hz: Live reports per second; 0: one a second.
     """
 
     name: str
@@ -167,10 +167,10 @@ class LaunchedRole(Protocol):
         """Wait for its end; returns its exit code, negative for the number of the signal that killed it."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
 
     def close(self) -> None:
-        """Release what is left of it once it has ended."""
+        """Release its resources once it has exited."""
 
 
 class Launcher(Protocol):

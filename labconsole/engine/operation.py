@@ -1,4 +1,4 @@
-"""The process of one operation: `python -m labconsole.engine.operation`, told over standard input what to do."""
+"""The process of one operation: `python -m labconsole.engine.operation`, with its task on standard input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Context:
         self._secrets = secrets
         self._typed = typed
         self._stop = threading.Event()
-        self._told = 0.0
+        self._sent_s = 0.0
         self._newest: tuple[int, int] | None = None
 
     @property
@@ -48,12 +48,12 @@ class _Context:
     def progress(self, done: int, total: int) -> None:
         now = time.monotonic()
         self._newest = (done, total)
-        if now - self._told >= PROGRESS_INTERVAL_S:
-            self._told = now
+        if now - self._sent_s >= PROGRESS_INTERVAL_S:
+            self._sent_s = now
             self.flush()
 
     def flush(self) -> None:
-        """Tell what was kept back of the progress."""
+        """Send the progress that was held back."""
         if self._newest is not None:
             done, total = self._newest
             self._newest = None
@@ -69,7 +69,7 @@ class _Context:
         self._channel.send({"t": "secret", "title": title, "text": secret.reveal()})
 
 
-def _do(task: Mapping[str, Any], context: _Context) -> Result:
+def _run_operation(task: Mapping[str, Any], context: _Context) -> Result:
     """Run the operation, and return its result. Raises UserError."""
     name, plugins = task["name"], Plugins.discover()
     try:
@@ -93,7 +93,7 @@ def main() -> int:
     channel.listen(context.on_message)
     fault, result = "", Result()
     try:
-        result = _do(task, context)
+        result = _run_operation(task, context)
     except UserError as error:
         fault = str(error)
     except Exception as error:  # noqa: BLE001 - an operation is foreign code

@@ -1,4 +1,4 @@
-"""The console's side of an operation: starts its process, follows how far it is, cancels it, and knows how it ended."""
+"""The console's side of an operation: starts its process, follows its progress, cancels it, and reads its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class OperationEnd:
-    """How an operation ended, and the sentence for the operator; `result` where it was run to its end."""
+    """How an operation ended, and the sentence for the operator; `result` where it finished."""
 
     outcome: Outcome
     sentence: str
@@ -36,13 +36,13 @@ class OperationEnd:
 
     @property
     def passed(self) -> bool:
-        """Whether it did its work, and its answer is not no."""
+        """Whether it finished, and its result is not negative."""
         return self.outcome is Outcome.DONE and (self.result is None or self.result.passed)
 
 
 @dataclass(frozen=True)
 class OperationProgress:
-    """How far an operation is: `done` of `total`, and `eta_s` from the mean so far; None before anything is done."""
+    """Progress of an operation: `done` of `total`, and `eta_s` from the mean so far; None before anything is done."""
 
     done: int
     total: int
@@ -53,7 +53,7 @@ class OperationProcess:
     """An operation in its own process. Call `pump` on every wake and about four times a second, until `end` is there.
 
     `wake` is called from reader threads. `typed` is what the operator typed as confirmation. Secrets go over standard
-    input. To be created on a thread that lives on: Linux ends the process with the thread that created it.
+    input. Create it on a thread that lives as long: Linux kills the process with the thread that created it.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class OperationProcess:
     ) -> None:
         self.progress: OperationProgress | None = None
         self.said = ""
-        """What the operation said last of what it is doing."""
+        """The newest report of the operation."""
         self.end: OperationEnd | None = None
         self._begun: tuple[float, int] | None = None
         self._told: dict[str, Any] | None = None
@@ -90,7 +90,7 @@ class OperationProcess:
         self._process.cancel()
 
     def pump(self) -> None:
-        """Take what the process said, and the next step of the cancel ladder if it is due."""
+        """Read the messages of the process, and take the next step of the cancel ladder if it is due."""
         if self.end is not None:
             return
         gone = self._process.escalate()

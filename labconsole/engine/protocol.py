@@ -38,7 +38,7 @@ class LogHistogram:
         return sum(self.bins.values())
 
     def minus(self, earlier: LogHistogram) -> LogHistogram:
-        """What was added since `earlier`, an earlier state of this histogram."""
+        """The difference from `earlier`, an earlier state of this histogram."""
         difference = {index: count - earlier.bins.get(index, 0) for index, count in self.bins.items()}
         return LogHistogram({index: count for index, count in difference.items() if count > 0})
 
@@ -212,7 +212,7 @@ def encode_line(message: Mapping[str, Any]) -> bytes:
 
 
 def decode_line(line: bytes) -> dict[str, Any] | None:
-    """The message of a line, None if it is none: cut off by a kill, or written by somebody else."""
+    """The message of a line; None for a line cut off by a kill, or of another writer."""
     try:
         message = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a run was measured with: versions, machine, operating system, revision of the console, clock."""
+"""The environment of a run: versions, machine, operating system, revision of the console, clock."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class RunQueue:
 
     @property
     def time_left_s(self) -> float | None:
-        """How long this queue is expected to be busy, s; None where nothing tells."""
+        """How long this queue is expected to be busy, s; None where that is unknown."""
         return time_left_s(self._items, time.monotonic())
 
     def shown(self, row: RunRow) -> ShownStatus:
@@ -148,7 +148,7 @@ class RunQueue:
         return self._store
 
     def recover(self) -> None:
-        """Take over what dead consoles and workers left: mark their runs, store and evaluate their samples."""
+        """Take over the runs of dead consoles and workers: mark them, store and evaluate their samples."""
         self.refresh_other_runs()
         self._recoveries.take_over_again(self._job.run_id if self._job else None)
         self._take_over(self._others.dead())
@@ -215,7 +215,7 @@ class RunQueue:
         self._changed()
 
     def remove(self, run_id: int) -> None:
-        """Take a waiting item out; its run is marked cancelled."""
+        """Remove a waiting item; its run is marked cancelled."""
         if any(item.run_id == run_id and item.state is QueueState.WAITING for item in self._items):
             self._end(run_id, RunStatus.CANCELLED, _REMOVED)
             self._items = [item for item in self._items if item.run_id != run_id]
@@ -372,7 +372,7 @@ class RunQueue:
                 listener.live(run_id, frame)
 
     def _settle(self, job: _Job) -> None:
-        """See in the store how the run of a worker that is gone ended; bring it to its end if it has none."""
+        """Read from the store how the run of a worker that exited ended; end it if it has not."""
         self._refuse_commands(job)
         try:
             row = self._reader.run(job.run_id).row
@@ -405,7 +405,7 @@ class RunQueue:
             self._end(job.run_id, status, reason)
 
     def _repeat_disturbed(self, run_id: int, reason: str) -> None:
-        """Repeat a run next whose figures are not judged for what happened outside of it: once, and no repeat of it."""
+        """Repeat a run next whose figures are not judged because it was disturbed: once, and never a repeat of it."""
         place = next((place for place, item in enumerate(self._items) if item.run_id == run_id), None)
         if place is None or run_id in self._repeated.values():
             return
@@ -477,12 +477,12 @@ class RunQueue:
                 listener.finished(run_id, status)
 
     def _needs(self, run_id: int, refused: Collection[str], plugins: Plugins) -> list[str]:
-        """What the run would unlock with one of these secrets."""
+        """The purposes for which the run needs one of these secrets."""
         row = self._reader.run(run_id).row
         try:
             needed = needed_secrets([NewScenario(row.scenario, row.kind, row.parameters)], plugins)
         except UserError:
-            return []  # its trial cannot be loaded: that is said when its turn comes
+            return []  # its trial cannot be loaded: that is reported when the run starts
         return [request.purpose for request in needed if request.key in refused]
 
     def _next_waiting(self) -> QueueItem | None:
@@ -492,7 +492,7 @@ class RunQueue:
         self._items = [replace(item, **changes) if item.run_id == run_id else item for item in self._items]
 
     def _changed(self) -> None:
-        if self._secrets:  # those of runs that are done or gone are forgotten
+        if self._secrets:  # forget those of runs that are done or removed
             left = {item.run_id for item in self._items if item.state is not QueueState.DONE}
             self._secrets = {run_id: secrets for run_id, secrets in self._secrets.items() if run_id in left}
         self._follow()

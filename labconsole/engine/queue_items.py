@@ -1,4 +1,4 @@
-"""One run in the queue, as every view shows it, and the protocol of those that listen to the queue."""
+"""One run in the queue, as every view shows it, and the protocol of listeners to the queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labconsole.store.records import LiveRun, RunRow, RunStatus
 
 
 class QueueState(StrEnum):
-    """Where an item of the queue is on its way."""
+    """The state of an item of the queue."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -67,7 +67,7 @@ class QueueItem:
 
     @property
     def own(self) -> bool:
-        """Whether it is this queue's to move, cancel and remove."""
+        """Whether this queue may move, cancel and remove it."""
         return self.console is None and self.activity is not Activity.RECOVERING
 
     @property
@@ -93,7 +93,7 @@ def waiting_item(row: RunRow, repeats: int, expected_s: float | None = None) -> 
 
 
 class QueueListener(Protocol):
-    """Hears what happens, on the thread that calls `RunQueue.pump`."""
+    """Called with the changes of the queue, on the thread that calls `RunQueue.pump`."""
 
     def items_changed(self) -> None:
         """Items were added, moved, removed, or changed their state."""
@@ -112,7 +112,7 @@ class QueueListener(Protocol):
 
 
 def time_left_s(items: Sequence[QueueItem], now_s: float) -> float | None:
-    """Seconds until all `items` are done at `now_s` (`time.monotonic`); None while one of them gives no hint.
+    """Seconds until all `items` are done at `now_s` (`time.monotonic`); None while that of one is unknown.
 
     A run takes as long as the newest one of its scenario in this queue, else as earlier runs of the same parameters,
     else as the current run of its kind of trial.
@@ -143,11 +143,11 @@ def time_left_s(items: Sequence[QueueItem], now_s: float) -> float | None:
 
 
 DEAD_FOR_S = 5.0
-"""A process that died while this console was open is taken over only then: its own console does it sooner."""
+"""Seconds after which a dead process is taken over by another console than its own, which does it at once."""
 
 
 class OtherRuns:
-    """What the last look found. `ended` has the final status of all runs that were live at an earlier one."""
+    """Live runs of other consoles, as of the last poll. `ended` has the final status of those that were live before."""
 
     def __init__(self, reader: Reader) -> None:
         """Raises StoreError."""
@@ -164,7 +164,7 @@ class OtherRuns:
         self._show()
 
     def poll(self, own: Collection[int]) -> bool:
-        """Read again which runs other than `own` are live; says whether anything is shown otherwise than before.
+        """Read again which runs other than `own` are live; returns whether any shown item has changed.
 
         Takes a fraction of a millisecond when nothing was written since. Raises StoreError.
         """
@@ -186,7 +186,7 @@ class OtherRuns:
         return self._show()
 
     def dead(self, for_s: float = 0.0) -> list[LiveRun]:
-        """Those whose process has been dead for so long."""
+        """Runs whose process has been dead for so long."""
         since = time.monotonic() - for_s
         return [live for live in self._live if self._dead_since.get(live.owner, math.inf) <= since]
 

@@ -1,4 +1,4 @@
-"""Takes the spool files of a run into the store, while they grow or after a crash; doing it twice changes nothing."""
+"""Copies the spool files of a run into the store, while they grow or after a crash; repeating it changes nothing."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from labconsole.store.records import StoredFile, StoredRole
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
 
 RESERVE_BYTES = 8 * 1024 * 1024
-"""Disk space that a run holds back, so that a full disk leaves room for its last samples and its end."""
+"""Disk space that a run reserves, so that a full disk leaves room for its last samples and its end."""
 BATCH_BYTES = 8 * 1024 * 1024
 """How much of the spool is stored in one transaction at least, if there is so much."""
 _DAMAGED = ".damaged"
 
 
 def spool_root(database: Path) -> Path:
-    """Where the spool directories of a database's runs lie: beside it, so that any console can take them in."""
+    """The folder of the spool directories of a database: next to it, so that any console can recover its runs."""
     return database.with_name(database.name + ".spool")
 
 
 def spool_directory(database: Path, uuid: str) -> Path:
-    """Where the spool files of one run lie."""
+    """The directory of the spool files of one run."""
     return spool_root(database) / uuid
 
 
@@ -72,12 +72,12 @@ class Recorder:
         return [reader.damage for reader in self._readers.values() if reader.damage is not None]
 
     def poll(self) -> None:
-        """Store what was completed since the last call. Raises StoreError; the next call then begins anew."""
+        """Store what was completed since the last call. Raises StoreError; the next call then begins again."""
         while self._store_some():
             pass
 
     def finish(self) -> None:
-        """Give the reserve back and store all that is left. Raises StoreError."""
+        """Release the reserve, and store all that is left. Raises StoreError."""
         _reserve(self._directory).unlink(missing_ok=True)
         self.poll()
 
@@ -92,7 +92,7 @@ class Recorder:
             return  # another console was faster
 
     def _store_some(self) -> bool:
-        """Store some of what is new in each file, in few transactions; says whether there was anything."""
+        """Store some of what is new in each file, in few transactions; returns whether there was any."""
         new: list[tuple[str, Block]] = []
         size, found = 0, False
         for path in sorted(self._directory.glob("*.spool")):
@@ -101,7 +101,7 @@ class Recorder:
             try:
                 new += [(path.stem, block) for block in reader.read_new()]
             except FileNotFoundError:
-                continue  # another console has taken it in, and removed it
+                continue  # another console has stored and removed it
             except OSError as error:
                 raise StoreError(f"{path} cannot be read ({error.strerror}): check the disk.") from error
             found = found or bool(new)

@@ -1,4 +1,4 @@
-"""The process of one role: `python -m labconsole.engine.role`, told over standard input what to be."""
+"""The process of one role: `python -m labconsole.engine.role`, with its task on standard input."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class RoleLive:
         self._next_values_ns = 0
 
     def count(self, channel: str, amount: int, span_ns: tuple[int, int] | None) -> None:
-        """Add to a counter; `span_ns` is now where it is not said."""
+        """Add to a counter; `span_ns` is now by default."""
         first_ns, last_ns = span_ns or (now_ns(),) * 2
         self._total(channel).add(amount, first_ns, last_ns)
 
@@ -82,7 +82,7 @@ class RoleLive:
         self._gauges[channel] = float(value)
 
     def state(self, channel: str, values: Mapping[str, Any]) -> None:
-        """Set a state; what it is made of is looked at when it is reported."""
+        """Set a state; it is encoded when it is reported."""
         self._states[channel] = dict(values)
 
     def message(self, *, last: bool = False) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class RoleLive:
 
 SPOOL_INTERVAL_NS = 250_000_000
 _QUIET_INTERVAL_NS = 1_000_000_000
-"""Between reports where no live view wants any: the worker must still see that the role moves on."""
+"""Between reports where no live view wants any: the worker must still see that the role progresses."""
 
 
 class RoleProcess:
@@ -203,7 +203,7 @@ class RoleProcess:
         self._spool.event(Event(now_ns(), self._name, level, name, self.for_operator(message), data))
 
     def for_operator(self, sentence: str) -> str:
-        """A sentence with each file's own path in place of that of its copy, which means nothing to the operator."""
+        """A sentence with each file's own path in place of that of its copy, which the operator does not know."""
         for copy, named in self._named.items():
             sentence = sentence.replace(copy, named)
         return sentence

@@ -1,4 +1,4 @@
-"""The worker's side of a role: starts its process, waits for its phases, and hears its messages."""
+"""The worker's side of a role: starts its process, waits for its phases, and reads its messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
 from labconsole.errors import UserError
 
 _EXIT_OUTPUT_S = 1.0
-"""How long to read on after a role's death: a process that it left behind may hold its output open."""
+"""How long to continue reading after a role's death: a process that it left behind may hold its output open."""
 
 
 class CancelledError(UserError):
@@ -93,7 +93,7 @@ class RoleChild:
         self._send({"t": "command", "command": command})
 
     def set_live(self, hz: float) -> None:
-        """Change how often the role reports live figures; 0 is rarely."""
+        """Change how often the role reports live figures; 0: one report a second."""
         self._send({"t": "live_hz", "hz": hz})
 
     def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -104,16 +104,16 @@ class RoleChild:
         return self._result
 
     def wake_waiters(self) -> None:
-        """Let those who wait for this role notice that the run was cancelled."""
+        """Notify waiters for this role that the run was cancelled."""
         with self._changed:
             self._changed.notify_all()
 
     def end(self, deadline: float) -> bool:
-        """Wait for the process until `deadline` (`time.monotonic`), then kill it; says whether that was needed.
+        """Wait for the process until `deadline` (`time.monotonic`), then kill it; returns whether that was needed.
 
-        What it said has been read when this returns.
+        All its messages have been read when this returns.
         """
-        self._watcher.join(max(0.0, deadline - time.monotonic()))  # `Popen.wait` looks every 50 ms only
+        self._watcher.join(max(0.0, deadline - time.monotonic()))  # `Popen.wait` polls every 50 ms only
         killed = not self._process.ended
         if killed:
             self._process.kill()

@@ -26,7 +26,7 @@ class SentCommands:
     def __init__(self) -> None:
         self._sent: deque[tuple[str, dict[str, Any]]] = deque()
         self.over = False
-        """Whether the run takes no command any more."""
+        """Whether the run no longer accepts commands."""
 
     def message(self, name: str, parameters: Mapping[str, Any], role: str, sent_by: str) -> dict[str, Any]:
         """The message to the worker with the next command."""
@@ -34,7 +34,7 @@ class SentCommands:
         return {"t": "command", "name": name, "parameters": dict(parameters), "role": role, "sent_by": sent_by}
 
     def taken(self) -> None:
-        """The run has taken the oldest: its event says whether it was delivered."""
+        """The run has taken the oldest: its event shows whether it was delivered."""
         self._sent.popleft()
 
     def end(self, run_id: int) -> list[Event]:
@@ -60,7 +60,7 @@ class RunCommands:
         wake: Callable[[], None],
     ) -> None:
         """`roles` are those that were started until now; `record` writes an event; `taken` is called after each
-        command, and `wake` where one waits for the trial's `run`."""
+        command, and `wake` when one is queued for the trial's `run`."""
         self._declared = {command.name: command for command in declared}
         self._roles = roles
         self._record = record
@@ -79,17 +79,17 @@ class RunCommands:
         """Take a command of the operator (on the reader thread)."""
         with self._turn:
             if self._over:
-                return  # nothing is recorded any more: the console says that the run has ended
+                return  # the run no longer records: the console reports that it has ended
             self._deliver(message["name"], message["parameters"], message["role"], message["sent_by"])
             self._taken()
 
     def close(self) -> None:
-        """Refuse what comes from now on: the trial's `run` is over."""
+        """Refuse all later commands: the trial's `run` is over."""
         with self._turn:
             self._closed = True
 
     def end(self) -> None:
-        """Take nothing any more: the run records no event from now on."""
+        """Ignore all later commands: the run no longer records events."""
         with self._turn:
             self._over = True
 

@@ -1,4 +1,4 @@
-"""`RunContext` in the worker: starts roles, waits for them, hears the operator, and reports live frames."""
+"""`RunContext` in the worker: starts roles, waits for them, receives commands, and reports live frames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from labconsole.store.records import StoredFile, StoredRole
 
 
 class LiveValues:
-    """Puts together what the roles of a run have reported last."""
+    """Joins the newest live values of the roles of a run."""
 
     def __init__(self, declared: Collection[LiveChannel]) -> None:
         self._declared = {channel.name: channel for channel in declared}
@@ -45,7 +45,7 @@ class LiveValues:
             )
 
     def check_all(self, roles: Sequence[RoleChild]) -> None:
-        """Raise UserError where a role reports what the trial does not declare."""
+        """Raise UserError where a role reports a channel that the trial does not declare."""
         reported = sorted({named for role in roles for named in _reported(role)})
         for name, kind in reported:
             self.check(name, kind)
@@ -77,13 +77,13 @@ def _reported(role: RoleChild) -> Iterator[tuple[str, LiveKind]]:
 
 
 ROLE_GRACE_S = 3.0
-"""How long roles may take to drain and end after they were told to stop."""
+"""How long roles may take to drain and exit after they were asked to stop."""
 _GATHER_S = 0.3
 """How long to wait, after a role failed, for the failure of the role that caused it."""
 
 
 class WorkerContext:
-    """What the trial's `run` has at hand."""
+    """`RunContext` of the worker process."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class WorkerContext:
 
     @property
     def failure(self) -> str | None:
-        """Why the run cannot continue, when that is not for its trial to say."""
+        """Why the run cannot continue, where the cause is outside of its trial."""
         self._check_channels()
         return self._failure
 
@@ -216,7 +216,7 @@ class WorkerContext:
         return self._commands.take()
 
     def fail(self, sentence: str) -> None:
-        """Let the next `wait` raise: the run cannot go on for a reason outside of its trial. From any thread."""
+        """Let the next `wait` raise: the run cannot continue for a reason outside of its trial. From any thread."""
         self._failure = sentence
         self._changed.set()
 

@@ -1,4 +1,4 @@
-"""Spool files: what a role recorded, as hashed blocks that survive a kill of the role and of the worker.
+"""Spool files: the records of a role, as hashed blocks that survive a kill of the role and of the worker.
 
 A file is a magic line and blocks. A block is a header (kind, stream, sequence, rows, payload length), its payload, and
 the SHA-256 over the digest before it, header and payload. Kinds: `D` declares a stream (JSON: series and role), `S`
@@ -94,7 +94,8 @@ Block = SampleBlock | EventBlock | RoleBlock | AttachmentBlock
 class SpoolWriter:
     """Appends blocks to a new spool file, from any thread.
 
-    Raises UserError when the disk is full; the file then ends with its last whole block, and takes more when it can.
+    Raises UserError when the disk is full; the file then ends with its last whole block, and accepts more once there is
+    room.
     """
 
     def __init__(self, path: Path) -> None:
@@ -231,7 +232,7 @@ class SpoolSeriesWriter:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what there is as a block."""
+        """Write the waiting rows as a block."""
         if not self._fill:
             return
         payload = b"".join(
@@ -262,7 +263,7 @@ class SpoolSeriesWriter:
 
 
 def _as_bytes(value: Any) -> bytes:
-    """A value of a column of `BYTES`, as it is now. Raises TypeError for what is not bytes."""
+    """A value of a column of `BYTES`, as it is now. Raises TypeError for other types."""
     return value if type(value) is bytes else bytes(memoryview(value))
 
 
@@ -332,7 +333,7 @@ class SpoolReader:
         return blocks
 
     def _decode(self, kind: bytes, stream: int, seq: int, rows: int, payload: bytes) -> Block | None:
-        """What a block holds. Raises ValueError, KeyError or TypeError for one that is not what it says."""
+        """The content of a block. Raises ValueError, KeyError or TypeError for one that is malformed."""
         if kind == b"D":
             declared = json.loads(payload)
             fields = declared["series"]
@@ -388,7 +389,7 @@ class SpoolAttachment:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more can be written, and nothing waits."""
+        """Whether it is closed, with all bytes written."""
         return self._closed and not self._waiting
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
@@ -405,7 +406,7 @@ class SpoolAttachment:
             return len(view)
 
     def flush(self) -> None:
-        """Write what waits to the spool."""
+        """Write all waiting bytes to the spool."""
         with self._turn:
             self._write_piece()
 
@@ -432,7 +433,7 @@ class SpoolAttachment:
         try:
             self._spool.piece(self._stream, self._pieces, bytes(self._waiting))
         except UserError:
-            self._closed = True  # the caller cannot know how much was taken: what comes later would leave a gap
+            self._closed = True  # the caller cannot know how much was written: later bytes would leave a gap
             raise
         self._sha256.update(self._waiting)
         self._waiting.clear()

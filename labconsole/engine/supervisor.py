@@ -1,5 +1,7 @@
-"""The console's side of the process of a run or an action: start it, hear it, and end it by a ladder: message,
-terminate, kill."""
+"""The console's side of the process of a run or an operation: start, messages, and end by a ladder.
+
+The ladder: a message, terminate, kill.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ from labconsole.security.secrets import Secret
 TERMINATE_AFTER_S = 8.0
 KILL_AFTER_S = 10.0
 LOG_LINES_WAITING = 2000
-"""Lines of stray output that wait to be taken; what comes on top is counted only."""
+"""The most lines of stray output that wait to be read; further ones are only counted."""
 
 
 class WorkerProcess:
-    """A worker process and what it says. `wake` is called from reader threads whenever there is something to take.
+    """A worker process and its messages. `wake` is called from reader threads whenever there is a new one.
 
     `secrets` go to the worker over its standard input, and are not kept here. `program` is the module that it runs.
     """
@@ -69,7 +71,8 @@ class WorkerProcess:
         return self._cancelled
 
     def escalate(self) -> bool:
-        """Take the next step of the cancel ladder if it is due. True once the process is gone and all is heard."""
+        """Take the next step of the cancel ladder if it is due. True once the process has exited and all its messages
+        are read."""
         if self._process.poll() is not None:
             if not self._swept:
                 self._swept = True
@@ -84,14 +87,14 @@ class WorkerProcess:
         return False
 
     def exit_reason(self) -> str:
-        """One sentence on the end of a process that said nothing about it."""
+        """One sentence on the exit of a process that did not report it."""
         code = self._process.returncode
         if code < 0:
             return f"The {self._what} process was killed by signal {-code}."
         return f"The {self._what} process ended with exit code {code}; the log tells more."
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; one that comes too late is dropped."""
+        """Send a message; it is dropped once the process has exited."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(encode_line(message))

@@ -15,7 +15,7 @@ from labconsole.model.series import MACHINE, RESOURCES
 
 
 class UsageMeter:
-    """Reads CPU and memory of processes by name; a process that ended is forgotten."""
+    """Reads CPU and memory of processes by name; a process that exited is dropped."""
 
     def __init__(self, spool: SpoolWriter) -> None:
         self._spool = spool
@@ -41,7 +41,7 @@ class UsageMeter:
                     usage = Usage(process.cpu_percent(None), process.memory_info().rss)
             except (psutil.NoSuchProcess, psutil.AccessDenied):
                 usage = None
-            if usage is None or not usage.rss:  # one that is exiting has no memory any more: that is not a reading
+            if usage is None or not usage.rss:  # one that is exiting has no memory left: not a reading
                 del self._processes[name]
                 continue
             latest[name] = usage
@@ -63,8 +63,8 @@ _COUNTED_TWICE: Final = frozenset({"guest", "guest_nice"})
 class MachineMeter:
     """Reads the CPU time of all cores and of the run's own processes; one that ended keeps its last reading.
 
-    Nothing is recorded where the system does not say (and on Windows, where a process of a virtual environment does its
-    work in a child that is not known here): then no figure is doubted.
+    Nothing is recorded where the system has no such times (and on Windows, where a process of a virtual environment
+    works in a child process that is unknown here): then no figure is marked as disturbed.
     """
 
     def __init__(self, spool: SpoolWriter) -> None:
@@ -105,7 +105,7 @@ class MachineMeter:
                 self._writer.flush()
 
     def flush(self) -> None:
-        """Write what was read last."""
+        """Write the last reading."""
         with self._turn:
             if self._writer is not None:
                 self._writer.flush()

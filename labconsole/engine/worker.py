@@ -1,7 +1,7 @@
-"""The process of one run: `python -m labconsole.engine.worker`, told over standard input what to do.
+"""The process of one run: `python -m labconsole.engine.worker`, with its task on standard input.
 
-Two tasks: `run` conducts a queued run; `recover` takes in what a dead worker left, and evaluates it. How the run ended
-stands in the store; the worker says only what went wrong when it could not record that.
+Two tasks: `run` conducts a queued run; `recover` stores and evaluates the samples that a dead worker left. The status
+of the run is in the store; the worker reports only a failure to record it.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class _Periodic:
             except UserError as error:
                 self._on_error(str(error))
                 return
-            except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without this thread
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run must not continue without this thread
                 traceback.print_exc()
                 self._on_error(f"A fault in the console: {type(error).__name__}: {error}")
                 return
 
 
-def _conduct(
+def _conduct_run(
     run: WorkerRun, recorder: Recorder, channel: ChildChannel, live_hz: float, secrets: Mapping[str, Secret]
 ) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
@@ -104,7 +104,7 @@ def _conduct(
 
 
 def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) -> tuple[RunStatus, str]:
-    """Let the trial run, and say what came of it."""
+    """Let the trial run; returns the status and its reason."""
     try:
         trial.run(parameters, context)
         fault = context.failure or ""
@@ -143,8 +143,8 @@ def _recording_threads(context: WorkerContext, recorder: Recorder, channel: Chil
         context.close()
 
 
-def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
-    """Do what the supervisor asks. Raises UserError when the run could not be brought to an end in the store."""
+def _perform(task: Mapping[str, Any], channel: ChildChannel) -> None:
+    """Perform the task of the supervisor. Raises UserError when the end of the run could not be stored."""
     with Store.open(Path(task["database"])) as store:
         with Reader(store.path) as reader:
             run = WorkerRun(store, reader.run(task["run_id"]))
@@ -152,7 +152,7 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
         if task["t"] == "run":
             secrets = {key: Secret(value) for key, value in task["secrets"].items()}
             try:
-                status, reason = _conduct(run, recorder, channel, task["live_hz"], secrets)
+                status, reason = _conduct_run(run, recorder, channel, task["live_hz"], secrets)
             except RunInProgressError:
                 channel.send({"t": "busy"})
                 return
@@ -165,13 +165,13 @@ def _do(task: Mapping[str, Any], channel: ChildChannel) -> None:
 
 
 def main() -> int:
-    """Entry of the worker process: 0 when the run was brought to an end in the store, 1 otherwise."""
+    """Entry of the worker process: 0 when the end of the run is stored, 1 otherwise."""
     channel = ChildChannel()
     task = channel.first()
     die_with_parent(task["parent_pid"])
     job = create_child_job()
     try:
-        _do(task, channel)
+        _perform(task, channel)
     except UserError as error:
         channel.send({"t": "error", "sentence": str(error)})
         return 1

@@ -1,1 +1,1 @@
-"""What is described, without I/O: trials, roles, series and metrics, parameters, operations, plugins."""
+"""Descriptions without I/O: trials, roles, series and metrics, parameters, operations, plugins."""

@@ -1,4 +1,4 @@
-"""What a form must know of each parameter, read from the pydantic model."""
+"""Description of each parameter for forms and reference pages, read from the pydantic model."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FieldSpec:
     shown_if: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     fields: tuple[FieldSpec, ...] = ()
     empty: str = ""
-    """What it means that nothing is entered, shown where that is so."""
+    """The meaning of an empty field, shown in it."""
 
     @property
     def bounds(self) -> str:

@@ -21,11 +21,11 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A figure that a trial can report: its exact definition is `description` (shown as tooltip).
+    """A figure that a trial can report: its exact definition is in `description` (shown as tooltip).
 
-    `quantile` is the fraction of a percentile (0.99 for p99): it is flagged where too few samples are behind
-    it. A figure `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at
-    most a quarter of the slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.column_figures`).
+    `quantile` is the fraction of a percentile (0.99 for p99), which is flagged where it has too few samples. A figure
+    `at_rate` is judged only between runs with the same `OFFERED_RATE`, and only where that is at most a quarter of the
+    slowest one's `FULL_SPEED`, as far as that is judged (`labconsole.analysis.column_figures`).
     """
 
     name: str
@@ -42,8 +42,8 @@ class Metric:
     """One figure of one run, from `samples` samples.
 
     `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
-    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs fit one reason:
-    "the sender was late (p99 3.1 ms)".
+    have "; " between them. Figures are in brackets at a reason's end, so that those of several runs can be joined in
+    one: "the sender was late (p99 3.1 ms)".
     """
 
     name: str
@@ -63,12 +63,12 @@ FULL_SPEED = "throughput"
 """Name of the metric with the rate that a run reached at full speed, per second."""
 
 LINK_USE = "link_use"
-"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: link-bound runs are
-found by it (`labconsole.analysis.caveats`)."""
+"""Name of the metric by which a trial says what share of a shaped link its traffic took, in %: it shows which runs are
+link-bound (`labconsole.analysis.caveats`)."""
 
 LINK_RATE = "link_rate"
-"""Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; what is said of link-bound runs
-names it."""
+"""Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; sentences on link-bound runs name
+it."""
 
 
 class VerdictKind(StrEnum):
@@ -77,7 +77,7 @@ class VerdictKind(StrEnum):
     INTEGRITY = "integrity"
     """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
     FINDING = "finding"
-    """A service level or another result: whether it matters is for the profile's thresholds to say."""
+    """A service level or another result: the profile's thresholds decide whether it matters."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `Trial.evaluate` draws from samples and events. Raises ValueError for a metric that is not a finite number.
+    """The result of `Trial.evaluate`. Raises ValueError for a metric that is not a finite number.
 
-    `disturbed` says what disturbed the run from outside, or is empty: the queue then repeats the run once.
+    `disturbed` names what disturbed the run from outside (the queue then repeats the run once), or is empty.
     """
 
     metrics: tuple[Metric, ...]
@@ -110,11 +110,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Question:
-    """What two scenarios answer by one metric, with the words of the answer.
+    """A question that two scenarios answer by one metric, with the words of the answer.
 
-    With `left_of`, what is left of it is said: `subject` "Signing" and `left_of` "messages a second" make "Signing
-    leaves 1 of 50 messages a second". Otherwise both values are: "With a key pool" and "without" make "With a key pool
-    7.5 ms, without 40.6 s: 5,400 times".
+    With `left_of`, the answer says what is left of it: `subject` "Signing" and `left_of` "messages a second" make
+    "Signing leaves 1 of 50 messages a second". Otherwise it has both values: "With a key pool" and "without" make "With
+    a key pool 7.5 ms, without 40.6 s: 5,400 times".
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What a role is: work in a process of its own, and the context that it has at hand there."""
+"""Roles: work in a process of its own, and the context that it has there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SeriesWriter(Protocol):
 
 
 class RoleContext(Protocol):
-    """What a role has at hand, inside its own process."""
+    """The interface of a role to its run, inside its own process."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -34,7 +34,7 @@ class RoleContext(Protocol):
 
     @property
     def stop_requested(self) -> bool:
-        """Whether the role shall stop soon. Cheap: may be read per message."""
+        """Whether the role must stop soon. Cheap: may be read per message."""
 
     @property
     def start_ns(self) -> int:
@@ -95,7 +95,7 @@ class Role(ABC):
         self.context = context
 
     def prepare(self) -> dict[str, Any]:
-        """Get ready and report what others must know (ports, say). Runs before T0."""
+        """Get ready, and return what other roles need (ports, say). Runs before T0."""
         return {}
 
     @abstractmethod
@@ -103,5 +103,5 @@ class Role(ABC):
         """Work from T0 until done, or soon after `context.stop_requested`; drain; return a small JSON result."""
 
     def close(self) -> None:
-        """Release everything; called in any case."""
+        """Release all resources; always called."""
         return

@@ -1,4 +1,4 @@
-"""What a role records: series, attachments, events, live channels. Its process imports this, not all of a trial."""
+"""Records of a run: series, attachments, events, live channels. Light, because the process of each role imports it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 
 class Origin(StrEnum):
-    """How a figure came about; never mixed up in one comparison without saying so."""
+    """The source of a figure; a comparison says so where it mixes several."""
 
     MEASURED = "measured"
     EMULATED = "emulated"
@@ -91,7 +91,7 @@ RESOURCES = Series(
 """Each process of a run: recorded by the worker of each run."""
 
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What may name an artefact or an attachment: it becomes the name of a file in exports and bundles."""
+"""A valid name of an artefact or an attachment: it becomes the name of a file in exports and bundles."""
 
 
 class Attachment(Protocol):
@@ -152,7 +152,7 @@ class LiveChannel:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run at `t_ns` (`clock.now_ns`), said in one sentence."""
+    """Something that happened in a run at `t_ns` (`clock.now_ns`); `message` is one sentence."""
 
     t_ns: int
     source: str
@@ -163,14 +163,14 @@ class Event:
 
 
 REMEDY = "remedy"
-"""Name of the event by which a run that cannot start says how it would.
+"""Name of the event with a remedy, of a run that cannot start.
 
-Its data: `title`, what a button says ("Drain the queue and run again"), and `parameters`, the values of parameters to
+Its data: `title`, the text of a button ("Drain the queue and run again"), and `parameters`, the values of parameters to
 change; the window offers to queue the scenario again with them.
 """
 
 LENGTH = np.dtype("<u4")
-"""How a length is stored."""
+"""The dtype of a stored length."""
 
 
 def byte_lengths(values: list[Any]) -> NDArray[np.uint32]:

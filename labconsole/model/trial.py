@@ -1,4 +1,4 @@
-"""What a trial is: it describes its parameters, series, metrics and roles, and conducts its runs."""
+"""The interface of a trial: it describes its parameters, series and metrics, conducts runs and evaluates them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import what needs pydantic when it is first asked for: a role's process imports this module, and starts in
+        """Import names that need pydantic on their first use: a role's process imports this module, and starts in
         half the time without."""
         if name not in ("STORED", "Parameters"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -96,10 +96,10 @@ class RoleSpec:
 
 @dataclass(frozen=True)
 class DerivedTable:
-    """Rows that a trial works out from a run's samples.
+    """A table that a trial derives from a run's samples.
 
-    `parts` gives them anew at each call, `rows` in all, some thousands at a time; each part has the columns of `series`
-    as arrays of equal length. So a long run is exported in flat memory.
+    `parts` yields all `rows` again at each call, some thousands at a time; each part has the columns of `series`
+    as arrays of equal length. The memory of an export does not grow with the run.
     """
 
     series: Series
@@ -143,13 +143,13 @@ class RoleHandle(Protocol):
 
     @property
     def lost(self) -> bool:
-        """Whether the role's process ended without a word: it crashed or was killed. Its trial may start another."""
+        """Whether the role's process exited without a result: it crashed or was killed. Its trial may start another."""
 
     def ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
         """Wait until the role is prepared and return what it reported (ports, say). Raises UserError."""
 
     def begin(self, at_ns: int) -> None:
-        """Tell the role to start its work at `at_ns` (`clock.now_ns`)."""
+        """Let the role start its work at `at_ns` (`clock.now_ns`)."""
 
     def command(self, command: Mapping[str, Any]) -> None:
         """Send a command into the role, which takes it with `RoleContext.take_command`; returns at once."""
@@ -161,11 +161,11 @@ class RoleHandle(Protocol):
         """Ask the role to stop soon and drain; returns at once."""
 
     def finish(self, timeout_s: float = 30.0) -> dict[str, Any]:
-        """Wait for the end and return the role's result. Raises UserError if it failed, died or is late."""
+        """Wait for the role to finish, and return its result. Raises UserError if it failed, died or is late."""
 
 
 class RunContext(Protocol):
-    """What a trial's `run` has at hand, inside the worker process."""
+    """The interface of a trial's `run`, inside the worker process."""
 
     @property
     def seed(self) -> int:
@@ -190,7 +190,7 @@ class RunContext(Protocol):
         on_command: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         """Wait until all `roles` ended. Returns early on cancel; raises UserError when one of them fails, or when
-        nothing was counted for `stall_s` seconds (`reason` then says what was waited for).
+        nothing was counted for `stall_s` seconds (`reason` is then the sentence of the error).
 
         `on_command` is called, in the thread that waits, with each command sent to the trial's `run`, in the form of
         `take_command`; without it commands stay there to be taken.
@@ -199,14 +199,14 @@ class RunContext(Protocol):
     def expect(self, total: int, channel: str, begin_ns: int) -> None:
         """Announce the work, for progress and ETA: `total` counts of live channel `channel`, from T0 on.
 
-        `begin_ns` is T0 (`clock.now_ns`), as the roles were told it in `RoleHandle.begin`.
+        `begin_ns` is T0 (`clock.now_ns`), as given to the roles by `RoleHandle.begin`.
         """
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         """Record something that happened, in one sentence."""
 
     def artefact(self, name: str, media_type: str, content: bytes) -> None:
-        """Keep a small file with the run, for whoever checks it (a certificate, a message as sent): never a secret.
+        """Keep a small file with the run, as evidence (a certificate, a message as sent): never a secret.
 
         `name` is a file name of letters, digits and `. _ -`, unique in the run; `content` has 1,000,000 bytes at most.
         Raises UserError otherwise.
@@ -243,7 +243,7 @@ class Trial(ABC, Generic[P]):
     """Version of the metrics' definitions: raised when one changes, and stored with each run that is started."""
     service_level: ClassVar[ServiceLevel | None] = None
     commands: ClassVar[tuple[TrialCommand, ...]] = ()
-    """What the operator may send into a run in progress."""
+    """Commands that the operator may send into a run in progress."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises TypeError for a key or finding metric that is not among `metrics`."""
@@ -264,7 +264,7 @@ class Trial(ABC, Generic[P]):
 
     @abstractmethod
     def run(self, parameters: P, context: RunContext) -> None:
-        """Conduct one run. Raises UserError when it cannot start or go on; what was sampled stays."""
+        """Conduct one run. Raises UserError when it cannot start or continue; its samples stay."""
 
     @abstractmethod
     def evaluate(self, parameters: P, samples: Samples, events: Sequence[Event]) -> Evaluation:
@@ -279,23 +279,25 @@ class Trial(ABC, Generic[P]):
         return ()
 
     def contrast(self, reference: P, other: P) -> str:
-        """What sets `other` apart from `reference`, in words ("TLS against plain"), where the two make a fair pair for
-        a finding; nothing where they do not."""
+        """The difference of `other` from `reference` in words ("TLS against plain"); empty unless they are a fair
+        pair."""
         return ""
 
     def questions(self, reference: P, other: P) -> tuple[Question, ...]:
-        """What the two answer where they make a fair pair (`contrast`): a comparison opens with the answers."""
+        """The questions that a fair pair (`contrast`) answers: a comparison begins with the answers."""
         return ()
 
     def comparable(self, reference: P, other: P) -> bool:
-        """Whether a finding may set `other` against `reference` by their names alone, where they make no fair pair:
-        no where what each was asked to do differs."""
+        """Whether a finding may compare the two by name although they are not a fair pair.
+
+        False where their tasks differ.
+        """
         return True
 
     def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
-        """Tables that an export holds beside the samples; their names differ from those of `series`."""
+        """Tables that an export holds in addition to the samples; their names differ from those of `series`."""
         return ()
 
     def warnings(self, parameters: P) -> tuple[str, ...]:
-        """What a reader of the figures must know, one sentence each ("closed loop: latency includes queueing")."""
+        """Caveats for a reader of the figures, one sentence each ("closed loop: latency includes queueing")."""
         return ()

@@ -16,7 +16,7 @@ from labconsole.model.validation_faults import annotation_types
 
 @dataclass(frozen=True)
 class TrialCommand:
-    """A command of a trial: `title` is what menu and dialog say, `description` what the command does.
+    """A command of a trial: `title` is its label in menu and dialog, `description` its effect.
 
     `roles` are the names of the roles to one of which it is sent, with `*` and `?` as in file names (`station-*`);
     without any it goes to the trial's own `run`. Raises ValueError for a parameter that is a secret: commands are
@@ -48,7 +48,7 @@ class TrialCommand:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise UserError(f"{self.title} was not delivered: {where or 'its parameters'}: {first['msg']}.") from error
-        except Exception as error:  # a validator is foreign code, and must not end the thread that hears the operator
+        except Exception as error:  # a validator is foreign code, and must not end the reading thread
             raise UserError(f"{self.title} was not delivered: {type(error).__name__}: {error}.") from error
 
 
