@@ -114,14 +114,14 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     doctor.set_defaults(command="labconsole.cli.lists:doctor")
 
     if not given or given[0] == "hsm" or given[0] not in commands.choices:
-        from labconsole.cli.plugin_commands import add_plugin_commands  # the console's own commands do without
+        from labconsole.cli.plugin_commands import add_plugin_commands  # the built-in commands do not need it
 
         add_plugin_commands(commands, {"hsm": hsm}, given)
     return parser
 
 
 def _columns() -> argparse.ArgumentParser:
-    """What stands side by side: runs, published figures, and which of them is the baseline."""
+    """Adds the arguments on columns: runs, published figures, and which of them is the baseline."""
     columns = argparse.ArgumentParser(add_help=False)
     columns.add_argument(
         "run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs; repeats are one column"

@@ -12,9 +12,9 @@ from labconsole.cli.exit_codes import FINISHED
 
 @dataclass(frozen=True)
 class Command:
-    """What a command is called in the help, its arguments, and what it runs.
+    """A command: its line in the help, its arguments, and its function.
 
-    It is made in a module that imports little: the help of its group loads that. `run` is loaded when it is called.
+    Define it in a module that imports little: the help of its group loads that. `run` is loaded when it is called.
     """
 
     help: str
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # what `add_subparsers` returns has no public name
 
 AddCommand = Callable[..., argparse.ArgumentParser]
-"""Adds a command to a group: name, `help` and what else a parser takes; returns the command's parser."""
+"""Adds a command to a group: name, `help` and further keywords of a parser; returns the command's parser."""
 
 
 def add_group(commands: Commands, name: str, help: str) -> AddCommand:
-    """Add the group `name` to `commands`, and return what adds commands to it."""
+    """Add the group `name` to `commands`, and return the function that adds commands to it."""
     parser = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
     parser.set_defaults(command=f"{__name__}:show_help", group=parser)
     return parser.add_subparsers(metavar="COMMAND").add_parser

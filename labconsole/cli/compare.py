@@ -54,14 +54,14 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     index = column_of_run(groups, baseline) if isinstance(baseline, int) else 0
     trial = plugins.installed(columns[index].kind)
     comparison = compare(columns, trial, baseline=index, verdicts=verdicts)
-    told = answers(comparison, trial, verdicts)
+    answered = answers(comparison, trial, verdicts)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)
     if arguments.json:
-        print(json.dumps(comparison_as_json(comparison, trial, told), ensure_ascii=False))
+        print(json.dumps(comparison_as_json(comparison, trial, answered), ensure_ascii=False))
         return FINISHED
     console = output(bounded=True)
-    print_answers(console, told)
+    print_answers(console, answered)
     print_parameters(console, comparison)
     print_comparison(console, comparison, trial, "" if arguments.all else "--all")
     if arguments.csv is not None:
@@ -69,10 +69,12 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     return FINISHED
 
 
-def comparison_as_json(comparison: Comparison, trial: Trial[Any] | None, told: Sequence[Answer] = ()) -> dict[str, Any]:
-    """A comparison as `compare --json` prints it, with the answers `told`: cells are in the order of the columns."""
+def comparison_as_json(
+    comparison: Comparison, trial: Trial[Any] | None, answered: Sequence[Answer] = ()
+) -> dict[str, Any]:
+    """A comparison as `compare --json` prints it, with its answers: cells are in the order of the columns."""
     return {
-        "answers": [_answer(answer) for answer in told],
+        "answers": [_answer(answer) for answer in given],
         "columns": [_column(column) for column in comparison.columns],
         "baseline": comparison.baseline,
         "parameters": [

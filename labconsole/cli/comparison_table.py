@@ -1,4 +1,4 @@
-"""The table of a comparison in the terminal, and what is to be said of it."""
+"""The table of a comparison in the terminal, with answers, findings and notes."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def print_comparison(console: Console, comparison: Comparison, trial: Trial[Any]
     _print_parts(console, comparison, lambda first, last: _metrics(console, comparison, first, last, common, folded))
     console.print(_legend(comparison))
     _print_verdicts(console, comparison, more)
-    if told := [remark for remark in common if not (folded and remark.startswith(NOT_JUDGED))]:
-        console.print(f"All lines: {'; '.join(told)}.")
+    if remarks := [remark for remark in common if not (folded and remark.startswith(NOT_JUDGED))]:
+        console.print(f"All lines: {'; '.join(remarks)}.")
     found = findings(comparison, trial)
     for finding in found:
         if not (folded and finding.reasons):
@@ -100,7 +100,7 @@ def _bars(console: Console, answer: Answer) -> Table:
 
 
 def _print_parts(console: Console, comparison: Comparison, table: Callable[[int, int], Table]) -> None:
-    """Print `table(first, last)` of as many columns as fit beside each other, then of the next ones below; a published
+    """Print `table(first, last)` of as many columns as fit next to each other, then of the next ones below; a published
     column stays with the one measured for its scenario where both fit."""
     first, count = 0, len(comparison.columns)
     while first < count:
@@ -145,10 +145,10 @@ def _parameters(console: Console, comparison: Comparison, first: int, last: int)
 
 
 def _metrics(
-    console: Console, comparison: Comparison, first: int, last: int, told: Sequence[str], folded: bool
+    console: Console, comparison: Comparison, first: int, last: int, common: Sequence[str], folded: bool
 ) -> Table:
-    """The metrics of columns `first` to `last` (not included), with the remarks that are not `told` elsewhere under
-    their titles; one on why it is not judged is `folded` to that it is not."""
+    """The metrics of columns `first` to `last` (not included), with the remarks that are not among `common` under their
+    titles; a `folded` reason says only that it is not judged."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Metric", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     table.add_column("Unit")
@@ -157,7 +157,7 @@ def _metrics(
         table.add_column(f"{_wrapped_heading(console, column.title)}{_source(column)}", justify="right")
     for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
-        remarks = [remark for remark in line.remarks if remark not in (*told, line.unjudged)]
+        remarks = [remark for remark in line.remarks if remark not in (*common, line.unjudged)]
         if line.unjudged:
             remarks.append(NOT_JUDGED if folded else line.unjudged)
         remark = "; ".join(remarks)
@@ -209,7 +209,7 @@ def _source(column: Column) -> str:
         return "\npublished"
     runs = [f"{column.repeats} runs, mean"] if column.repeats > 1 else []
     unfinished = dict.fromkeys(str(run.status) for run in column.used if run.status is not RunStatus.FINISHED)
-    return "".join(f"\n{said}" for said in (*runs, *unfinished))
+    return "".join(f"\n{line}" for line in (*runs, *unfinished))
 
 
 def _cell(cell: Cell, scale: Scale) -> Text:
@@ -232,13 +232,13 @@ def _change(change: Change) -> str:
 
 
 def _legend(comparison: Comparison) -> str:
-    told = "↑ higher is better, ↓ lower is better"
+    legend = "↑ higher is better, ↓ lower is better"
     if len(comparison.columns) > 1:
-        told += f"; under a value its difference from {comparison.columns[comparison.baseline].title}"
+        legend += f"; under a value its difference from {comparison.columns[comparison.baseline].title}"
         if any(cell.change and cell.change.interval for line in comparison.metrics for cell in line.cells):
-            told += " with its 95 % interval"
+            legend += " with its 95 % interval"
     if any(cell.ours is not None for line in comparison.metrics for cell in line.cells):
-        told += "; ours: what was measured for the same scenario, against the published figure"
+        legend += "; ours: what was measured for the same scenario, against the published figure"
     if any(cell.holds is not None for line in comparison.metrics for cell in line.cells):
-        told += "; inside or outside: where the published figure is relative to the interval measured"
-    return f"{told}."
+        legend += "; inside or outside: where the published figure is relative to the interval measured"
+    return f"{legend}."

@@ -1,4 +1,4 @@
-"""What a command works on: the database, migrated and with runs that died taken in, and the runs that were named."""
+"""The database of a command, migrated and with dead runs recovered, and the runs that were named."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_database(named: Path | None) -> Reader:
     """
     database = named or database_path()
     if not database.exists():
-        Reader(database).close()  # refuses with the sentence that says so: nobody wants a new one here
+        Reader(database).close()  # raises the error for a missing database: a new one would be of no use here
     if not may_be_written(database):
         return Reader(database)
     wakeup = threading.Event()
@@ -49,7 +49,7 @@ def chosen_runs(reader: Reader, named: Sequence[int], *, campaign: bool) -> tupl
 
 
 def verify_runs(arguments: argparse.Namespace) -> int:
-    """Check runs against their evidence and print their digests; exit code 1 if one is not as it was sealed."""
+    """Check runs against their evidence and print their digests; exit code 1 if one has changed since it was sealed."""
     console, faulty = output(), False
     with open_database(arguments.db) as reader:
         for run_id in arguments.run:
@@ -66,7 +66,8 @@ def verify_runs(arguments: argparse.Namespace) -> int:
 
 
 def restore(arguments: argparse.Namespace) -> int:
-    """Copy the newest backup beside the database under a new name, and say how to go on with it. Raises StoreError."""
+    """Copy the newest backup under a new name next to the database, and print how to continue with it. Raises
+    StoreError."""
     database: Path = arguments.db or database_path()
     backups = backups_of(database)
     if not backups:

@@ -61,7 +61,7 @@ def bundle(arguments: argparse.Namespace) -> int:
 
 
 def import_runs(arguments: argparse.Namespace) -> int:
-    """Take the runs of a bundle into the database. Raises StoreError and BundleError."""
+    """Import the runs of a bundle into the database. Raises StoreError and BundleError."""
     database: Path = arguments.db or database_path()
     result = import_bundle(database, arguments.file)
     console = output()

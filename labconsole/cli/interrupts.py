@@ -1,7 +1,6 @@
-"""Ctrl+C, the end of the terminal (SIGHUP) and SIGTERM: what they do before a command begins, and while it works.
+"""Ctrl+C, the end of the terminal (SIGHUP) and SIGTERM: their handling before a command begins, and while it runs.
 
-One that this process was started with as ignored stays ignored: `nohup` does so, and a shell with what it starts in the
-background.
+One that this process was started with as ignored stays ignored: `nohup` does so, and a shell for its background jobs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def exit_when_interrupted() -> None:
 
 
 def raise_when_interrupted() -> None:
-    """Let an interrupt raise KeyboardInterrupt, so that what was begun is closed."""
+    """Let an interrupt raise KeyboardInterrupt, so that open resources are closed."""
     for number in _not_ignored(_INTERRUPTS):
         signal.signal(number, signal.default_int_handler)
 

@@ -1,4 +1,4 @@
-"""`labconsole profiles`, `trials` and `doctor`: what there is to run, and whether this machine can."""
+"""`labconsole profiles`, `trials` and `doctor`: the profiles and trials to run, and the checks of this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def trials(arguments: argparse.Namespace) -> int:
         for kind in plugins.kinds():
             try:
                 title = plugins.trial(kind).title
-            except Exception as error:  # noqa: BLE001 - foreign code: shown as broken, and the others all the same
+            except Exception as error:  # noqa: BLE001 - foreign code: shown as broken, the others are still listed
                 title = f"broken: {type(error).__name__}: {error}"
             table.add_row(kind, title, plugins.of_kind(kind).title)
         console.print(table)
@@ -68,7 +68,7 @@ def doctor(arguments: argparse.Namespace) -> int:
         for dotted in plugin.doctor_checks:
             try:
                 checks += load_dotted(dotted)()
-            except Exception as error:  # noqa: BLE001 - foreign code: shown as missing, and the others all the same
+            except Exception as error:  # noqa: BLE001 - foreign code: shown as missing, the others are still checked
                 found = f"{type(error).__name__}: {error}"
                 checks.append(doctor_checks.Check(dotted, False, found, f"plugin {plugin.name}", "repair or remove it"))
     table = Table("", "What", "Found", "Needed for", "To do", box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""Entry of `labconsole`: runs the command that the arguments name, and says in a sentence what went wrong."""
+"""Entry of `labconsole`: runs the command that the arguments name, and prints an error as one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     process = argv is None
     given = sys.argv[1:] if argv is None else argv
     if process:
-        os.umask(0o077)  # new files are their operator's alone, also in directories that others may read
+        os.umask(0o077)  # new files are private to the operator, also in directories that others may read
         exit_when_interrupted()
     # Imported only now, when an interrupt may come, and only what this command needs: the help comes at once.
     import importlib
@@ -43,12 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return CANCELLED
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:  # raised by each look at such a path, before it is known to be missing
+        if error.errno == errno.ENAMETOOLONG:  # raised on any access to such a path, before it is known to be missing
             print(shown_lines(f"labconsole: The file name {error.filename} is too long: shorten it."), file=sys.stderr)
             return FAILED
         if not isinstance(error, BrokenPipeError):
             raise
-        sys.stderr.close()  # who read our output has left; so that the interpreter does not complain about it at exit
+        sys.stderr.close()  # the reader of our output has exited; the interpreter must not complain about it at exit
         return FAILED
     return code
 

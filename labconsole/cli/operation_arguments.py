@@ -1,7 +1,7 @@
-"""The arguments of an operation's command, made from its parameter model, and the parameters from what was typed.
+"""The arguments of an operation's command, made from its parameter model, and the parameters from the parsed arguments.
 
 A field becomes an option named after it. Its `json_schema_extra` may say otherwise: `option` (`"--days"`), `aliases`,
-`positional`, `metavar`, `given` (the value that an option without value stands for, of a field that is not a flag),
+`positional`, `metavar`, `given` (the value of an option without one, of a field that is not a flag),
 `required` (it must be typed, though the form begins with the default), `choices` (which values of an enumeration are
 offered).
 """
@@ -44,7 +44,7 @@ class _Argument:
 
     @property
     def option(self) -> str:
-        """How it is named on the terminal: `--days`, or `STATE` for a positional one."""
+        """Its name on the terminal: `--days`, or `STATE` for a positional one."""
         if self.extra.get("positional"):
             return self.metavar
         return str(self.extra.get("option", "--" + "-".join(self.path).replace("_", "-")))
@@ -62,7 +62,7 @@ class _Argument:
 
     @property
     def item(self) -> Any:
-        """The type of the entries of a list; None of what is not a list."""
+        """The type of the entries of a list; None for other types."""
         return _bare(typing.get_args(self.kind)[0]) if typing.get_origin(self.kind) in (tuple, list) else None
 
     @property
@@ -82,7 +82,7 @@ class _Argument:
 
 
 def add_arguments(parser: argparse.ArgumentParser, model: type[Parameters]) -> None:
-    """Add an argument for each field of `model`; those of a group of the form stand below its title in the help."""
+    """Add an argument for each field of `model`; those of a group of the form are below its title in the help."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for argument in _arguments(model):
         extra, default = argument.extra, argument.default

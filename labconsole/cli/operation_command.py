@@ -36,7 +36,7 @@ _STYLES = {Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.BAD: "red", Tone.MUT
 
 
 def action(arguments: argparse.Namespace) -> int:
-    """List the operations, or run one; the exit code says how it ended. Raises UserError, KeyboardInterrupt."""
+    """List the operations, or run one; returns its exit code. Raises UserError, KeyboardInterrupt."""
     plugins = Plugins.discover()
     if arguments.name is None:
         return _list(plugins)
@@ -75,7 +75,7 @@ def _list(plugins: Plugins) -> int:
         try:
             found = plugins.operation(name)
             title, keys = found.title, ", ".join(found.parameters.model_fields)
-        except Exception as error:  # noqa: BLE001 - foreign code: shown as broken, and the others all the same
+        except Exception as error:  # noqa: BLE001 - foreign code: shown as broken, the others are still listed
             title, keys = f"broken: {type(error).__name__}: {error}", ""
         table.add_row(name, title, keys)
     output().print(table)
@@ -88,7 +88,7 @@ def _bad_usage(sentence: str) -> int:
 
 
 def _exit_code(end: OperationEnd, *, as_json: bool) -> int:
-    """Print how it ended, and return the exit code that says so."""
+    """Print how it ended, and return the exit code for that."""
     if end.outcome is not Outcome.DONE or end.result is None:
         print(shown_lines(f"labconsole: {end.sentence}"), file=sys.stderr)
         return CANCELLED if end.outcome is Outcome.CANCELLED else FAILED
@@ -123,7 +123,7 @@ def _coloured(text: str) -> Text:
 
 
 def _in_process(chosen: Operation[Any], parameters: Parameters) -> OperationEnd:
-    """Ask what must be asked, and run it in a process of its own. Raises UserError, KeyboardInterrupt."""
+    """Ask for confirmation and secrets, and run it in a process of its own. Raises UserError, KeyboardInterrupt."""
     typed = _confirm(chosen, parameters)
     secrets = ask(chosen.secrets(parameters))
     wakeup = threading.Event()
@@ -162,7 +162,7 @@ class _TerminalContext:
         return bool(self._interrupted)
 
     def progress(self, done: int, total: int) -> None:
-        return  # what runs here is short, or waits for a peer and says so
+        return  # operations here are short, or report that they wait for a peer
 
     def say(self, sentence: str) -> None:
         self._console.print(sentence, soft_wrap=True)
@@ -175,7 +175,7 @@ class _TerminalContext:
 
 
 def _here(chosen: Operation[Any], parameters: Parameters, *, as_json: bool) -> OperationEnd:
-    """Ask what must be asked, and run it in this process. Raises UserError, KeyboardInterrupt."""
+    """Ask for confirmation and secrets, and run it in this process. Raises UserError, KeyboardInterrupt."""
     typed = _confirm(chosen, parameters)
     secrets = ask(chosen.secrets(parameters))
     with interrupts(threading.Event(), insistent=True) as interrupted:
@@ -195,7 +195,7 @@ def _confirm(chosen: Operation[Any], parameters: Parameters) -> str:
 
 
 class _Progress:
-    """Progress, ETA and what the action says on standard error; secrets handed over go to standard output alone."""
+    """Prints progress, ETA and reports on standard error; secrets that are shown once go to standard output alone."""
 
     def __init__(self, title: str) -> None:
         self._console = output(stderr=True)
@@ -220,7 +220,7 @@ class _Progress:
         self._bar.stop()
 
     def show(self, process: OperationProcess) -> None:
-        """What is new."""
+        """Print what is new."""
         for line in process.take_log():
             self._bar.print(line, style="dim")
         if process.said != self._said:

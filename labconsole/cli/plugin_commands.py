@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given: Sequence[str]) -> None:
     """Add the plugins' groups to `commands`; `own` are the console's groups.
 
-    Of the group that the arguments `given` name its commands are added, too, and of the command its arguments. What
-    cannot be loaded is named, and takes nothing else down.
+    Of the group that the arguments `given` name its commands are added, too, and of the command its arguments. One that
+    cannot be loaded is named, and the others are still added.
     """
     group, name = (*given[:2], "", "")[:2]
     operation_providers = Plugins.discover().operation_providers
@@ -48,7 +48,7 @@ def _add_commands(plugin: Plugin, group: str, add: AddCommand, given: str) -> No
             parser = add(named, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}.")
             if named == given:
                 command.add_arguments(parser)
-        except Exception as error:  # noqa: BLE001 - foreign code: anything may come
+        except Exception as error:  # noqa: BLE001 - foreign code: anything may be raised
             _complain(f"the command {words} of {plugin.title} is broken ({error})")
             continue
         parser.set_defaults(command=command.run)
@@ -61,13 +61,13 @@ def _add_commands(plugin: Plugin, group: str, add: AddCommand, given: str) -> No
         if named == given:
             try:
                 _describe(parser, load_dotted(entry.target))
-            except Exception as error:  # noqa: BLE001 - foreign code: anything may come
+            except Exception as error:  # noqa: BLE001 - foreign code: anything may be raised
                 _complain(f"the command {entry.command} of {plugin.title} is broken ({error})")
 
 
 def _describe(parser: argparse.ArgumentParser, operation: type[Operation[Any]]) -> None:
-    """Add what the operation says of itself to the parser of its command."""
-    from labconsole.cli.operation_arguments import add_arguments  # imports pydantic: the help of a group does without
+    """Add description and arguments of the operation to the parser of its command."""
+    from labconsole.cli.operation_arguments import add_arguments  # lazy: imports pydantic
 
     parser.description = operation.description
     add_arguments(parser, operation.parameters)

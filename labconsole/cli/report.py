@@ -1,4 +1,4 @@
-"""`labconsole report`: runs as a PDF for somebody else's desk, signed if asked for, and as CSV beside it."""
+"""`labconsole report`: runs as a PDF, signed on request, and as CSV next to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from labconsole.store.reader import Reader
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Write the report, and say what became of it."""
+    """Write the report, and print its path and the result."""
     if arguments.pdf is None and arguments.csv is None:
         print("labconsole: say what to write: --pdf FILE, --csv DIR or both.", file=sys.stderr)
         return BAD_USAGE
@@ -65,7 +65,7 @@ def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
 
 
 def _sign(arguments: argparse.Namespace) -> Sign:
-    """What signs with the key that was named: its passphrase comes from keyring, file or prompt. Raises UserError."""
+    """The signer with the named key: its passphrase comes from keyring, file or prompt. Raises UserError."""
     from labconsole.output.report import signing
 
     key: Path = arguments.sign

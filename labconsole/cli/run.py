@@ -40,7 +40,7 @@ _LIVE_HZ = 4.0
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a whole profile; the exit code says how it ended."""
+    """Run a whole profile, and return its exit code."""
     overrides = parse_settings(arguments.settings)
     if overrides is None:
         return BAD_USAGE
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _back_up(database: Path) -> None:
-    """Keep a copy of the database beside it; that this fails is no fault of the runs, but must be known."""
+    """Keep a copy of the database next to it; a failure does not fail the runs, but is reported."""
     try:
         back_up(database)
     except StoreError as error:
@@ -159,7 +159,7 @@ class _Progress:
         )
 
     def begin(self, runs: int, description: str) -> None:
-        """Print what is about to run, and how long it takes where the profile says so."""
+        """Print the profile that is about to run, and its expected time where that is known."""
         if not self._quiet:
             number = "1 run" if runs == 1 else f"{runs} runs"
             self._progress.print(f"{number}. {' '.join(description.split())}".strip())
@@ -211,7 +211,7 @@ class _Progress:
 def _summary(
     details: list[RunDetail], plugins: Plugins, database: Path, csv: Path | Literal[True] | None, reader: Reader
 ) -> None:
-    """The comparison table, and where everything lies; `csv` True is a folder in the data directory."""
+    """The comparison table, and the paths of the results; `csv` True is a folder in the data directory."""
     console = output(bounded=True)
     rows = [detail.row for detail in details if detail.metrics]
     if rows:

@@ -1,4 +1,4 @@
-"""`labconsole runs` and `show`: what lies in the database."""
+"""`labconsole runs` and `show`: the runs of the database."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _print(
 
 
 def _sites(sites: Sequence[Mapping[str, str]]) -> Table:
-    """The sites beside each other, with a line for each thing that is said of one."""
+    """The sites as columns, with a row for each of their fields."""
     table = Table("Site", *(site.get("name", "") for site in sites), box=None)
     for key in dict.fromkeys(key for site in sites for key in site if key != "name"):
         table.add_row(key.replace("_", " "), *(site.get(key, "–") for site in sites))

@@ -13,7 +13,7 @@ from labconsole.store.records import NewCampaign
 
 
 def ask_secrets(campaign: NewCampaign, plugins: Plugins) -> dict[str, Secret]:
-    """What the operator entered, by key; without a terminal nobody is asked, and the run says what it lacks.
+    """The secrets that the operator entered, by key; empty without a terminal: the run then reports what is missing.
 
     Raises UserError as `needed_secrets`, and KeyboardInterrupt.
     """
@@ -21,7 +21,7 @@ def ask_secrets(campaign: NewCampaign, plugins: Plugins) -> dict[str, Secret]:
 
 
 def ask(requests: Iterable[SecretRequest]) -> dict[str, Secret]:
-    """What the operator entered, by key, of secrets that lie nowhere; nobody is asked without a terminal.
+    """The secrets that the operator entered, by key, of those that are stored nowhere; empty without a terminal.
 
     Raises KeyboardInterrupt.
     """
@@ -37,12 +37,12 @@ def prompt(purpose: str) -> Secret | None:
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether there is a terminal to ask on."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def enter(question: str) -> str:
-    """What the operator types, unseen; nothing at the end of input. Raises KeyboardInterrupt."""
+    """The text that the operator types, hidden; empty at the end of input. Raises KeyboardInterrupt."""
     try:
         return getpass(question)
     except EOFError:
@@ -50,6 +50,6 @@ def enter(question: str) -> str:
 
 
 def prompt_visible(question: str) -> str:
-    """What the operator types, shown as it is typed; nothing at the end of input. Raises KeyboardInterrupt."""
+    """The text that the operator types, visible; empty at the end of input. Raises KeyboardInterrupt."""
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().rstrip("\n")

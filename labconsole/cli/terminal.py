@@ -25,7 +25,7 @@ def output(*, stderr: bool = False, bounded: bool = False) -> Console:
 
 
 class _SafeConsole(Console):
-    """Spells out what a terminal would obey, wherever it comes from; its own colours and cursor movements stay."""
+    """Escapes control sequences in all texts; its own colours and cursor movements stay."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of `renderable`, of which each text is safe to show."""

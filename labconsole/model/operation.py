@@ -1,4 +1,4 @@
-"""What an operation is: work that is not a trial (create a CA, fill a key pool), defined once.
+"""The interface of an operation: work that is not a trial (create a CA, fill a key pool), defined once.
 
 The window's dialog, the command of the terminal and the page of the reference are made from its definition.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Confirmation:
     """What the operator must confirm before an operation starts, by typing `text` exactly.
 
-    `loss` says in one sentence what is destroyed, or what must have been checked.
+    `loss` is one sentence: what is destroyed, or what must have been checked.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Confirmation:
 
     @property
     def without_terminal(self) -> str:
-        """The sentence where no question can be asked."""
+        """The error sentence where there is no terminal."""
         if self.fingerprint:
             return f"{self.loss} Give the fingerprint that its owner reads out as {self.option}."
         remedy = f"give {self.option}, or do it on a terminal" if self.option else "do it on a terminal"
@@ -56,7 +56,7 @@ class Confirmation:
     def accepts(self, typed: str) -> bool:
         """Whether `typed` confirms it."""
         if self.fingerprint:
-            from labconsole.security.x509.fingerprints import typed_matches  # imports cryptography, which few need
+            from labconsole.security.x509.fingerprints import typed_matches  # imported late: it needs cryptography
 
             return typed_matches(self.text, typed)
         return typed == self.text
@@ -97,8 +97,8 @@ class TextTable:
 class Result:
     """What an operation returns: `parts`, in this order, for a person, and `data`, plain JSON, for a script.
 
-    `warnings` are what the operator should check, one sentence each. `passed` is False where the operation did its
-    work and the answer is no (a certificate is refused): the terminal then exits with 1.
+    `warnings` are what the operator should check, one sentence each. `passed` is False where the operation did its work
+    and its result is negative (a certificate is refused): the terminal then exits with 1.
     """
 
     parts: tuple[str | TextTable, ...] = ()
@@ -108,7 +108,7 @@ class Result:
 
     @classmethod
     def of(cls, returned: Result | str) -> Result:
-        """What `Operation.run` returned, as a result."""
+        """The return value of `Operation.run`, as a result."""
         return returned if isinstance(returned, Result) else Result((returned,))
 
     @property
@@ -155,21 +155,21 @@ def _text_from_json(data: Mapping[str, str]) -> str:
 
 
 class OperationContext(Protocol):
-    """What an operation has access to while it runs."""
+    """The interface of the console to an operation that runs."""
 
     @property
     def stop_requested(self) -> bool:
-        """Whether the operator asked to cancel: end soon, and keep what was made. Cheap: may be read in a loop."""
+        """Whether the operator asked to cancel: end soon, and keep the results so far. Cheap: may be read in a loop."""
 
     @property
     def typed(self) -> str:
-        """What the operator typed to confirm the operation; it was accepted."""
+        """The text by which the operator confirmed the operation; it was accepted."""
 
     def progress(self, done: int, total: int) -> None:
         """Report the progress. Cheap: only the newest state every 100 ms is sent to the operator."""
 
     def say(self, sentence: str) -> None:
-        """Show the operator what is being done, in one sentence."""
+        """Show the operator one sentence on the current step."""
 
     def secret(self, key: str) -> Secret | None:
         """The secret `key` of `Operation.secrets`, if the operator was asked for it."""
@@ -203,7 +203,7 @@ class Operation(ABC, Generic[P]):
     """Files that it changes: `certificates`, `keys`, `tokens`, `runs`, `timing profiles`."""
 
     def confirmation(self, parameters: P) -> Confirmation | None:
-        """What must be typed before it runs, where it destroys something. May read files. Raises UserError."""
+        """The confirmation that it needs, where it destroys something. May read files. Raises UserError."""
         return None
 
     def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
@@ -217,12 +217,12 @@ class Operation(ABC, Generic[P]):
     def run(self, parameters: P, context: OperationContext) -> Result | str:
         """Do the work, and return its result or one sentence, also when it was cancelled.
 
-        Raises UserError when it cannot be done: its sentence is what the operator reads.
+        Raises UserError when it cannot be done, with the sentence for the operator.
         """
 
 
 def conduct(operation: Operation[P], parameters: P, context: OperationContext) -> Result:
-    """Run `operation` if what was typed is what its confirmation asks for. Raises UserError: it is not, or as `run`."""
+    """Run `operation` if the typed text is that of its confirmation. Raises UserError: it is not, or as `run`."""
     confirmation = operation.confirmation(parameters)
     if confirmation is not None and not confirmation.accepts(context.typed):
         if confirmation.fingerprint:

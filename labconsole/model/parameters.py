@@ -21,8 +21,10 @@ class Parameters(BaseModel):
 
     @classmethod
     def of_stored(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters of a run as they were stored: what they name, such as a file, may be gone by now, and a
-        validator sees `STORED` in its `info.context`. Raises ValidationError."""
+        """The parameters of a stored run. Raises ValidationError.
+
+        A file that they name may be missing by now: a validator sees `STORED` in its `info.context`.
+        """
         return cls.model_validate(dict(values), context={STORED: True})
 
 

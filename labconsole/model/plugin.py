@@ -1,4 +1,4 @@
-"""What a plugin is, and how plugins are found: static manifests behind the entry point group `labconsole.plugins`."""
+"""Plugins: static manifests, found by the entry point group `labconsole.plugins`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GROUP = "labconsole.plugins"
 
 API_VERSION = 1
-"""Version of the plugin interface; `labconsole.api` says when it rises."""
+"""Version of the plugin interface; `labconsole.api` documents when it rises."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class PluginPage:
     """A page that a plugin brings into the window alongside its trials; its key there is `page:<plugin>:<name>`."""
 
     title: str
-    """What the tab shows, and the navigation where a plugin has more than one entry."""
+    """The title of the tab, and in the navigation where a plugin has more than one entry."""
     factory: str
     """QWidget factory taking the shell's PageContext."""
     opens: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Plugin:
     name: str
     """Short name, unique: `amqp`."""
     title: str
-    """What the navigation shows."""
+    """The title in the navigation."""
     description: str
     """One sentence for the first-start page and `labconsole trials`."""
     trials: dict[str, str] = field(default_factory=dict)
@@ -78,21 +78,21 @@ class Plugin:
     command_groups: dict[str, str] = field(default_factory=dict)
     """Group of commands that only plugins bring (`pki`) -> its line in the help."""
     upkeep: tuple[str, ...] = ()
-    """Functions that a window calls in the background at its start and each hour; they ask nothing."""
+    """Functions that a window calls in the background at its start and each hour; they ask the operator nothing."""
     doctor_checks: tuple[str, ...] = ()
     """Functions returning `doctor.Check` lists."""
     profiles: tuple[str, ...] = ()
     """Names of the profiles that belong to this plugin."""
     published: tuple[str, ...] = ()
-    """Files with what the plugin's source prints, without `.toml`: of `resources/published` (`swim-wp16`), or in the
-    folder of a package (`their_package:source`); their form is in `labconsole.analysis.published_figures`."""
+    """Files with the published figures of the plugin's source, without `.toml`: of `resources/published` (`swim-wp16`),
+    or in the folder of a package (`their_package:source`); their form is in `labconsole.analysis.published_figures`."""
     table_shapes: tuple[str, ...] = ()
     """Tuples of `analysis.table_shape.TableShape`: the tables of the plugin's source."""
     api_version: int = 1
     """Version of the plugin interface (`labconsole.api`) for which the plugin was written."""
 
     def __new__(cls, *_: object, api_version: object = 1, **__: object) -> Self:
-        """Raise UserError for a manifest of a newer console, before a field that only that one knows does harm."""
+        """Raise UserError for a manifest of a newer console, before one of its newer fields is refused."""
         if isinstance(api_version, int) and api_version > API_VERSION:
             raise UserError(
                 f"The plugin needs version {api_version} of the plugin interface, and this console has version "
@@ -129,7 +129,7 @@ def _check_types(manifest: Plugin | PluginPage | OperationEntry) -> None:
 
 @dataclass(frozen=True)
 class BrokenPlugin:
-    """A plugin whose manifest could not be loaded; shown with its error, never takes the console down."""
+    """A plugin whose manifest could not be loaded; shown with its error, never ends the console."""
 
     name: str
     error: str
@@ -145,7 +145,7 @@ class Plugins:
     @classmethod
     def discover(cls) -> Plugins:
         """Load every manifest of the entry point group; one that fails is kept as broken."""
-        from importlib.metadata import entry_points  # which a role's process does without
+        from importlib.metadata import entry_points  # imported late: a role's process does not need it
 
         found: list[Plugin] = []
         broken: list[BrokenPlugin] = []
@@ -159,7 +159,7 @@ class Plugins:
                 found.append(manifest)
             except UserError as error:
                 broken.append(BrokenPlugin(entry.name, str(error)))
-            except Exception as error:  # noqa: BLE001 - foreign code: anything may come
+            except Exception as error:  # noqa: BLE001 - foreign code: anything may be raised
                 broken.append(BrokenPlugin(entry.name, f"{type(error).__name__}: {error}"))
         return cls(tuple(found), tuple(broken))
 
@@ -180,8 +180,7 @@ class Plugins:
         return trial
 
     def installed(self, kind: str) -> Trial[Any] | None:
-        """The trial `kind`, or None where no plugin brings it or it is broken: its stored runs can be shown all the
-        same."""
+        """The trial `kind`, or None where no plugin brings it or it is broken: its stored runs can still be shown."""
         if kind not in self.kinds():
             return None
         try:
@@ -194,7 +193,7 @@ class Plugins:
 
     @property
     def operation_providers(self) -> tuple[Plugin, ...]:
-        """What brings operations: the console itself, and the plugins."""
+        """The manifests with operations: that of the console, and those of the plugins."""
         from labconsole.operations.manifest import OWN  # a manifest, too
 
         return (OWN, *self.found)

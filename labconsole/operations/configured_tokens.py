@@ -33,7 +33,7 @@ def token_name(**more: Any) -> Any:
 
 
 class NoParameters(Parameters):
-    """Nothing to choose."""
+    """No parameters."""
 
 
 class ListTokens(Operation[NoParameters]):
@@ -100,7 +100,7 @@ class AddTokenParameters(Parameters):
     )
 
     def configuration(self) -> TokenConfiguration:
-        """What the console keeps of the token. Raises TokenError: a value is missing or faulty."""
+        """The configuration of the token, as it is stored. Raises TokenError: a value is missing or faulty."""
         not_added = f"The token {self.token} was not added"
         check_new_name(not_added, self.token)
         if self.module is None or not self.label:
@@ -122,7 +122,7 @@ class AddTokenParameters(Parameters):
 
 
 class AddToken(Operation[AddTokenParameters]):
-    """Tells the console of a token, and looks whether it is there."""
+    """Adds a token, and checks that it is there."""
 
     name: ClassVar[str] = "keypool.add-token"
     title: ClassVar[str] = "Add a token"
@@ -148,13 +148,13 @@ class AddToken(Operation[AddTokenParameters]):
 
 
 class RemoveTokenParameters(Parameters):
-    """Which token the console forgets."""
+    """The token whose configuration is removed."""
 
     token: Annotated[str, token_name(positional=True, metavar="NAME")]
 
 
 class RemoveToken(Operation[RemoveTokenParameters]):
-    """Forgets a token."""
+    """Removes a token's configuration."""
 
     name: ClassVar[str] = "tokens.remove"
     title: ClassVar[str] = "Remove a token"

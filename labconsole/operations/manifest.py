@@ -1,4 +1,4 @@
-"""The manifest of what the console itself brings, written as a plugin's is."""
+"""The manifest of the built-in operations, of the same form as that of a plugin."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ OWN = Plugin(
         ),
     },
 )
-"""Two names begin with the key pool's, which brought them in version 0.1.0: names do not change."""
+"""Two names begin with `keypool`, whose plugin had them in version 0.1.0: names do not change."""

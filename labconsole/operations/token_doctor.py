@@ -1,4 +1,4 @@
-"""A report on a token as tables: what the key pool needs of it, its mechanisms, and what wrapping really does."""
+"""A report on a token as tables: the needs of the key pool, its mechanisms, and the wrap mechanisms that work."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapPro
 from labconsole.security.token.named_tokens import find_configuration
 
 _OPTIONAL = ("P-256 keys", "second wrap")
-"""Checks that a token may fail: they limit it, and do not keep it from the key pool."""
+"""Checks that a token may fail: they limit it, but the key pool can use it."""
 
 _ANOTHER = "use another token"
 
 
 def has_all_required(inspection: Inspection) -> bool:
-    """Whether the token can serve as a key pool: it was tried, and nothing that is needed is missing."""
+    """Whether the token can serve as a key pool: it was tested, and no required check failed."""
     return all(check.ok for check in _checks(inspection) if check.name not in _OPTIONAL)
 
 
 def report(inspection: Inspection) -> tuple[str | TextTable, ...]:
-    """Everything that was seen of the token, for a person."""
+    """The report on the token, for a person."""
     rows = [(_mark(one), one.name, one.found, one.needed_for, one.remedy) for one in _checks(inspection)]
     parts: list[str | TextTable] = [TextTable(("", "What", "Found", "Needed for", "To do"), tuple(rows))]
     if inspection.overview is not None:
@@ -122,7 +122,7 @@ def _threads(safe: bool | None) -> Check:
 
 
 def _kind(name: str, kind: KeyKind, findings: Findings, purpose: str) -> Check:
-    """Whether keys of `kind` can be wrapped, and by what."""
+    """Whether keys of `kind` can be wrapped, and by which mechanism."""
     try:
         mechanism = choose_mechanism(findings.wrapping, kind)
     except MechanismMissingError:
@@ -148,13 +148,13 @@ def _wrapping_row(probe: WrapProbe) -> tuple[str, ...]:
 
 
 class CheckTokenParameters(Parameters):
-    """Which token is tried."""
+    """The token to test."""
 
     token: Annotated[str, token_name(positional=True, metavar="NAME")] = LAB
 
 
 class CheckToken(Operation[CheckTokenParameters]):
-    """Looks at a token and tries it."""
+    """Inspects a token and tests its mechanisms."""
 
     name: ClassVar[str] = "tokens.doctor"
     title: ClassVar[str] = "Try a token"
@@ -166,7 +166,7 @@ class CheckToken(Operation[CheckTokenParameters]):
 
     def secrets(self, parameters: CheckTokenParameters) -> tuple[SecretRequest, ...]:
         name = parameters.token
-        # Nobody knows the PIN of a lab token, which is random.
+        # The PIN of a lab token is random.
         return () if is_lab(name) else (find_configuration(name).pin_request(name),)
 
     def run(self, parameters: CheckTokenParameters, context: OperationContext) -> Result:

@@ -17,7 +17,7 @@ SO_PIN, NEW_PIN, NEW_PIN_AGAIN = "so-pin", "new-pin", "new-pin-again"
 
 
 class InitialiseParameters(Parameters):
-    """Which token is made anew."""
+    """The token to initialise."""
 
     token: Annotated[str, token_name(positional=True, required=True, metavar="NAME")] = LAB
     new: bool = parameter(
@@ -28,7 +28,7 @@ class InitialiseParameters(Parameters):
 
 
 class InitialiseToken(Operation[InitialiseParameters]):
-    """Makes a token anew: every key in it is destroyed, wrapper keys as well."""
+    """Initialises a token: every key in it is destroyed, wrapper keys as well."""
 
     name: ClassVar[str] = "keypool.initialise-token"
     title: ClassVar[str] = "Initialise the token"

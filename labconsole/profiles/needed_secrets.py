@@ -1,4 +1,4 @@
-"""Which secrets the runs of some scenarios need, as their trials say: asked for before a run, since workers cannot."""
+"""The secrets that the runs of some scenarios need: asked for before a run, since workers cannot ask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labconsole.store.records import NewScenario
 
 
 def needed_secrets(scenarios: Iterable[NewScenario], plugins: Plugins) -> tuple[SecretRequest, ...]:
-    """The requests of all scenarios, one for each key. Raises UserError if a trial cannot say what it needs."""
+    """The requests of all scenarios, one for each key. Raises UserError if a trial cannot determine its own."""
     requests: dict[str, SecretRequest] = {}
     for scenario in scenarios:
         if scenario.kind not in plugins.kinds():

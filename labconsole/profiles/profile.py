@@ -5,11 +5,11 @@ format = 1
 name = "my-trial"                    # defaults to the file's name
 title = "What the list shows"
 description = "One sentence"
-extends = "swim-within-malaysia"     # optional: everything not said here comes from there
+extends = "swim-within-malaysia"     # optional: all other values come from there
 kind = "amqp.messaging"
 repeats = 5                          # interleaved: A B C, B C A, ...
 seed = 1
-order = "rotated"                    # of each round; "shuffled" (by the seed) if not said
+order = "rotated"                    # of each round; "shuffled" (by the seed) by default
 
 [parameters]                         # common to all scenarios
 count = 1000
@@ -85,7 +85,7 @@ __all__ = [
 ]
 
 MOST_RUNS = 10_000
-"""A profile that asks for more is taken for a mistake."""
+"""A profile with more is refused as a mistake."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -126,7 +126,7 @@ class Profile:
 
 
 def user_profiles_dir() -> Path:
-    """Where the operator's own profiles lie."""
+    """The directory of the operator's own profiles."""
     return data_dir() / "profiles"
 
 
@@ -178,11 +178,11 @@ def _find(name_or_path: str) -> Path:
 
 
 def _base_of(path: Path, name: str) -> Path:
-    """The file that `path` extends: beside it, else by name; one's own `demo` may extend the built-in `demo`."""
-    beside, builtin = path.parent / f"{name}.toml", profiles_dir() / f"{name}.toml"
+    """The file that `path` extends: next to it, else by name; one's own `demo` may extend the built-in `demo`."""
+    neighbour, builtin = path.parent / f"{name}.toml", profiles_dir() / f"{name}.toml"
     if name == path.stem:
         return builtin if builtin.is_file() and not builtin.samefile(path) else path
-    return beside if beside.is_file() else _find(name)
+    return neighbour if neighbour.is_file() else _find(name)
 
 
 def _validated(
@@ -265,7 +265,7 @@ def _short(value: Any) -> str:
 
 
 def override(text: str, key: str, model: type[Parameters]) -> Any:
-    """The value of `--set key=value`: TOML where the parameter takes it, otherwise the words themselves."""
+    """The value of `--set key=value`: TOML where the parameter accepts it, otherwise the plain text."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -283,7 +283,7 @@ def override(text: str, key: str, model: type[Parameters]) -> Any:
 def with_edits(
     profile: Profile, title: str, edits: Mapping[str, Any], sites: tuple[Site, ...], trial: Trial[Any]
 ) -> Profile:
-    """The profile as `title` with `edits` in every scenario, except in those that set the parameter themselves.
+    """The profile, called `title`, with `edits` in every scenario, except in those that set the parameter themselves.
 
     Raises ProfileError: a scenario cannot run with them.
     """
@@ -395,7 +395,7 @@ def scenarios_text(
 def save_profile(name: str, text: str, *, replace: bool = False) -> Path:
     """Write a profile of the operator's.
 
-    Raises ProfileError for a bad name, if it exists and shall stay, or if it cannot be written.
+    Raises ProfileError for a bad name, if it exists and must not be replaced, or if it cannot be written.
     """
     if not _NAME.fullmatch(name):
         raise ProfileError(

@@ -103,10 +103,10 @@ def merged_tables(path: Path, base_of: Callable[[Path, str], Path], seen: tuple[
     merged = {**base, "name": path.stem, **data}
     for table in ("parameters", "matrix", "thresholds"):
         merged[table] = {**_table(base_path, base, table), **_table(path, data, table)}
-    # What one profile fixes the other may vary, and the other way round: the one that extends has its way.
+    # A parameter that one profile fixes and the other varies: the extending profile wins.
     for table, other in (("parameters", "matrix"), ("matrix", "parameters")):
-        said = _without(_table(path, data, table), _table(path, data, other))
-        merged[other] = _without(merged[other], said)
+        kept = _without(_table(path, data, table), _table(path, data, other))
+        merged[other] = _without(merged[other], kept)
     return merged
 
 

@@ -42,7 +42,7 @@ class _Strict(BaseModel):
 
 
 class Quantile(_Strict):
-    """So large a part of the operations, 0 to 1, takes this time or less."""
+    """A quantile: this part of the operations, 0 to 1, takes this time or less."""
 
     part: Annotated[float, Field(ge=0, le=1)]
     ms: Milliseconds
@@ -68,7 +68,7 @@ class _Distributed(_Strict):
         return distribution
 
     def factors(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        """By what single operations differ from the mean, for uniform random numbers of 0 to 1, of the same shape."""
+        """Factors of single operations to the mean, for uniform random numbers of 0 to 1, of the same shape."""
         if not self.distribution:
             return np.ones_like(uniform)
         parts, times = np.array([(quantile.part, quantile.ms) for quantile in self.distribution]).T
@@ -158,7 +158,7 @@ class TimingProfile(_Strict):
     warm_up: Annotated[Duration | None, Field(description="ms by which the first signature takes longer")] = None
 
     def sign_ms(self, time: str, threads: int) -> float:
-        """What each of `threads` takes for a signature, where one alone takes the `time` of this profile.
+        """The time of a signature in each of `threads`, where one thread alone takes the `time` of this profile.
 
         Scaled by `sign_by_threads`, between its rows by straight lines, beyond the last as in the last; and the way to
         the device and back.
@@ -183,7 +183,7 @@ def sign_names() -> tuple[str, ...]:
     """The names of all signing times of all timing profiles that can be read, in their order."""
     names: dict[str, None] = {}
     for name in timing_names():
-        with suppress(UserError):  # the form says so when that profile is chosen
+        with suppress(UserError):  # the form shows the fault when that profile is chosen
             names |= dict.fromkeys(load_timing(name).sign)
     return tuple(names)
 
@@ -223,7 +223,7 @@ def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> 
 
 
 def _files() -> dict[str, Path]:
-    """The files by name. A published name is the console's own, whatever the operator calls a file."""
+    """The files by name. A published name always means the built-in file, also where the operator has one."""
     own, shipped = (sorted(folder.glob("*.toml")) for folder in (timing_dir(), profiles_dir() / "timing"))
     return {path.stem: path for path in (*own, *shipped)}
 

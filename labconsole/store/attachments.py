@@ -49,7 +49,7 @@ class AttachmentPiece:
 
 
 def first_link(run_uuid: str, role: str, name: str, media_type: str) -> bytes:
-    """Where the hash chain of an attachment begins: 32 bytes that bind it to its run, role and name."""
+    """The start of the hash chain of an attachment: 32 bytes that bind it to its run, role and name."""
     return hashlib.sha256(to_json(["attachment", run_uuid, role, name, media_type]).encode()).digest()
 
 
@@ -74,7 +74,7 @@ def append_piece(connection: Connection, run: Row[Any], piece: AttachmentPiece, 
 
 
 def _attachment(connection: Connection, run: Row[Any], piece: AttachmentPiece) -> Row[Any]:
-    """The row of an attachment, made if it is not there."""
+    """The row of an attachment, inserted if it is missing."""
     columns = schema.attachment.c
     wanted = select(schema.attachment).where(
         columns.run_id == run.id, columns.role == piece.role, columns.name == piece.name

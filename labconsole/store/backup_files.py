@@ -1,4 +1,4 @@
-"""The backups that lie beside a database: which there are, and whether they can be opened."""
+"""The backups next to a database, and whether each can be opened."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Backup:
 
 
 def regular_backup(path: Path) -> Path:
-    """Where the newest backup of the database `path` lies, if one was made."""
+    """The path of the newest backup of the database `path`, if one was made."""
     return path.with_name(f"{path.name}.backup")
 
 
 def migration_backup(path: Path, version: int, moment: datetime) -> Path:
-    """Where the database `path` of an older version is kept when it is migrated."""
+    """The path of the copy that is kept when the database `path` is migrated."""
     return path.with_name(f"{path.name}.v{version}-backup-{moment:%Y%m%dT%H%M%SZ}")
 
 
@@ -46,7 +46,7 @@ def _files_with_prefix(path: Path) -> list[Path]:
 
 
 def _opened(file: Path) -> Backup | None:
-    """What a backup holds; None if it cannot be read as a run database of this version or an older one."""
+    """The backup in this file; None if it cannot be read as a run database of this version or an older one."""
     try:
         saved = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as raw:

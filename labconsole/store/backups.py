@@ -1,4 +1,4 @@
-"""Backups of a database: made beside it when runs are over, and opened as a copy if the database is damaged."""
+"""Backups of a database: made next to it when runs are over, and opened as a copy if the database is damaged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from labconsole.store.run_database import RUN_DATABASE
 def back_up(path: Path) -> Path | None:
     """Copy the database to `<name>.backup` in place of the backup before, unless nothing was changed since.
 
-    Returns the backup; None if none was needed, another console makes one just now, or a run goes on, whose figures it
-    would disturb. Call it after the database was closed, since the last one to close it changes it. Takes about 2 s for
-    1 GB. Raises DamagedDatabaseError, with the backup before still there, and StoreError.
+    Returns the backup; None if none was needed, another console is making one, or a run is in progress, whose figures
+    it would disturb. Call it after the database was closed, since the last one to close it changes it. Takes about 2 s
+    for 1 GB. Raises DamagedDatabaseError, with the backup before still there, and StoreError.
     """
     backup = regular_backup(path)
     with explained(path):
@@ -44,7 +44,7 @@ def back_up(path: Path) -> Path | None:
 
 
 def restored_copy(path: Path, backup: Backup) -> Path:
-    """Copy `backup` to a new database `<name>-restored-<UTC>.db` beside the damaged one, to go on with.
+    """Copy `backup` to a new database `<name>-restored-<UTC>.db` next to the damaged one, to continue with.
 
     The damaged database `path` and the backup stay as they are. Raises StoreError.
     """
@@ -62,7 +62,7 @@ def _run_in_progress(source: sqlite3.Connection) -> bool:
 
 
 def _last_change_ns(path: Path) -> int:
-    """When the database or what is in its write-ahead log was changed last."""
+    """The time of the last change of the database or its write-ahead log."""
     log = path.with_name(f"{path.name}-wal")
     changed = path.stat().st_mtime_ns
     return max(changed, log.stat().st_mtime_ns) if log.exists() and log.stat().st_size else changed

@@ -5,8 +5,8 @@ lowest bytes, then all second bytes, ...), which makes counters and times compre
 lengths of its values (4 bytes each, shuffled too) and then the values one after the other. The hash is the SHA-256 over
 the hash before, a header (sequence, rows) and the payload; the chain of a series begins with the hash of its identity.
 
-A piece of an attachment is the bytes themselves, or one zstd frame of them where that is shorter; in its header the
-number of bytes stands for the rows.
+A piece of an attachment is the bytes themselves, or one zstd frame of them where that is shorter; its header has the
+number of bytes as rows.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ unpacked, and as values in memory."""
 _LEVEL = 3
 _HEADER = struct.Struct("<QQ")
 _VALUE_BYTES = 64
-"""What a value of a column of `BYTES` takes in memory, however short it is."""
+"""Bytes in memory of a value of a column of `BYTES`, however short it is."""
 
 
 class ChunkError(ValueError):
-    """A chunk does not hold what its series says."""
+    """A chunk that does not fit its series."""
 
 
 def row_bytes(columns: Sequence[Column]) -> int:
-    """How many bytes a row takes in memory at least."""
+    """The least bytes of a row in memory."""
     return sum(_VALUE_BYTES if column.dtype == BYTES else column.numpy_type.itemsize for column in columns)
 
 
 def first_link(run_uuid: str, role: str, series: str, columns: Sequence[Column]) -> bytes:
-    """Where the hash chain of a series begins: 32 bytes that bind it to its run, role and columns."""
+    """The start of the hash chain of a series: 32 bytes that bind it to its run, role and columns."""
     names = [[column.name, column.dtype, column.unit] for column in columns]
     return hashlib.sha256(to_json([run_uuid, role, series, names]).encode()).digest()
 

@@ -1,4 +1,4 @@
-"""What tells one kind of SQLite file of the console from another: run databases, and files that plugins keep."""
+"""The kinds of SQLite files of the console: run databases, and files of plugins."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class DatabaseKind:
     """A kind of file, its tables, and how older ones become new ones (`labconsole.store.opening`)."""
 
     noun: str
-    """What it is called: "database", as in "There is no database ..."."""
+    """Its name in sentences: "database", as in "There is no database ..."."""
     first: str
-    """What makes one: "run a trial first"."""
+    """How to create one: "run a trial first"."""
     application_id: int
     """`PRAGMA application_id`: 4 bytes that no other kind has."""
     version: int

@@ -1,4 +1,4 @@
-"""What users change about runs: notes, tags, the baseline, and the trash."""
+"""Changes of runs by the operator: notes, tags, the baseline, and the trash."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def restore(store: Store, run_ids: Sequence[int]) -> None:
 
 
 def purge_trash(store: Store) -> int:
-    """Remove what is in the trash for good, only with no live run; returns the number of runs. Raises StoreError.
+    """Delete the runs in the trash, only while no run is live; returns the number of runs. Raises StoreError.
 
     The file becomes smaller where that is worth the time: about 9 s for 1 GB that stays.
     """

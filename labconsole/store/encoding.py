@@ -1,4 +1,4 @@
-"""How plain values stand in text columns: canonical JSON, its SHA-256, and UTC times as ISO 8601."""
+"""Plain values in text columns: canonical JSON, its SHA-256, and UTC times as ISO 8601."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 
 
 def to_json(value: Any) -> str:
-    """Canonical JSON: sorted keys, no spaces, no NaN. Raises ValueError or TypeError for what JSON cannot say."""
+    """Canonical JSON: sorted keys, no spaces, no NaN. Raises ValueError or TypeError for values that JSON does not
+    have."""
     if isinstance(value, Mapping):
         value = dict(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def to_shown_json(value: Any) -> str:
-    """The same for what is only shown (an event's data, say): what JSON cannot say becomes text."""
+    """The same for values that are only shown (an event's data, say): those that JSON does not have become text."""
     return to_json(_encodable(value))
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a database, as sentences for the operator."""
+"""Errors of databases, as sentences for the operator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from labconsole.store.backup_files import backups_of
 
 
 class StoreError(UserError):
-    """The database cannot be used as asked; the message is one sentence: what is wrong, what to do."""
+    """The database cannot be used as asked; the message is one sentence: cause and remedy."""
 
 
 class MissingDatabaseError(StoreError):
-    """There is none yet, or one whose making was cut off before anything was in it."""
+    """The database does not exist, or its creation was cut off while it was empty."""
 
 
 class DamagedDatabaseError(StoreError):

@@ -1,4 +1,4 @@
-"""Checking a run against its evidence (`labconsole.store.sealing`): what has changed since it was sealed?"""
+"""Checking a run against its evidence (`labconsole.store.sealing`): the changes since it was sealed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from labconsole.store.sealing import digest
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of checking a run against its evidence. Digests are in hexadecimal."""
+    """The result of a check of a run against its evidence. Digests are in hexadecimal."""
 
     digest_stored: str | None
     """None for a run that is not sealed: it has not ended yet."""
     digest_now: str
     sealed: datetime | None
     faults: tuple[str, ...]
-    """What is wrong, one sentence each; empty when all is as it was sealed."""
+    """The faults, one sentence each; empty when nothing has changed."""
 
     @property
     def ok(self) -> bool:
@@ -81,7 +81,7 @@ def _unsealed(connection: Connection, run_id: int) -> Iterator[str]:
 
 
 def _wrong_descriptions(connection: Connection, run_id: int) -> Iterator[str]:
-    """One sentence for each text or artefact that does not fit the hash beside it."""
+    """One sentence for each text or artefact that does not fit its hash."""
     run, scenario, campaign = schema.run, schema.scenario, schema.campaign
     row = connection.execute(
         select(scenario.c.parameters, scenario.c.parameters_sha256, campaign.c.profile_text, campaign.c.profile_sha256)
@@ -98,7 +98,7 @@ def _wrong_descriptions(connection: Connection, run_id: int) -> Iterator[str]:
 
 
 def _wrong_chunks(reader: Reader, samples: StoredSamples, series: Row[Any]) -> Iterator[str]:
-    """What is wrong with the chunks of a series: the first that does not fit the hash chain, and those too many."""
+    """The faults of the chunks of a series: the first that does not fit the hash chain, and those too many."""
     stored = schema.chunk.c
     with reader.snapshot() as connection:
         count = connection.execute(select(func.count()).where(stored.series_id == series.id)).scalar_one()
@@ -112,7 +112,7 @@ def _wrong_chunks(reader: Reader, samples: StoredSamples, series: Row[Any]) -> I
 
 
 def _wrong_attachment(reader: Reader, run_id: int, attachment: Row[Any]) -> Iterator[str]:
-    """What is wrong with an attachment: the first chunk that does not fit the hash chain, and those too many."""
+    """The faults of an attachment: the first chunk that does not fit the hash chain, and those too many."""
     stored = schema.attachment_chunk.c
     with reader.snapshot() as connection:
         count = connection.execute(select(func.count()).where(stored.attachment_id == attachment.id)).scalar_one()

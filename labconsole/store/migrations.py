@@ -10,7 +10,7 @@ _OF_RUN = "INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE"
 
 
 def to_version_2(connection: Connection) -> None:
-    """The warnings of a run leave its provenance for a column of their own."""
+    """Move the warnings of a run from its provenance into a column of their own."""
     connection.exec_driver_sql("ALTER TABLE run ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]'")
     connection.exec_driver_sql(
         "UPDATE run SET warnings = json_extract(provenance, '$.warnings'), "
@@ -20,7 +20,7 @@ def to_version_2(connection: Connection) -> None:
 
 
 def to_version_3(connection: Connection) -> None:
-    """Artefacts and evidence of runs, and the pinned baseline of each kind of trial.
+    """Add artefacts and evidence of runs, and the pinned baseline of each kind of trial.
 
     `labconsole.store.opening` seals the runs afterwards.
     """
@@ -34,9 +34,9 @@ def to_version_3(connection: Connection) -> None:
 
 
 def to_version_4(connection: Connection) -> None:
-    """Why a figure is not judged, what a verdict is about, and by which definitions a run is evaluated.
+    """Add why a figure is not judged, the kind of a verdict, and the version of the metric definitions of a run.
 
-    Digests sealed before stay as they are.
+    Digests that were sealed before stay valid.
     """
     for table, column in (
         ("run", "definitions INTEGER NOT NULL DEFAULT 1"),
@@ -47,9 +47,9 @@ def to_version_4(connection: Connection) -> None:
 
 
 def to_version_5(connection: Connection) -> None:
-    """The roles that a run started, with host, clock domain and the files that they read.
+    """Add the roles that a run started, with host, clock domain and the files that they read.
 
-    Digests sealed before stay as they are.
+    Digests that were sealed before stay valid.
     """
     for columns in (
         f"role (run_id {_OF_RUN}, name TEXT NOT NULL, host TEXT NOT NULL, clock_domain TEXT NOT NULL, "
@@ -61,7 +61,7 @@ def to_version_5(connection: Connection) -> None:
 
 
 def to_version_6(connection: Connection) -> None:
-    """Attachments of runs, files of any size in chunks. Digests sealed before stay as they are."""
+    """Add attachments of runs, files of any size in chunks. Digests that were sealed before stay valid."""
     for columns in (
         f"attachment (id INTEGER NOT NULL, run_id {_OF_RUN}, "
         "role TEXT NOT NULL, name TEXT NOT NULL, media_type TEXT NOT NULL, chunks INTEGER NOT NULL, "

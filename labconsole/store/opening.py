@@ -1,4 +1,4 @@
-"""Opening a database: connections, readers, a new file, the check of its kind, migration with a backup next to it.
+"""Opening a database: connections, readers, a new file, the check of its application id, migration with a backup next to it.
 
 A database is never opened with `open()`: closing any descriptor of a file drops the locks that SQLite holds on it.
 """
@@ -209,10 +209,10 @@ class DatabaseReader:
 
 
 def bring_up_to_date(path: Path, kind: DatabaseKind) -> None:
-    """Create the file or migrate it, the old one kept beside it. Call with the exclusive lock held.
+    """Create the file or migrate it, with a backup of the old one next to it. Call with the exclusive lock held.
 
-    Raises StoreError: another program's or a newer file (left untouched), a damaged one, one that is gone while its
-    backup is there, an old one that is in use.
+    Raises StoreError: another program's or a newer file (left untouched), a damaged one, one that is missing while its
+    backup exists, an old one that is in use.
     """
     version = 0
     if path.exists():
@@ -261,7 +261,7 @@ _FREE_SPACE_KEPT = 64 * 1024 * 1024
 def copy_database(source: sqlite3.Connection, path: Path, target: Path) -> None:
     """Copy the database `path`, which `source` is connected to, to `target`, as it is at this moment.
 
-    Others may read and write it meanwhile; the copy is one file without a log beside it, with the rights of `path`.
+    Others may read and write it meanwhile; the copy is one file without a log next to it, with the rights of `path`.
 
     Raises:
         DamagedDatabaseError: SQLite finds the copy damaged, and so `path` is.
@@ -276,7 +276,7 @@ def copy_database(source: sqlite3.Connection, path: Path, target: Path) -> None:
             partial.unlink(missing_ok=True)
             partial.touch(0o600)
             with closing(sqlite3.connect(partial, isolation_level=None)) as copy:
-                source.execute("BEGIN")  # one moment: what others write from now on is not copied
+                source.execute("BEGIN")  # one moment: later writes are not copied
                 try:
                     source.backup(copy, pages=_PAGES_AT_ONCE)
                 finally:

@@ -66,7 +66,7 @@ _RECENT_RUNS = 5
 _IDENTITY = select(schema.run.c.uuid, schema.run.c.definitions).where(schema.run.c.id == bindparam("of_run"))
 
 _LATENCY, _QUEUE_TIME = "latency_", "queue_time_"
-"""A closed loop's latencies were called so by definitions 1; what is stored keeps its name, and is shown by today's."""
+"""A closed loop's latencies had the first name by definitions 1; stored names stay, the second one is shown."""
 
 
 class UnlabelledMetrics(Mapping[str, Metric]):
@@ -116,8 +116,7 @@ class Reader(DatabaseReader):
     ) -> list[RunRow]:
         """All runs, or those of one campaign, newest first; the newest `limit` if that is given.
 
-        With `metrics` they carry only those of these names: a long list is read several times as fast with the few
-        figures that it shows.
+        With `metrics` they carry only those of these names: a long list with few figures is read several times as fast.
         """
         wanted = _RUNS.select.order_by(schema.run.c.id.desc())
         if campaign_id is not None:
@@ -242,12 +241,12 @@ class Reader(DatabaseReader):
         return bytes(row.content)
 
     def evidence(self, run_id: int) -> Evidence | None:
-        """What was sealed of a run; None for one that is not there or has not ended."""
+        """The evidence of a run; None for one that is not there or has not ended."""
         with self.snapshot() as connection:
             return next(iter(_EVIDENCE.find(connection, run_id=run_id)), None)
 
     def baselines(self) -> dict[str, int]:
-        """The pinned baseline of each kind of trial that has one, unless it lies in the trash: kind -> run id."""
+        """The pinned baseline of each kind of trial that has one, unless it is in the trash: kind -> run id."""
         baseline, trash = schema.baseline, schema.trash
         kept = select(baseline.c.kind, baseline.c.run_id).where(baseline.c.run_id.not_in(select(trash.c.run_id)))
         with self.snapshot() as connection:
@@ -268,7 +267,7 @@ class Reader(DatabaseReader):
         with self.transaction() as connection:
             try:
                 yield connection
-            except ValueError as error:  # JSON, a time or a name that is none: SQLite does not know our texts
+            except ValueError as error:  # JSON, a time or a name that is invalid: SQLite does not check our texts
                 raise DamagedDatabaseError(self.path, error) from error
 
 
@@ -289,7 +288,7 @@ def _records(
 
 
 def _one_record(connection: Connection, run_id: int) -> list[RunRow]:
-    """The run, nothing if it is not there; by statements made once, as they take longer to make than to run."""
+    """The run, nothing if it is not there; by prepared statements, which take longer to build than to run."""
     return _assembled(*(connection.execute(one, {"of_run": run_id}).all() for one in _one_record_statements()))
 
 

@@ -1,4 +1,4 @@
-"""What the store holds, as plain records: campaigns, scenarios, runs, notes, tags."""
+"""Records of the store as plain dataclasses: campaigns, scenarios, runs, notes, tags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labconsole.processes import Owner
 
 
 class RunStatus(StrEnum):
-    """Where a run stands. The last five are final."""
+    """The status of a run. The last five are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -26,12 +26,12 @@ class RunStatus(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the run will not change any more."""
+        """Whether the run will no longer change."""
         return self not in LIVE
 
 
 LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
-"""Where a run stands that is not at its end."""
+"""The status of a run that has not ended."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,13 @@ class RunRow:
     trashed: bool
     metrics: Mapping[str, Metric]
     warnings: tuple[str, ...] = ()
-    """What a reader of the figures must know, as the trial said before the run: one sentence each."""
+    """Caveats for a reader of the figures, by the trial before the run: one sentence each."""
     pinned: bool = False
     """Whether it is the baseline of its kind of trial."""
     definitions: int = 1
     """Version of the metric definitions by which it is evaluated (`labconsole.model.trial.Trial.definitions`)."""
     failed_checks: tuple[str, ...] = ()
-    """What its failed integrity verdicts say, one sentence each: its figures prove nothing."""
+    """The reasons of its failed integrity verdicts, one sentence each: its figures prove nothing."""
 
     @property
     def duration_s(self) -> float | None:
@@ -138,7 +138,8 @@ class StoredArtefact:
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file that travelled with a run: `key` is what its role asks for it by, `name` is without directories."""
+    """A file that travelled with a run: `key` is the name by which its role asks for it, `name` is without
+    directories."""
 
     key: str
     name: str
@@ -170,7 +171,7 @@ class StoredAttachment:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was sealed of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence`), and when.
+    """The evidence of a run: the digest over all of it, in hexadecimal (`labconsole.store.evidence`), and when.
 
     A run of a database of an older version was sealed when that was migrated, not when it ended.
     """
@@ -208,11 +209,11 @@ class RunDetail:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader of the figures must know, one sentence each."""
+        """Caveats for a reader of the figures, one sentence each."""
         return self.row.warnings
 
     def wall_time(self, event: Event) -> datetime | None:
-        """When an event of this run was, UTC; None where the run does not know the offset of its clock to that."""
+        """The time of an event of this run, UTC; None where the offset of its clock is unknown."""
         offset_ns = self.provenance.get("wall_offset_ns")
         return None if offset_ns is None else wall_time(event.t_ns, int(offset_ns))
 

@@ -1,4 +1,4 @@
-"""The run database as a kind of file: its tables, and what its migration asks for."""
+"""The run database as a kind of file: its tables, and the conditions of its migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writing side of the store: what launchers and workers put into the run database."""
+"""The writing side of the store: records of consoles and workers for the run database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunInProgressError(StoreError):
 
 @dataclass(frozen=True)
 class EventRecord:
-    """An event as it came in: `seq` counts the events of `role` from 0."""
+    """An event of a role: `seq` counts the events of `role` from 0."""
 
     role: str
     seq: int
@@ -69,7 +69,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, lock_timeout_s: float = 30.0) -> Store:
-        """Open the database, made or migrated (with a backup beside it) where needed. Raises StoreError."""
+        """Open the database, created or migrated (with a backup next to it) where needed. Raises StoreError."""
         return cls(Writer(path, RUN_DATABASE, lock_timeout_s))
 
     @property
@@ -176,7 +176,7 @@ class Store:
             )
 
     def run_ended(self, run_id: int, status: RunStatus, reason: str, ended: datetime) -> None:
-        """A queued or running run has come to its end; `reason` is one sentence unless it finished."""
+        """End a queued or running run; `reason` is one sentence unless it finished."""
         with self.writer.transaction(durable=True) as connection:
             self._change_status(connection, run_id, LIVE, status=status, reason=reason, ended=time_to_text(ended))
             seal(connection, [run_id])
@@ -184,7 +184,8 @@ class Store:
     def mark_ended(
         self, run_ids: Sequence[int], before: RunStatus, status: RunStatus, reason: str, ended: datetime
     ) -> int:
-        """End those of these runs that still stand at `before`, so that of two consoles one does it; says how many.
+        """End those of these runs whose status is still `before`, so that one of two consoles does it; returns how
+        many.
 
         For runs that have no process: it never began, or its owner is proven dead.
         """
@@ -199,7 +200,7 @@ class Store:
             return len(ids)
 
     def amend_provenance(self, run_id: int, **found: Any) -> None:
-        """Add to the provenance of a run what came out while it went on (plain JSON)."""
+        """Add facts that became known during a run to its provenance (plain JSON)."""
         with self.writer.transaction(durable=True) as connection:
             run = self._existing(connection, run_id)
             statement = update(schema.run).where(schema.run.c.id == run_id)
@@ -291,7 +292,7 @@ class Store:
         connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(**values))
 
     def _series(self, connection: Connection, run: Row[Any], role: str, series: Series) -> Row[Any]:
-        """The row of a series, made if it is not there. Its columns are the same in every role of the run."""
+        """The row of a series, inserted if it is missing. Its columns are the same in every role of the run."""
         columns = schema.series.c
         described = to_json([[column.name, column.dtype, column.unit, column.title] for column in series.columns])
         of_run = select(schema.series).where(columns.run_id == run.id, columns.name == series.name)
@@ -373,7 +374,7 @@ def _add_role(connection: Connection, run_id: int, role: StoredRole) -> None:
 
 
 def _seal_again(connection: Connection, run: Row[Any]) -> None:
-    """After a change of a run that had ended (what a crash had left came in, say): its evidence goes with it."""
+    """Seal a run again that had ended and was changed (by the recovery of samples, say)."""
     if run.status not in LIVE:
         seal(connection, [run.id])
 

@@ -32,13 +32,13 @@ _OF_A_RUN = (
 _LEFT_OUT = frozenset(
     (
         *("id", "run_id", "scenario_id", "campaign_id", "owner_pid", "owner_started", "owner_boot", "content"),
-        *("parameters_sha256", "profile_sha256"),  # follow from the text beside them
+        *("parameters_sha256", "profile_sha256"),  # follow from the text in the same row
     )
 )
 
 
 def described_run(connection: Connection, run_id: int) -> dict[str, Any]:
-    """A run that is there: its rows by table (`run` is one row), and those of its `scenario` and `campaign`."""
+    """An existing run: its rows by table (`run` is one row), and those of its `scenario` and `campaign`."""
     run, scenario, campaign = schema.run, schema.scenario, schema.campaign
     joined = run.join(scenario).join(campaign)
     described: dict[str, Any] = {}
@@ -65,10 +65,10 @@ def place_campaign(
     scenarios: Mapping[int, Mapping[str, Any]],
     runs: Sequence[tuple[int, int]],
 ) -> dict[int, int]:
-    """Where runs of a campaign go: the id of the scenario at each position of `scenarios`, made if it is not there.
+    """The ids of the scenarios for imported runs, by their position in `scenarios`, inserted if they are missing.
 
-    `runs` are (position of the scenario, repeat). A campaign that is there already takes them in if it is the same in
-    every column, and has none of these repeats: otherwise the campaign is made anew.
+    `runs` are (position of the scenario, repeat). They join an existing campaign that is equal in every column and has
+    none of these repeats; otherwise a new campaign is inserted.
     """
     same = [schema.campaign.c[name] == value for name, value in campaign.items()]
     for campaign_id in connection.execute(select(schema.campaign.c.id).where(*same)).scalars().all():

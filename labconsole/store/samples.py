@@ -19,7 +19,7 @@ from labconsole.store.errors import StoreError
 
 _BATCH = 64
 
-# Made once: building such a statement takes as long as running it, and a comparison runs hundreds of them.
+# Built once: building such a statement takes as long as running it, and a comparison runs hundreds of them.
 _SERIES = select(schema.series).where(
     schema.series.c.run_id == bindparam("of_run"),
     schema.series.c.name == bindparam("of_name"),
@@ -52,9 +52,9 @@ class StoredChunk:
 def verified(
     stored: Iterable[StoredChunk], link: bytes, declared: Row[Any], rows: int, damage: Callable[[int, str], StoreError]
 ) -> Iterator[StoredChunk]:
-    """These chunks, each as good as its hash, from `link` to that of the series or attachment that is `declared`.
+    """These chunks, each verified by its hash, from `link` to that of the series or attachment that is `declared`.
 
-    `rows` are those of all chunks; `damage` makes the error to raise, from the number of a chunk and what is wrong.
+    `rows` are those of all chunks; `damage` returns the error to raise, for the number of a chunk and the fault.
     """
     found, last = 0, declared.chunks - 1
     for chunk in stored:
@@ -70,7 +70,7 @@ def verified(
 
 
 class StoredSamples:
-    """`labconsole.model.trial.Samples` of one run; what is appended after the call of a method is not in its result."""
+    """`labconsole.model.trial.Samples` of one run; rows appended after the call of a method are not in its result."""
 
     def __init__(
         self,

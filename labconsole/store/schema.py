@@ -1,4 +1,4 @@
-"""The tables of the run database, as of `VERSION`; older ones are brought here by `labconsole.store.migrations`."""
+"""The tables of the run database, as of `VERSION`; `labconsole.store.migrations` brings older ones to it."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ The digest is the SHA-256 over lines of canonical JSON, each `[section, value, .
 this order: the format, the run (with its scenario and campaign), its series (with the head of each hash chain), events,
 metrics, verdicts, artefacts (with the hash of each), then what version 4 of the database added, where it differs from
 the default, the roles and their files of version 5, and the attachments of version 6 (so a run that was sealed before
-keeps its digest). Numbers that a database gives (ids), which process owned the run, notes, tags, trash and baseline are
-not in it: so it stays the same when a bundle carries the run to another database.
+keeps its digest). It leaves out ids, the process that owned the run, notes, tags, trash and baseline: so it stays the
+same when a bundle carries the run to another database.
 
-A digest in the same file protects against accident and careless change. Whoever rewrites the whole file can rewrite it
-too: that is why reports print it and are signed.
+A digest in the same file protects against accident and careless change. A program that rewrites the whole file can
+rewrite it too: that is why reports print it and are signed.
 """
 
 from __future__ import annotations

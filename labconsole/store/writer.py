@@ -1,4 +1,4 @@
-"""The one way to write: every transaction, checkpoint and close holds the exclusive lock `<database>.lock`.
+"""The one writer: every transaction, checkpoint and close holds the exclusive lock `<database>.lock`.
 
 SQLite before 3.51.3 can lose a checkpoint when two connections reset the write-ahead log at the same time; hence no
 automatic checkpoints, and no checkpoint or close without the lock.
@@ -63,10 +63,10 @@ class Writer:
                 yield self._connection
 
     def reclaim(self, unless: str) -> None:
-        """Give back to the disk what deleted rows took, where it is much of the file. Raises StoreError.
+        """Return the space of deleted rows to the disk, where it is much of the file. Raises StoreError.
 
         Nothing is done while the query `unless` finds a row, without room for the copy that this needs, or where so
-        much stays that other consoles would wait too long. What is not given back is used again by later rows.
+        much stays that other consoles would wait too long. Later rows use the space that is not returned.
         """
         with self._exclusive():
             free, pages, page_size = (
@@ -81,7 +81,7 @@ class Writer:
                 self._checkpoint()
 
     def checkpoint(self) -> None:
-        """Empty the write-ahead log, unless a reader uses it just now. Raises StoreError."""
+        """Empty the write-ahead log, unless another connection is reading it. Raises StoreError."""
         with self._exclusive():
             self._checkpoint()
 
@@ -115,7 +115,7 @@ class Writer:
 
     def _checkpoint(self) -> None:
         patience = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
-        self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # a reader's turn: next time, then
+        self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # another connection reads it: next time
         try:
             self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:

@@ -58,7 +58,7 @@ def test_an_interrupt_while_a_command_starts_is_exit_code_130_without_a_tracebac
     labconsole: CommandLine, module: str, number: str
 ) -> None:
     """Python reports each module on stderr once it is imported."""
-    profile = labconsole.profiles.profile(profile_text(count=1_000_000, rate=1000))
+    profile = labconsole.profile(profile_text(count=1_000_000, rate=1000))
     command = labconsole.command("run", profile, "--db", "runs.db")
     with interruptible():
         process = subprocess.Popen(
@@ -83,7 +83,7 @@ def test_an_interrupt_while_a_command_starts_is_exit_code_130_without_a_tracebac
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(labconsole: CommandLine, number: signal.Signals) -> None:
     """`nohup` starts a command so, and a shell's background."""
-    profile = labconsole.profiles.profile(profile_text(count=200, rate=1000))
+    profile = labconsole.profile(profile_text(count=200, rate=1000))
     before = signal.signal(number, signal.SIG_IGN)
     try:
         process = subprocess.Popen(
