@@ -74,7 +74,7 @@ def comparison_as_json(
 ) -> dict[str, Any]:
     """A comparison as `compare --json` prints it, with its answers: cells are in the order of the columns."""
     return {
-        "answers": [_answer(answer) for answer in given],
+        "answers": [_answer(answer) for answer in answered],
         "columns": [_column(column) for column in comparison.columns],
         "baseline": comparison.baseline,
         "parameters": [

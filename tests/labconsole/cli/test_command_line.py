@@ -60,7 +60,7 @@ def test_run_json_prints_one_object_per_run_and_nothing_else(demo: Demo) -> None
 
 
 def test_run_prints_a_table_and_the_paths_of_its_files(labconsole: CommandLine, tmp_path: Path) -> None:
-    profile = labconsole.profiles.profile(profile_text({"count": 100}, {"count": 300}))
+    profile = labconsole.profile(profile_text({"count": 100}, {"count": 300}))
     done = labconsole("run", profile, "--repeat", "2", "--csv", tmp_path / "csv", "--db", "here.db")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -114,7 +114,7 @@ def test_file_name_that_is_too_long_is_one_sentence(labconsole: CommandLine) -> 
 
 
 def test_a_failed_run_is_exit_code_1_and_the_others_still_run(labconsole: CommandLine) -> None:
-    profile = labconsole.profiles.profile(profile_text({"fault": "refuse"}, {"count": 100}))
+    profile = labconsole.profile(profile_text({"fault": "refuse"}, {"count": 100}))
     done = labconsole("run", profile, "--json")
     assert done.returncode == 1
     failed, finished = [json.loads(line) for line in done.stdout.splitlines()]
@@ -124,7 +124,7 @@ def test_a_failed_run_is_exit_code_1_and_the_others_still_run(labconsole: Comman
 
 
 def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
-    profile = labconsole.profiles.profile(
+    profile = labconsole.profile(
         profile_text(count=100) + "[thresholds]\ncounted = { min = 101, max = 200 }\n"
     )
     done = labconsole("run", profile, "--json")
@@ -144,7 +144,7 @@ def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
 
 def test_a_failed_check_of_the_data_is_exit_code_3_and_marks_the_run(labconsole: CommandLine) -> None:
     """No profile declares it as a threshold: a run whose data are not whole never passes for a good one."""
-    profile = labconsole.profiles.profile(profile_text({"fault": "miscount"}, {}, count=100))
+    profile = labconsole.profile(profile_text({"fault": "miscount"}, {}, count=100))
     done = labconsole("run", profile, "--db", "runs.db")
     assert done.returncode == 3, done.stderr
     assert "Run 1 (scenario 1) finished, but its data fail a check: 100 numbers." in done.stderr
@@ -154,7 +154,7 @@ def test_a_failed_check_of_the_data_is_exit_code_3_and_marks_the_run(labconsole:
 
 
 def test_runs_are_reported_as_they_end_with_each_repeat_of_a_disturbed_one(labconsole: CommandLine) -> None:
-    profile = labconsole.profiles.profile(profile_text({"fault": "disturbed"}, {}, count=100))
+    profile = labconsole.profile(profile_text({"fault": "disturbed"}, {}, count=100))
     done = labconsole("run", profile, "--db", "runs.db")
     ended = [line.split(" (")[0] for line in done.stderr.splitlines() if line.endswith("finished.")]
     assert ended == ["Run 1", "Run 3", "Run 2"]
@@ -165,7 +165,7 @@ def test_runs_are_reported_as_they_end_with_each_repeat_of_a_disturbed_one(labco
 def test_an_interrupt_cancels_everything_and_is_exit_code_130(
     labconsole: CommandLine, tmp_path: Path, number: signal.Signals
 ) -> None:
-    profile = labconsole.profiles.profile(profile_text({}, {}, count=1_000_000, rate=1000))
+    profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=1000))
     console = labconsole.start("run", profile, "--json", "--db", "runs.db")
     database = tmp_path / "runs.db"
     assert wait_until(lambda: _status(database, 1) is RunStatus.RUNNING, 30)
@@ -191,7 +191,7 @@ def _status(database: Path, run_id: int) -> RunStatus | None:
 
 def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_path: Path) -> None:
     sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
-    profile = labconsole.profiles.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
+    profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
     listed, shown, told, told_json, exported = labconsole.together(
         *(["runs"], ["show", "1", "--json"], ["show", "2"], ["show", "2", "--json"]),
@@ -237,7 +237,7 @@ def test_reading_a_missing_database_does_not_create_it(
 
 
 def test_a_database_in_a_directory_that_is_not_there(labconsole: CommandLine) -> None:
-    done = labconsole("run", labconsole.profiles.profile(profile_text(count=10)), "--db", "nowhere/runs.db")
+    done = labconsole("run", labconsole.profile(profile_text(count=10)), "--db", "nowhere/runs.db")
     assert done.returncode == 1 and "There is no directory" in done.stderr and "Traceback" not in done.stderr
 
 
@@ -246,7 +246,7 @@ def test_a_database_of_a_newer_console_is_refused(labconsole: CommandLine, tmp_p
     with sqlite3.connect(tmp_path / "runs.db") as raw:
         raw.execute("PRAGMA user_version = 99")
     raw.close()
-    profile = labconsole.profiles.profile(profile_text(count=10))
+    profile = labconsole.profile(profile_text(count=10))
     for done in labconsole.together(["runs", "--db", "runs.db"], ["run", profile, "--db", "runs.db"]):
         assert done.returncode == 1
         assert "was written by a newer lab console" in done.stderr and "It was not changed." in done.stderr
@@ -254,8 +254,8 @@ def test_a_database_of_a_newer_console_is_refused(labconsole: CommandLine, tmp_p
 
 def test_two_consoles_on_one_database(labconsole: CommandLine, tmp_path: Path) -> None:
     """The second waits for the first, says for which run and process, and its figures are those of a run alone."""
-    slow = labconsole.profiles.profile(profile_text(count=3000, rate=1000), "slow")
-    quick = labconsole.profiles.profile(profile_text(count=10), "quick")
+    slow = labconsole.profile(profile_text(count=3000, rate=1000), "slow")
+    quick = labconsole.profile(profile_text(count=10), "quick")
     database = tmp_path / "runs.db"
     first = labconsole.start("run", slow, "--json", "--db", database)
     assert wait_until(lambda: _status(database, 1) is RunStatus.RUNNING, 30)
@@ -297,7 +297,7 @@ def test_lists_show_broken_plugins_and_continue(labconsole: CommandLine, own_hom
 def test_the_list_of_runs_shows_the_key_metrics_of_their_own_trials(labconsole: CommandLine, tmp_path: Path) -> None:
     labconsole.environment["COLUMNS"] = "200"
     database = tmp_path / "runs.db"
-    assert labconsole("run", labconsole.profiles.profile(profile_text(count=100)), "--db", database).returncode == 0
+    assert labconsole("run", labconsole.profile(profile_text(count=100)), "--db", database).returncode == 0
     [heading, row, *_] = labconsole("runs", "--db", database).stdout.splitlines()
     assert heading.split()[-2:] == ["counted", "checksum"]
     assert row.split()[-2] == "100"
@@ -308,14 +308,14 @@ def test_the_list_of_runs_shows_only_the_key_metrics_that_a_trial_names(
 ) -> None:
     labconsole.environment["COLUMNS"] = "200"
     database = tmp_path / "runs.db"
-    profile = labconsole.profiles.profile(profile_text(count=100).replace("practice.counting", "practice.keyed"))
+    profile = labconsole.profile(profile_text(count=100).replace("practice.counting", "practice.keyed"))
     assert labconsole("run", profile, "--db", database).returncode == 0
     [heading, *_] = labconsole("runs", "--db", database).stdout.splitlines()
     assert heading.split()[-1] == "checksum" and "counted" not in heading
 
 
 def test_runs_of_a_killed_console_are_recovered_by_the_next_command(labconsole: CommandLine, tmp_path: Path) -> None:
-    profile = labconsole.profiles.profile(profile_text({}, {}, count=1_000_000, rate=3000))
+    profile = labconsole.profile(profile_text({}, {}, count=1_000_000, rate=3000))
     database = tmp_path / "runs.db"
     console = labconsole.start("run", profile, "--db", database)
     assert wait_until(lambda: database.exists() and bool(_rows(database)), 40)
@@ -340,7 +340,7 @@ def _rows(database: Path) -> int:
 
 def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_path: Path) -> None:
     """`--csv .` is the folder one is in; only `--csv` alone is a new one in the data directory."""
-    profile = labconsole.profiles.profile(profile_text(count=10))
+    profile = labconsole.profile(profile_text(count=10))
     done = labconsole("run", profile, "--csv", ".")
     assert done.returncode == 0 and "Run 1 is in " in done.stdout, "one run is not called runs"
     assert (tmp_path / "metrics.csv").exists() and not (tmp_path / "home" / "exports").exists()
@@ -353,7 +353,7 @@ def test_csv_files_go_where_they_were_asked_for(labconsole: CommandLine, tmp_pat
 def test_new_files_are_their_operators_alone_in_directories_of_others(labconsole: CommandLine, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o755)
-    profile = labconsole.profiles.profile(profile_text(count=50))
+    profile = labconsole.profile(profile_text(count=50))
     command = labconsole.command("run", profile, "--db", shared / "runs.db", "--csv", shared / "csv")
     done = subprocess.run(command, capture_output=True, text=True, env=labconsole.environment, umask=0o022)
     assert done.returncode == 0, done.stderr

@@ -104,7 +104,7 @@ def test_failed_restore_or_import_is_reported(command: Command, tmp_path: Path) 
 
 
 def test_backup_is_created_after_the_runs(labconsole: CommandLine, tmp_path: Path) -> None:
-    done = labconsole("run", labconsole.profiles.profile(profile_text(count=10)), "--db", "runs.db")
+    done = labconsole("run", labconsole.profile(profile_text(count=10)), "--db", "runs.db")
     assert done.returncode == 0, done.stderr
     with closing(sqlite3.connect(tmp_path / "runs.db.backup")) as raw:
         assert raw.execute("SELECT status FROM run").fetchall() == [("finished",)]
@@ -113,7 +113,7 @@ def test_backup_is_created_after_the_runs(labconsole: CommandLine, tmp_path: Pat
 
 def test_failed_backup_is_reported_and_the_runs_are_kept(labconsole: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "runs.db.backup" / "in the way").mkdir(parents=True)
-    done = labconsole("run", labconsole.profiles.profile(profile_text(count=10)), "--db", "runs.db")
+    done = labconsole("run", labconsole.profile(profile_text(count=10)), "--db", "runs.db")
     assert done.returncode == 0
     assert "labconsole: no backup was made." in done.stderr
     assert "Traceback" not in done.stderr
