@@ -124,9 +124,7 @@ def test_a_failed_run_is_exit_code_1_and_the_others_still_run(labconsole: Comman
 
 
 def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
-    profile = labconsole.profile(
-        profile_text(count=100) + "[thresholds]\ncounted = { min = 101, max = 200 }\n"
-    )
+    profile = labconsole.profile(profile_text(count=100) + "[thresholds]\ncounted = { min = 101, max = 200 }\n")
     done = labconsole("run", profile, "--json")
     assert done.returncode == 3, done.stderr
     run = json.loads(done.stdout)
