@@ -1,1 +1,1 @@
-"""What stored figures say: how they are written, and runs side by side."""
+"""Analysis of stored figures: their formats, intervals, comparisons and findings."""

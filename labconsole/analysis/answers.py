@@ -1,6 +1,6 @@
 """Answers: one plain sentence and one large number for each question that a comparison answers.
 
-Window, terminal, report and JSON show the same answers. Which questions there are, a trial says (`Trial.questions`,
+Window, terminal, report and JSON show the same answers. The questions are those of the trial (`Trial.questions`,
 `Trial.service_level`).
 """
 
@@ -33,12 +33,12 @@ from labconsole.model.metrics import Direction, Question, ServiceLevel
 from labconsole.model.trial import Trial
 
 _ONE_OF_BELOW = 0.1
-"""A smaller share of what there was is told as one of so many, a larger one as so many of 100."""
+"""A smaller share is written as one of so many, a larger one as so many of 100."""
 
 _ABOUT_ZERO = 10.0
-"""Up to this difference in % one that is not significant is told as about zero."""
+"""Up to this difference in %, one that is not significant is written as about zero."""
 _MOST_REASONS = 2
-"""Why an answer is not judged, on a card."""
+"""The most reasons against a judgement on a card."""
 _Item = TypeVar("_Item", bound=tuple[Any, ...])
 
 
@@ -54,10 +54,10 @@ class AnswerBar:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a comparison answers to one question.
+    """The answer of a comparison to one question.
 
-    `number` is the large one, `bars` are what the small chart shows, from zero on. `reason` says why the answer is not
-    judged; `judgement` is which way it goes. `small_print` has interval and number of runs.
+    `number` is shown large, `bars` in a small chart from zero on. `reason` is why the answer is not judged; `judgement`
+    is its direction. `small_print` has interval and number of runs.
     """
 
     question: str
@@ -75,7 +75,7 @@ class Answer:
 
     @property
     def footnote(self) -> str:
-        """Small print, and why the answer is not judged."""
+        """Small print, and the reason why the answer is not judged."""
         small_print = self.small_print[:1].upper() + self.small_print[1:]
         if self.reason == ONE_RUN:
             return f"{small_print}: not judged"
@@ -85,7 +85,7 @@ class Answer:
 def answers(comparison: Comparison, trial: Trial[Any] | None, verdicts: Verdicts | None = None) -> tuple[Answer, ...]:
     """The answers of a comparison, those on a service level first; `verdicts` of its runs are needed for these only.
 
-    Of several steps of protection, each is told against the one before it.
+    Each of several steps of protection is compared with the one before it.
     """
     if trial is None:
         return ()
@@ -124,10 +124,10 @@ def _of_pairs(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
         yield replace(answer, question=f"{answer.question} {title}") if often[answer.question] > 1 else answer
 
 
-def _by_metric(told: Sequence[_Item]) -> list[_Item]:
+def _by_metric(items: Sequence[_Item]) -> list[_Item]:
     """All of one metric, which comes first, next to each other: throughput of each step, then latency of each step."""
-    metrics = list(dict.fromkeys(one[0] for one in told))
-    return sorted(told, key=lambda one: metrics.index(one[0]))
+    metrics = list(dict.fromkeys(one[0] for one in items))
+    return sorted(items, key=lambda one: metrics.index(one[0]))
 
 
 def _answer(question: Question, line: MetricLine, titles: tuple[str, str], cells: tuple[Cell, Cell]) -> Answer | None:
@@ -207,15 +207,17 @@ def _rough(value: float, unit: str) -> str:
 def _kept(comparison: Comparison, level: ServiceLevel, verdicts: Verdicts) -> Iterator[Answer]:
     """Whether each column kept its service level: in one answer for all of them."""
     columns = [column for column in comparison.columns if isinstance(column, RunGroup)]
-    told = [(column, kept) for column in columns if (kept := _Kept.of(column, level, verdicts)) is not None]
-    if not told:
+    judged = [(column, kept) for column in columns if (kept := _Kept.of(column, level, verdicts)) is not None]
+    if not judged:
         return
-    missed = [column for column, kept in told if kept.missed]
-    sentence = ". ".join(f"{column.title}: {kept.words}" for column, kept in told)
-    judgement = Judgement.WORSE if len(missed) == len(told) else Judgement.BETTER if not missed else Judgement.NO_CHANGE
-    number = f"{len(told) - len(missed)} of {len(told)} kept" if len(told) > 1 else "missed" if missed else "kept"
-    bars = tuple(AnswerBar(column.title, kept.share, None, f"{kept.share:.0f} %") for column, kept in told)
-    runs = sum(kept.runs for _, kept in told)
+    missed = [column for column, kept in judged if kept.missed]
+    sentence = ". ".join(f"{column.title}: {kept.title}" for column, kept in judged)
+    judgement = (
+        Judgement.WORSE if len(missed) == len(judged) else Judgement.BETTER if not missed else Judgement.NO_CHANGE
+    )
+    number = f"{len(judged) - len(missed)} of {len(judged)} kept" if len(judged) > 1 else "missed" if missed else "kept"
+    bars = tuple(AnswerBar(column.title, kept.share, None, f"{kept.share:.0f} %") for column, kept in judged)
+    runs = sum(kept.runs for _, kept in judged)
     yield Answer(level.title, sentence, number, judgement, bars, count(runs))
 
 
@@ -252,7 +254,7 @@ class _Kept:
         return self.within / self.requests * 100 if self.requests else float(not self.missed) * 100
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """ "kept, 60 of 60 requests in time", "missed in 2 of 5 runs, ..."."""
         said = "kept" if not self.missed else "missed"
         if self.missed and self.runs > 1:

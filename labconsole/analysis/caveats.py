@@ -1,4 +1,4 @@
-"""What a reader of a run's figures must know: the trial's own warnings, and what its status and figures tell."""
+"""Caveats for a reader of a run's figures: the trial's own warnings, its status, and signs in its figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINK_BOUND_TO = 120.0
 """Beyond this share (%) the link cannot have the rate that the operator stated; up to it, a queue may have helped."""
 
 ENOUGH_BEYOND = 10
-"""Samples that must be beyond a percentile so that it is worth its name."""
+"""The least samples beyond a percentile that is judged."""
 
 _ENOUGH_FAR_BEYOND = 50
 """The same from p99 on, where one slow moment makes several: 5,000 samples for p99, 50,000 for p99.9."""
@@ -32,16 +32,16 @@ _ROUNDING = 1e-9
 
 def caveats(run: RunRow) -> tuple[str, ...]:
     """One sentence each: the warnings stored with the run, link-bound, interrupted (or cancelled, failed), trashed."""
-    told = list(run.warnings)
+    sentences = list(run.warnings)
     if link_bound(run):
-        told.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
+        sentences.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
     if above_link_rate(run):
-        told.append(f"It took {link_share([run])}: the link has another rate than was stated.")
+        sentences.append(f"It took {link_share([run])}: the link has another rate than was stated.")
     if run.status.final and run.status is not RunStatus.FINISHED:
-        told.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
+        sentences.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
     if run.trashed:
-        told.append(f"Run {run.id} is in the trash.")
-    return tuple(told)
+        sentences.append(f"Run {run.id} is in the trash.")
+    return tuple(sentences)
 
 
 def link_bound(run: RunRow) -> bool:
@@ -61,7 +61,7 @@ def link_share(runs: Sequence[RunRow]) -> str:
     """
     shares = [run.metrics[LINK_USE].value for run in runs if LINK_USE in run.metrics]
     if not shares:
-        raise ValueError("no run tells the share of its link that it took")
+        raise ValueError("no run has the metric of its share of the link")
     rate = runs[0].parameters.get(LINK_RATE)
     link = f"{format_number(rate)} Mbit/s" if isinstance(rate, int | float) and rate else "its link"
     return f"{fmean(shares):,.0f} % of {link}"
@@ -82,7 +82,7 @@ MOST_STEAL: Final = 0.02
 def busy(samples: Samples, begin_ns: int, end_ns: int) -> str:
     """Why the computer was too busy between two times of the run's clock, in a few words.
 
-    Empty where it was not, and where nothing is known of it (a run of an earlier version, a system that does not say).
+    Empty where it was not, and where that is unknown (a run of an earlier version, a system without these times).
     """
     for role in samples.roles(MACHINE.name):
         table = samples.table(MACHINE.name, role)

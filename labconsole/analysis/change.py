@@ -1,4 +1,4 @@
-"""A figure against the baseline's: difference, ratio with its interval, and what may be judged of it."""
+"""A figure against the baseline's: difference, ratio with its interval, and judgement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEW_REPEATS = f"fewer than {ENOUGH_REPEATS} repeats"
 
 
 class Judgement(StrEnum):
-    """What a change against the baseline amounts to. Only the first two are coloured."""
+    """The judgement of a change against the baseline. Only the first two are coloured."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -69,7 +69,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Side:
-    """What one column has of a metric: a value per run, or the one published.
+    """The values of a metric in one column: one per run, or the published one.
 
     `not_judged` is why its values may not be judged, or empty; `offered` are the rates at which they were measured,
     where that matters.
@@ -88,7 +88,7 @@ class Side:
 
 
 def change(reference: Side, other: Side, direction: Direction) -> Change:
-    """Compare two sides, both with values; what is judged has its own p and is still to be `corrected`."""
+    """Compare two sides, both with values; a judged change has its own p, before it is `corrected`."""
     percent = _percent(centre(reference.values), centre(other.values))
     found = ratio(reference.values, other.values, point=reference.published or other.published)
     if found is None:
@@ -148,7 +148,7 @@ def _not_judged(reference: Side, other: Side, direction: Direction) -> Iterator[
 
 _DECIMALS = 6
 WRITTEN_AS_FACTOR_FROM = 1.5
-"""From this factor on a change is told as a factor, below in %."""
+"""From this factor on a change is written as a factor, below in %."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Size:
 
     @classmethod
     def of(cls, ratio: float, interval: Interval | None) -> Size:
-        """The size of a change to `ratio`, whose interval (if any) lies on one side of 1."""
+        """The size of a change to `ratio`, whose interval (if any) is on one side of 1."""
         ends = (interval.low, interval.high) if interval is not None else ()
         factor = max(ratio, 1 / ratio)
         if factor >= WRITTEN_AS_FACTOR_FROM:

@@ -1,4 +1,4 @@
-"""What a column has of a metric: which runs' figures count, and why none may be judged."""
+"""The figures of a metric in a column: which runs count, and the reasons why none may be judged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def offered_rate_too_high_in_round(run: RunRow, columns: Sequence[Column]) -> st
     """Why the rate that `run` was offered is too high for the slowest run of its round, offered the same; or empty.
 
     A round are the runs of one campaign with the same number of repeat. Of a column that has none in the round (it was
-    repeated, say), all count. A full speed that is not judged says nothing of the rate: that of an open loop, which was
+    repeated, say), all count. A full speed that is not judged does not limit the rate: that of an open loop, which was
     offered no more, or of a busy computer.
     """
     if OFFERED_RATE not in run.metrics:
@@ -60,7 +60,7 @@ _DETAILS = re.compile(r"( \([^()]*\))?( in \d+ of \d+ runs)?$")
 
 
 @dataclass(frozen=True)
-class Figures:
+class ColumnFigures:
     """The figures of a column that count, one per run, or the one published.
 
     Where some runs may be judged, theirs alone count, and `left_out` is the number of the others. Where none may,
@@ -75,19 +75,19 @@ class Figures:
     """The different reasons in short, where no run may be judged."""
 
 
-def figures_of(column: Column, name: str, kind: MetricKind, columns: Sequence[Column]) -> Figures:
-    """What `column`, one of `columns`, has of the metric `name`."""
+def column_figures(column: Column, name: str, kind: MetricKind, columns: Sequence[Column]) -> ColumnFigures:
+    """The figures of the metric `name` in `column`, one of `columns`."""
     if not isinstance(column, RunGroup):
         figure = column.figures.get(name)
         if figure is None:
-            return Figures()
-        return Figures((Metric(name, figure.value, figure.unit, origin=Origin.PUBLISHED),))
+            return ColumnFigures()
+        return ColumnFigures((Metric(name, figure.value, figure.unit, origin=Origin.PUBLISHED),))
     runs = [run for run in column.used if name in run.metrics]
     reasons = {run.id: SEPARATOR.join(_reasons(run, name, kind, columns)) for run in runs}
     judged = [run for run in runs if not reasons[run.id]]
     counting = judged or runs
     rates = (run.metrics[OFFERED_RATE].value for run in counting if kind.at_rate and OFFERED_RATE in run.metrics)
-    return Figures(
+    return ColumnFigures(
         tuple(run.metrics[name] for run in counting),
         "" if judged else _together(list(reasons.values())),
         len(runs) - len(counting),
@@ -126,7 +126,7 @@ def most_frequent(reasons: Iterable[str], most: int) -> tuple[str, ...]:
 
 
 def _by_text_without_figures(reasons: Iterable[str]) -> dict[str, list[str]]:
-    """Reasons by what is the same in them for several runs."""
+    """Reasons, grouped by their text without figures."""
     alike: dict[str, list[str]] = {}
     for reason in reasons:
         alike.setdefault(_text_without_figures(reason), []).append(reason)

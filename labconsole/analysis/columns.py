@@ -1,4 +1,4 @@
-"""Columns of a comparison: repeats of a scenario, single runs, or published figures; their titles tell them apart."""
+"""Columns of a comparison: repeats of a scenario, single runs, or published figures; each with a title of its own."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGro
 
 
 def has_figures(column: Column) -> bool:
-    """Whether a table of figures has anything to show in the column: not where only verdicts are published."""
+    """Whether the column has any figures: not where only verdicts are published."""
     return isinstance(column, RunGroup) or bool(column.figures)
 
 
@@ -104,7 +104,7 @@ def published_next_to_measured(columns: Sequence[Column], baseline: int) -> tupl
 
 
 def _titled(groups: list[list[RunRow]]) -> tuple[RunGroup, ...]:
-    """Groups with titles that tell them apart: the scenario, then the campaign, then the run."""
+    """Groups with titles that differ: by scenario, then also campaign, then also run."""
 
     def ambiguous(titles: list[str]) -> list[bool]:
         counts = Counter(titles)

@@ -12,7 +12,7 @@ from typing import Any
 
 from labconsole.analysis.caveats import link_bound
 from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
-from labconsole.analysis.column_figures import Figures, figures_of, short_reasons
+from labconsole.analysis.column_figures import ColumnFigures, column_figures, short_reasons
 from labconsole.analysis.columns import (
     Column,
     RunGroup,
@@ -63,12 +63,12 @@ class Cell:
     """A metric in one column.
 
     `value` is the centre of `runs` runs (0: a published point) in the line's unit; `interval` is that of the value
-    itself, None for a point or one run. `change` is None at the baseline and where there is nothing to compare.
-    A published point whose scenario was measured has no `change`, but `ours`: what was measured for the scenario
-    against this point; and `holds`, whether the interval measured holds it (None without an interval).
-    `not_judged` is why the column's figure is shown and never judged (grey, no arrow), or empty; where only some of its
-    runs may not be judged they are left out of `value`, and the line's remarks say so. `marked` says that the figure is
-    of another origin than the line's other ones.
+    itself, None for a point or one run. `change` is None at the baseline and where there are no values to compare. A
+    published point whose scenario was measured has no `change`, but `ours`: the measured value of the scenario against
+    this point; and `holds`, whether the measured interval holds it (None without an interval). `not_judged` is why the
+    column's figure is shown and never judged (grey, no arrow), or empty; where only some of its runs may not be judged
+    they are left out of `value`, and the line's remarks say so. `marked` says that the figure is of another origin than
+    the line's other ones.
     """
 
     value: float | None
@@ -85,9 +85,9 @@ class Cell:
 class MetricLine:
     """A metric in all columns.
 
-    `name` is unique in the table: labels stand in it (`cpu_per_message{role=sender}`). `remarks` are what a reader of
-    this line must know, in a few words each: few repeats, figures that must not be judged, different units, unfinished
-    or link-bound runs, too few samples behind a percentile.
+    `name` is unique in the table, with its labels (`cpu_per_message{role=sender}`). `remarks` are caveats on this line,
+    in a few words each: few repeats, figures that must not be judged, different units, unfinished or link-bound runs,
+    too few samples behind a percentile.
     """
 
     name: str
@@ -146,9 +146,9 @@ def compare(
     """Compare columns; `trial` describes parameters and metrics (None: a trial that is not installed), `verdicts` are
     those of the columns' runs.
 
-    A column that the trial calls not comparable with the baseline has figures, and no change.
-    Columns of different kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that
-    is none; UserError for a run that is still queued or running.
+    A column that the trial calls not comparable with the baseline has figures, and no change. Columns of different
+    kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that does not exist;
+    UserError for a run that is still queued or running.
     """
     if not 0 <= baseline < len(columns):
         raise ValueError(f"column {baseline} cannot be the baseline of {len(columns)} columns")
@@ -170,14 +170,14 @@ def compare(
         if cell.marked
         for origin in row.side(columns, index).origins
     }
-    told = notes(columns, judged, excluded)
+    sentences = notes(columns, judged, excluded)
     parameters = _parameters(columns, trial)
     return Comparison(
         tuple(columns),
         baseline,
         parameters,
         lines,
-        told,
+        sentences,
         origin_note(foreign),
         _key_lines(lines, trial),
         verdict_lines(columns, verdicts or {}),
@@ -192,17 +192,17 @@ def _key_lines(lines: Sequence[MetricLine], trial: Trial[Any] | None) -> tuple[M
 
 @dataclass(frozen=True)
 class _Row:
-    """A metric with what each column has of it."""
+    """A metric with its figures in each column."""
 
     name: str
     kind: MetricKind
-    figures: tuple[Figures, ...]
+    figures: tuple[ColumnFigures, ...]
 
     @classmethod
     def of(cls, columns: Sequence[Column], name: str, trial: Trial[Any] | None) -> _Row:
         """The row of a metric that at least one of the columns has."""
         kind = _kind(name, columns, trial)
-        return cls(name, kind, tuple(figures_of(column, name, kind, columns) for column in columns))
+        return cls(name, kind, tuple(column_figures(column, name, kind, columns) for column in columns))
 
     @property
     def units(self) -> list[str]:
@@ -248,7 +248,7 @@ def _names(columns: Sequence[Column], trial: Trial[Any] | None) -> list[str]:
     ]
     names = set.union(*present)
     if not share_a_trial(columns):
-        # A publication of all these trials leaves out what it does not print, and narrows nothing.
+        # A publication of all these trials leaves out metrics that it does not print: the others keep theirs.
         measured = {column.kind for column in columns if isinstance(column, RunGroup)}
         names = set.intersection(
             *(
@@ -347,30 +347,30 @@ def _marked(columns: Sequence[Column], row: _Row, index: int) -> bool:
 
 
 def _remarks(columns: Sequence[Column], row: _Row) -> tuple[str, ...]:
-    """What a reader of a line must know, in a few words each."""
-    told = []
+    """Caveats on a line, in a few words each."""
+    found = []
     measured = [
         (column, figures)
         for column, figures in zip(columns, row.figures, strict=True)
         if isinstance(column, RunGroup) and figures.metrics
     ]
     if any(len(figures.metrics) < ENOUGH_REPEATS for _, figures in measured):
-        told.append(FEW_REPEATS)
+        found.append(FEW_REPEATS)
     if len(row.units) > 1:
-        told.append(f"different units: {', '.join(row.units)}")
+        found.append(f"different units: {', '.join(row.units)}")
     groups = [column for column, _ in measured]
     unfinished = [column for column in groups if any(run.status is not RunStatus.FINISHED for run in column.used)]
     if unfinished:
-        told.append(f"not finished: {named(unfinished, groups)}")
+        found.append(f"not finished: {named(unfinished, groups)}")
     bound = [column for column in groups if any(map(link_bound, column.used))]
     if bound:
-        told.append(f"link-bound: {named(bound, groups)}")
-    told += [
+        found.append(f"link-bound: {named(bound, groups)}")
+    found += [
         f"{figures.left_out} of {figures.left_out + len(figures.metrics)} runs not judged: {column.title}"
         for column, figures in measured
         if figures.left_out
     ]
-    return tuple(told)
+    return tuple(found)
 
 
 def _unjudged(columns: Sequence[Column], row: _Row) -> str:

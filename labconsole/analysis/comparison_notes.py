@@ -1,4 +1,4 @@
-"""Notes on a whole comparison: what is left out, what readers of its columns must know, how its figures are made."""
+"""Notes on a whole comparison: columns left out, caveats, and the method of its figures."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from labconsole.model.series import Origin
 from labconsole.store.records import RunStatus
 
 MARK = "*"
-"""Stands behind a figure of another origin than the figures that it is compared with."""
+"""The mark behind a figure of another origin than the figures that it is compared with."""
 
 
 def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -> tuple[str, ...]:
     """One sentence each; `judged` is the number of cells over which Holm's correction goes, `apart` are the columns
     that cannot be compared with the baseline."""
     groups = [column for column in columns if isinstance(column, RunGroup)]
-    told = []
+    sentences = []
     if not share_a_trial(columns):
-        told.append("Runs of different trials: only the metrics they share are shown.")
+        sentences.append("Runs of different trials: only the metrics they share are shown.")
     if apart:
         titles = "; ".join(columns[index].title for index in sorted(apart))
-        told.append(f"No difference from the baseline, which was asked to do something else: {titles}.")
+        sentences.append(f"No difference from the baseline, which was asked to do something else: {titles}.")
     for group in groups:
-        told += [
+        sentences += [
             f"Run {run.id} ({run.status.value}) is left out of the figures of {group.title}."
             for run in group.runs
             if run not in group.used
         ]
-        told += [
+        sentences += [
             f"Run {run.id} of {group.title} is {run.status.value}: its figures cover what was sampled until then."
             for run in group.used
             if run.status is not RunStatus.FINISHED
         ]
-        told += [f"Run {run.id} of {group.title} is in the trash." for run in group.used if run.trashed]
+        sentences += [f"Run {run.id} of {group.title} is in the trash." for run in group.used if run.trashed]
         if bound := list(filter(link_bound, group.used)):
-            told.append(f"{group.title} is link-bound ({link_share(bound)}): its figures tell of the link.")
+            sentences.append(f"{group.title} is link-bound ({link_share(bound)}): its figures tell of the link.")
         if beyond := list(filter(above_link_rate, group.used)):
-            told.append(f"{group.title} took {link_share(beyond)}: the link has another rate than was stated.")
-    told += _warnings(groups)
+            sentences.append(f"{group.title} took {link_share(beyond)}: the link has another rate than was stated.")
+    sentences += _warnings(groups)
     alone = [group for group in groups if group.repeats == 1]
     if alone:
-        told.append(f"One run: no interval ({named(alone, groups)}).")
+        sentences.append(f"One run: no interval ({named(alone, groups)}).")
     if any(group.repeats > 1 for group in groups):
-        told.append(_method(judged))
-    return tuple(told)
+        sentences.append(_method(judged))
+    return tuple(sentences)
 
 
 def origin_note(origins: Collection[Origin]) -> str:
-    """What a reader must know of the cells with a mark, whose figures are of these `origins`; nothing without any."""
+    """The sentence on the cells with a mark, whose figures are of these `origins`; empty without any."""
     if not origins:
         return ""
     whose = ", ".join(

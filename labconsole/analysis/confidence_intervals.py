@@ -24,7 +24,7 @@ class Interval:
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether `value` lies in it, but for rounding."""
+        """Whether the interval holds `value`, apart from rounding."""
         slack = _ROUNDING * max(abs(self.low), abs(self.high))
         return self.low - slack <= value <= self.high + slack
 

@@ -19,13 +19,13 @@ class Pair:
 
     reference: int
     other: int
-    words: str
+    title: str
 
 
 def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None) -> tuple[Pair, ...]:
     """At most two pairs for each measured column: against where the steps begin (the baseline, if that is a fair one),
-    and against the step just below. A column with which the trial makes no pair stands against the baseline, unless the
-    trial says that the two cannot be compared."""
+    and against the step just below. A column with which the trial makes no pair is compared with the baseline, unless
+    the trial says that the two cannot be compared."""
     models = [parameters_of(column, trial) for column in columns]
     words = {
         (reference, other): said
@@ -52,7 +52,7 @@ def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None
 
 def apart(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None) -> frozenset[int]:
     """Indices of the columns that cannot be compared with the baseline, as the trial says: what each was asked to do
-    differs. What the trial does not know may stand side by side."""
+    differs. Parameters that the trial does not know do not matter."""
     reference = parameters_of(columns[baseline], trial)
     if trial is None or reference is None:
         return frozenset()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
-from labconsole.analysis.run_curves import drawing, open_run
+from labconsole.analysis.run_curves import open_run, trial_errors_as_user_errors
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Distribution
 from labconsole.store.reader import Reader
@@ -68,15 +68,15 @@ def percentile_curve(values: ArrayLike, points: int = POINTS) -> Line:
 
 
 def _ascending(values: ArrayLike) -> Array:
-    """The values sorted; those that are already are only looked through."""
+    """The values sorted; sorted ones are only checked."""
     array = np.asarray(values, np.float64)
     return array if np.all(array[1:] >= array[:-1]) else np.sort(array)
 
 
 def load_distributions(reader: Reader, run_ids: Sequence[int], plugins: Plugins) -> tuple[Distribution, ...]:
-    """What the trial calls worth comparing, of these runs pooled: one distribution for each title and unit.
+    """The distributions that the trial compares, of these runs pooled: one distribution for each title and unit.
 
-    Nothing of runs without samples, or whose trial is not installed. Raises UserError for a run that is not there, is
+    Empty for runs without samples, or whose trial is not installed. Raises UserError for a run that is not there, is
     damaged, or does not fit the installed trial.
     """
     found: dict[tuple[str, str], list[Array]] = {}
@@ -84,7 +84,7 @@ def load_distributions(reader: Reader, run_ids: Sequence[int], plugins: Plugins)
         run = open_run(reader, run_id, plugins)
         if run.trial is None or not run.sampled:
             continue
-        with drawing(run_id):
+        with trial_errors_as_user_errors(run_id):
             for one in run.trial.distributions(run.parameters(run.trial), run.samples, run.detail.events):
                 found.setdefault((one.title, one.unit), []).append(one.values)
     return tuple(Distribution(title, unit, np.concatenate(parts)) for (title, unit), parts in found.items())

@@ -49,8 +49,8 @@ class Finding:
     """A sentence with the figures it rests on in it.
 
     "TLS against plain: no significant difference in throughput (ratio 0.98, 95 % interval 0.94–1.03, 5 runs each)".
-    `judged` is whether it is a judgement by an interval (`Judgement`), and not only told; `reasons` are why a figure is
-    not judged. One that is `bare` says no more than that.
+    `judged` is whether it is a judgement by an interval (`Judgement`), and not only a statement; `reasons` are why a
+    figure is not judged. One that is `bare` has only the reasons.
     """
 
     sentence: str
@@ -61,7 +61,7 @@ class Finding:
 
 def findings(comparison: Comparison, trial: Trial[Any] | None) -> tuple[Finding, ...]:
     """Sentences on the key figures of the pairs that the trial calls a fair contrast (or each column and the baseline),
-    on columns that are link-bound, and on how the published figures lie to the measured ones."""
+    on columns that are link-bound, and on the published figures inside and outside of the measured intervals."""
     return (*_changes(comparison, trial), *_link_bound(comparison), *_published(comparison, trial))
 
 
@@ -83,11 +83,11 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
     """Of each pair, the key figures for which one way is better."""
     names = [line.name for line in comparison.key_lines]
     pairs = list(pair_lines(comparison, trial))
-    often = Counter(pair.words for pair, _ in pairs)
+    often = Counter(pair.title for pair, _ in pairs)
     for pair, lines in pairs:
-        words = pair.words
-        if often[words] > 1:
-            words = f"{comparison.columns[pair.other].title}: {words}"
+        title = pair.title
+        if often[title] > 1:
+            title = f"{comparison.columns[pair.other].title}: {title}"
         for name in names:
             line = lines[name]
             doubts = short_reasons(
@@ -96,15 +96,15 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
             if doubts:
                 reason = SEPARATOR.join(doubts)
                 yield Finding(
-                    f"{words}: {title_in_sentence(line.kind)} is not judged: {reason}", False, doubts, bare=True
+                    f"{title}: {title_in_sentence(line.kind)} is not judged: {reason}", False, doubts, bare=True
                 )
                 continue
             change = line.cells[pair.other].change
             if change is not None and change.ratio is not None:
-                yield _sentence(words, line, pair, change, change.ratio)
+                yield _sentence(title, line, pair, change, change.ratio)
 
 
-def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: float) -> Finding:
+def _sentence(title: str, line: MetricLine, pair: Pair, change: Change, ratio: float) -> Finding:
     metric, interval = title_in_sentence(line.kind), change.interval
     judged = change.judgement is not Judgement.NOT_JUDGED
     runs = run_count_text(line.cells[pair.reference].runs, line.cells[pair.other].runs)
@@ -120,12 +120,12 @@ def _sentence(words: str, line: MetricLine, pair: Pair, change: Change, ratio: f
         behind = [] if size.interval is None else [f"95 % interval {span(size.value, size.interval)}{size.unit}"]
     if interval is None:
         others = [note for note in change.notes if note != ONE_RUN]
-        sentence = f"{words}: {said} ({'; '.join([f'{runs}: no interval', *others])})"
+        sentence = f"{title}: {said} ({'; '.join([f'{runs}: no interval', *others])})"
         return Finding(sentence, judged, () if judged else change.notes)
     behind.append(runs)
     if change.note:
         behind.append(change.note if judged else f"not judged: {change.note}")
-    return Finding(f"{words}: {said} ({', '.join(behind)})", judged, () if judged else change.notes)
+    return Finding(f"{title}: {said} ({', '.join(behind)})", judged, () if judged else change.notes)
 
 
 def _link_bound(comparison: Comparison) -> Iterator[Finding]:
@@ -136,8 +136,8 @@ def _link_bound(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:
-    """The key figures that lie outside of what was measured, and how many of all lie inside."""
-    told = {line.name for line in comparison.key_lines}
+    """The published key figures outside of the measured intervals, and how many of all are inside."""
+    key_names = {line.name for line in comparison.key_lines}
     inside = of = 0
     for index, column in enumerate(comparison.columns):
         measured = counterpart(comparison.columns, column) if isinstance(column, PublishedColumn) else None
@@ -150,7 +150,7 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
                 continue
             of += 1
             inside += holds
-            if not holds and line.name in told:
+            if not holds and line.name in key_names:
                 said = f"the published {title_in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
                 measured_span = f"{span(cell.value, cell.interval)} {line.kind.unit}"
                 behind = f"{count(cell.runs)}; {column.title}"

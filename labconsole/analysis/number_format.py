@@ -1,4 +1,4 @@
-"""How figures are written for people: sensible digits, thousands separators, readable units."""
+"""Formats of figures for people: significant digits, thousands separators, readable units."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def format_number(value: float) -> str:
 
 
 def readable(value: float, unit: str) -> tuple[float, str]:
-    """`value` in the unit in which people read it: ns become µs, ms or s; many bytes become kB, MB or GB."""
+    """`value` in a readable unit: ns become µs, ms or s; many bytes become kB, MB or GB."""
     steps = TIME_STEPS if unit == "ns" else BYTE_STEPS if unit == "B" and abs(value) >= EXACT_BYTES else ()
     for size, name in steps:
         if abs(value) >= size:
@@ -106,7 +106,7 @@ def format_factor(factor: float, digits: int = 3) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """A span of time as people say it: `0.42 s`, `12.3 s`, `3 min 05 s`, `2 h 07 min`."""
+    """A span of time in readable units: `0.42 s`, `12.3 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds is None:
         return NO_FIGURE
     if seconds < 10:

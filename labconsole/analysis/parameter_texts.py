@@ -1,4 +1,4 @@
-"""A run's parameters as people read them: titles and units from the trial's model, values as text."""
+"""A run's parameters as text for people: titles and units from the trial's model, values as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from labconsole.analysis.number_format import format_number
 
 @dataclass(frozen=True)
 class ParameterValue:
-    """One parameter of a run. `name` is dotted where models are nested; `changed` says it is not the default."""
+    """One parameter of a run. `name` is dotted where models are nested; `changed` is whether it differs from the
+    default."""
 
     name: str
     title: str
@@ -39,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def in_effect(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) -> bool:
-    """Whether `name` does anything in a scenario with these `parameters` (as stored): its `shown_if` holds."""
+    """Whether `name` has an effect in a scenario with these `parameters` (as stored): its `shown_if` holds."""
     field = model.model_fields.get(name)
     extra = field.json_schema_extra if field is not None else None
     conditions: Any = extra.get("shown_if", {}) if isinstance(extra, dict) else {}
@@ -50,8 +51,8 @@ def in_effect(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) 
 
 
 def listed(values: Any) -> Any:
-    """What a field's `choices` or a value of its `shown_if` says now: a function gives what changes while a form is
-    used, such as the names of files."""
+    """The present values of a field's `choices` or `shown_if`: a function returns those that change while a form is
+    used."""
     return values() if callable(values) else values
 
 
@@ -91,7 +92,7 @@ def _describe(
 
 
 def _plain(value: Any) -> Any:
-    """`value` as it stands in stored JSON."""
+    """`value` as it is in stored JSON."""
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return str(value) if not isinstance(value, bool | int | float | None) else value

@@ -1,14 +1,14 @@
-"""Published figures and verdicts: what the trials' sources print, as data in TOML files, shown next to runs.
+"""Published figures and verdicts of the trials' sources, as data in TOML files, shown next to runs.
 
 A file holds the tables of one source. A plugin's manifest names it in `published`: `"swim-wp16"` is
 `resources/published/swim-wp16.toml` of the console, `"their_package:source"` is `source.toml` in the folder of the
-plugin's own package. Every figure is written as the source prints it; what the source does not print is `"-"`, and
-nothing is read off a curve. A table has figures, verdicts or both.
+plugin's own package. Every figure is written as the source prints it; `"-"` is a figure that the source does not print.
+No figure is read off a curve. A table has figures, verdicts or both.
 
     format = 1
     title = "Key pool thesis"               # the source: what references begin with
     kinds = ["keypool.load"]                # the trials whose metrics and parameters are meant: a live one and its
-                                            # simulation, say, whose runs are shown next to the same figures
+                                            # simulation, say, whose runs have the same published figures
 
     [units]                                 # units as printed -> the metric's unit, and what one of them is in it
     "msg / sec" = { unit = "msg/s" }
@@ -21,10 +21,10 @@ nothing is read off a curve. A table has figures, verdicts or both.
     [[tables]]
     name = "thesis-load"                    # unique; `labconsole compare ... --published thesis-load`
     title = "Thesis, peak load"
-    reference = "Table 5.2"                 # the place in the source
+    reference = "Table 5.2"                 # its place in the source
     parameters = { algorithm = "rsa-2048" } # as those of a column, for all columns of this table
-    known = { requests = 10000 }            # what else the source used: a run that differs is the same scenario all
-                                            # the same, and the difference is said
+    known = { requests = 10000 }            # other values of the source: a run that differs is still the same
+                                            # scenario, with a note on the difference
     columns = ["pool-100"]
     notes = ["The source does not say how many times it measured."]
 
@@ -58,7 +58,7 @@ from labconsole.paths import resource
 FORMAT = 1
 NOT_PRINTED = "-"
 NOT_TESTED = "not tested"
-"""Result of a published verdict on what the source did not test."""
+"""Result of a published verdict that the source did not test."""
 _RESULTS = {"passed": "pass", "failed": "fail", NOT_TESTED: NOT_TESTED}
 """A verdict as a file has it -> its result, as runs have it where they can."""
 _PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (\S.*)")
@@ -67,7 +67,7 @@ _PRINTED = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) (\S.*)")
 @dataclass(frozen=True)
 class PublishedFigure:
     """A number as the source prints it, without an interval. `value` is in `unit`, which is the unit of the trial's
-    metric; `printed` is the number with its unit as it stands in the source ("7.02 seconds")."""
+    metric; `printed` is the number with its unit as in the source ("7.02 seconds")."""
 
     value: float
     unit: str
@@ -78,7 +78,7 @@ class PublishedFigure:
 @dataclass(frozen=True)
 class PublishedVerdict:
     """A verdict of the source: `result` is that of a run's `Verdict` (`"pass"`, `"fail"`) or `NOT_TESTED`; `printed` is
-    the word that the file has."""
+    the word in the file."""
 
     result: str
     printed: str
@@ -99,7 +99,7 @@ class PublishedColumn:
     reference: str
     known: Mapping[str, Any] = field(default_factory=dict)
     table_title: str = ""
-    """With which `title` ends, after the title of the scenario."""
+    """The end of `title`, after the title of the scenario."""
     verdicts: Mapping[str, PublishedVerdict] = field(default_factory=dict)
     """By the name that the trial's runs give them."""
 
@@ -111,7 +111,7 @@ class PublishedColumn:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of a source, `swim-within-malaysia-small`; `reference` says where it stands."""
+    """A table of a source, `swim-within-malaysia-small`; `reference` is its place there."""
 
     name: str
     title: str
@@ -127,7 +127,7 @@ def same_scenario(wanted: Mapping[str, Any], parameters: Mapping[str, Any]) -> b
 
 
 def published_tables(plugins: Plugins) -> tuple[PublishedTable, ...]:
-    """All tables of all plugins. Raises UserError, with one sentence, for a file that is not as it must be."""
+    """All tables of all plugins. Raises UserError, with one sentence, for a malformed file."""
     tables: dict[str, PublishedTable] = {}
     for file in (file for plugin in plugins.found for file in plugin.published):
         for table in _tables(file, plugins):
@@ -138,7 +138,7 @@ def published_tables(plugins: Plugins) -> tuple[PublishedTable, ...]:
 
 
 def published_columns(plugins: Plugins, name: str) -> tuple[PublishedColumn, ...]:
-    """The columns that `name` means: a table (`swim-within-malaysia-small`), or one of its columns (`.../test-3`).
+    """The columns of `name`: a table (`swim-within-malaysia-small`), or one of its columns (`.../test-3`).
 
     Raises UserError, naming those that exist, for any other name.
     """
@@ -155,7 +155,7 @@ def published_columns(plugins: Plugins, name: str) -> tuple[PublishedColumn, ...
 
 
 def published_column(plugins: Plugins, name: str) -> PublishedColumn:
-    """The one column that `name` means. Raises UserError for any other name, and for a table of several columns."""
+    """The one column of `name`. Raises UserError for any other name, and for a table of several columns."""
     columns = published_columns(plugins, name)
     if len(columns) > 1:
         there = ", ".join(column.name for column in columns)
@@ -168,7 +168,7 @@ class _Strict(BaseModel):
 
 
 class _Unit(_Strict):
-    """The metric's unit that a printed one stands for: one of the printed is `factor` of the metric's."""
+    """The metric's unit of a printed one: one of the printed is `factor` of the metric's."""
 
     unit: str
     factor: float = 1.0
@@ -250,7 +250,7 @@ def _read(file: str, place: str) -> _File:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads one table; `place` begins the sentence on what is wrong in it."""
+    """Reads one table; `place` begins the sentence on a fault in it."""
 
     place: str
     file: _File
@@ -315,7 +315,7 @@ class _Reading:
         values: dict[str, Any] = {}
         for trial in self.trials:
             model = trial.parameters
-            # What the source used besides need not be a parameter of each trial: one of them is enough.
+            # A further value of the source need not be a parameter of each trial: one of them is enough.
             elsewhere = {key for other in self.trials for key in other.parameters.model_fields} - {*model.model_fields}
             given = {**{key: value for key, value in table.known.items() if key not in elsewhere}, **deciding}
             try:

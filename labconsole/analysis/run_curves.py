@@ -45,9 +45,8 @@ class StoredRun:
 
 
 @contextmanager
-def drawing(run_id: int) -> Iterator[None]:
-    """Whatever fails inside becomes a UserError: a trial may meet samples and events that it has not recorded itself,
-    such as those of a bundle from another version."""
+def trial_errors_as_user_errors(run_id: int) -> Iterator[None]:
+    """Turn any error of a trial into a UserError: samples and events of a bundle may be of another version of it."""
     try:
         yield
     except UserError:
@@ -60,7 +59,7 @@ def drawing(run_id: int) -> Iterator[None]:
 
 
 def open_run(reader: Reader, run_id: int, plugins: Plugins) -> StoredRun:
-    """Everything of a run; its samples are read when they are asked for. Raises StoreError if it is not there."""
+    """A run with its record and trial; its samples are read on demand. Raises StoreError if it is not there."""
     detail = reader.run(run_id)
     return StoredRun(detail, reader.samples(run_id), plugins.installed(detail.row.kind))
 
@@ -68,7 +67,7 @@ def open_run(reader: Reader, run_id: int, plugins: Plugins) -> StoredRun:
 def load_curves(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Curve, ...]:
     """The trial's curves, then CPU and memory of each process. Raises UserError."""
     run = open_run(reader, run_id, plugins)
-    with drawing(run_id):
+    with trial_errors_as_user_errors(run_id):
         resources = resource_curves(run.samples, zero_ns(run.detail.events, run.samples))
         if run.trial is None or not run.sampled:
             return resources
@@ -89,7 +88,7 @@ def zero_ns(events: Sequence[Event], samples: Samples) -> int:
 def resource_curves(samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
     """CPU and memory of each process over time.
 
-    Without readings of no memory: they are of a process that had ended, but not yet been waited for.
+    Readings without memory are left out: those of a process that had exited, but was not yet waited for.
     """
     cpu, memory = [], []
     for role in samples.roles(RESOURCES.name):

@@ -34,8 +34,8 @@ class ShapeRow:
 class ShapeColumn:
     """A column: its title as the source has it, and the parameters by which a run belongs there.
 
-    They are those of the published column, and may be more: two columns may show different runs next to the same
-    figures. `published` names the published column ("java-2xha") where one run is shown next to several.
+    They are those of the published column, and may be more: two columns may compare different runs with the same
+    figures. `published` names the published column ("java-2xha") where one run is compared with several.
     """
 
     title: str
@@ -65,7 +65,7 @@ class TableShape:
 
 @dataclass(frozen=True)
 class ShapeCell:
-    """The mean over `runs` runs (None: no run fits) with its interval, beside what is published (None: not printed)."""
+    """The mean over `runs` runs (None: no run fits) with its interval, and the published figure (None: not printed)."""
 
     value: float | None
     unit: str
@@ -83,10 +83,10 @@ class ShapeCell:
 
 @dataclass(frozen=True)
 class FilledTable:
-    """`cells[row][column]`; a column of the source stands once for each trial that has runs of it.
+    """`cells[row][column]`; a column of the source is repeated for each trial that has runs of it.
 
-    `notes` say what is missing, what differs from the source's own parameters, and what is known of the source's
-    figures, one sentence each; `groups` are the runs in each column.
+    `notes` are sentences on missing runs, on differences from the source's parameters, and on the source's figures;
+    `groups` are the runs in each column.
     """
 
     shape: TableShape
@@ -109,7 +109,7 @@ def table_shapes(plugins: Plugins, kind: str) -> tuple[TableShape, ...]:
 
 
 def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> FilledTable:
-    """Put groups of repeats where they belong; of several for a column, the one with most runs, then the newest.
+    """Fill a table with groups of repeats; of several for a column, the one with most runs, then the newest.
 
     Raises UserError for published figures that cannot be read.
     """
@@ -126,7 +126,7 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
     cells = tuple(
         tuple(column.cell(row.metric, units[row.metric.partition("{")[0]]) for column in columns) for row in shape.rows
     )
-    told = [
+    sentences = [
         *_missing(columns),
         *_choices(columns),
         *_differences(columns, {kind: trial.parameters for kind, trial in trials.items()}),
@@ -135,7 +135,7 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
         *(table.notes if table is not None else ()),
     ]
     filled = replace(shape, columns=tuple(column.shape for column in columns))
-    return FilledTable(filled, cells, tuple(told), tuple(column.group for column in columns))
+    return FilledTable(filled, cells, tuple(sentences), tuple(column.group for column in columns))
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _Column:
         )
 
     def with_differences(self) -> _Column:
-        """With how its figures came about in the title: "Test 3, simulated"."""
+        """The title with the origin of its figures: "Test 3, simulated"."""
         if self.group is None:
             return self
         origins = {metric.origin for run in self.group.used for metric in run.metrics.values()}

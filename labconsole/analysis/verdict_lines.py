@@ -26,7 +26,7 @@ class VerdictCell:
 
     result: str = ""
     text: str = NO_FIGURE
-    """`pass`, `4 of 5 pass, 1 of 5 fail`; of a published one the word of the source's table, `passed`."""
+    """`pass`, `4 of 5 pass, 1 of 5 fail`; of a published one the word of the source, `passed`."""
     runs: int = 0
     reason: str = ""
     reference: str = ""
@@ -87,8 +87,8 @@ def _own_cell(verdicts: Sequence[Verdict]) -> VerdictCell:
         return VerdictCell()
     results = [verdict.result for verdict in verdicts]
     others = sorted((verdict for verdict in verdicts if verdict.result != "pass"), key=lambda one: one.result)
-    told = verdicts if len(verdicts) == 1 else others
-    return VerdictCell(_together(set(results)), result_text(results), len(results), told[0].reason if told else "")
+    shown = verdicts if len(verdicts) == 1 else others
+    return VerdictCell(_together(set(results)), result_text(results), len(results), shown[0].reason if shown else "")
 
 
 def _published_cell(column: PublishedColumn, name: str, measured: set[str]) -> VerdictCell:

@@ -94,5 +94,5 @@ def _write_csv(reader: Reader, plugins: Plugins, request: ReportRequest, directo
         export_run(reader, request.run_ids[0], directory, plugins)
     else:
         export_runs(reader, request.run_ids, directory, plugins)
-        write_comparison(read_report_data(reader, plugins, request).beside, directory / "comparison.csv")
+        write_comparison(read_report_data(reader, plugins, request).with_published, directory / "comparison.csv")
     output().print(f"CSV files are in {directory}", soft_wrap=True)

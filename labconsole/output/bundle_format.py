@@ -1,12 +1,12 @@
-"""What a bundle (`.lcz`) is: a zip file with a manifest and, for each run, its rows, chunks and files.
+"""The format of a bundle (`.lcz`): a zip file with a manifest and, for each run, its rows, chunks and files.
 
     manifest.json                      format, version, when and by which console; campaigns, scenarios, runs
     runs/<uuid>/run.json               the rows of the run, as the database holds them
     runs/<uuid>/series/<number>        chunks of its series, in the order of run.json: for each a header, the payload
-    runs/<uuid>/attachments/<number>   the same of its attachments, where the number of bytes stands for the rows
+    runs/<uuid>/attachments/<number>   the same of its attachments, with bytes in place of rows
     runs/<uuid>/artefacts/<name>
 
-Nothing in it is compressed by zip (payloads are already), so that it never unpacks to more than its own size.
+Its members are stored without zip compression (payloads are compressed), so it never unpacks to more than its own size.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ _DTYPE = re.compile(rf"[iu][1248]|f[248]|{BYTES}")
 
 
 class BundleError(UserError):
-    """A file cannot be taken in as a bundle; nothing of it was."""
+    """A file that cannot be imported as a bundle; nothing of it was."""
 
 
 def run_member(uuid: str) -> str:
-    """Where the rows of a run are."""
+    """The member with the rows of a run."""
     return f"runs/{uuid}/run.json"
 
 
 def series_member(uuid: str, number: int) -> str:
-    """Where the chunks of series `number` of a run are."""
+    """The member with the chunks of series `number` of a run."""
     return f"runs/{uuid}/series/{number}"
 
 
 def attachment_member(uuid: str, number: int) -> str:
-    """Where the chunks of attachment `number` of a run are."""
+    """The member with the chunks of attachment `number` of a run."""
     return f"runs/{uuid}/attachments/{number}"
 
 
 def has_chunks(member: str) -> bool:
-    """Whether this is where the chunks of a series or an attachment are."""
+    """Whether this member has chunks of a series or an attachment."""
     return "/series/" in member or "/attachments/" in member
 
 
 def artefact_member(uuid: str, name: str) -> str:
-    """Where an artefact of a run is."""
+    """The member with an artefact of a run."""
     return f"runs/{uuid}/artefacts/{name}"
 
 
@@ -169,7 +169,7 @@ class Campaign(_Model):
 
 
 class Manifest(_Model):
-    """What is in a bundle."""
+    """The manifest of a bundle."""
 
     format: Literal["labconsole bundle"]
     version: Literal[1, 2, 3]
@@ -323,17 +323,17 @@ class RunRows(_Model):
 
 
 def chunk_bytes(chunk: StoredChunk) -> bytes:
-    """A chunk as it stands in the member of a series or attachment."""
+    """A chunk as stored in the member of a series or attachment."""
     return _CHUNK.pack(chunk.seq, chunk.rows, len(chunk.payload), chunk.sha256) + chunk.payload
 
 
 def chunk_size(chunk: StoredChunk) -> int:
-    """Bytes of a chunk as it stands in the member of a series or attachment."""
+    """Bytes of a chunk as stored in the member of a series or attachment."""
     return _CHUNK.size + len(chunk.payload)
 
 
 def chunks_of_series(read: Callable[[int], bytes], run_uuid: str, series: SeriesRow) -> Iterator[StoredChunk]:
-    """The chunks of a series member, each as good as the hash chain and its columns say.
+    """The chunks of a series member, each verified by the hash chain and its columns.
 
     `read` gives the next so many bytes of the member. Raises BundleError.
     """

@@ -1,6 +1,6 @@
-"""Taking a bundle in: all of it is checked before anything is written, and then it is written in one transaction.
+"""Import of a bundle: all of it is checked before anything is written, and then written in one transaction.
 
-A bundle comes from somebody else: no name in it becomes a path, nothing in it is unpacked to disk, and its rows are
+A bundle comes from outside: none of its names becomes a path, no member is unpacked to disk, and its rows are
 checked against `labconsole.output.bundle_format` before the database sees them.
 """
 
@@ -54,29 +54,29 @@ from labconsole.store.samples import StoredChunk
 from labconsole.store.sealing import digest
 
 _Read = Callable[[int], bytes]
-"""Gives the next so many bytes of a member, or all that are left for -1. Raises BundleError."""
+"""Returns the next so many bytes of a member, or all that are left for -1. Raises BundleError."""
 
 _ZIP_FAULTS = (
-    zipfile.BadZipFile,  # no zip file, or a member whose header or checksum is wrong
+    zipfile.BadZipFile,  # not a zip file, or a member whose header or checksum is wrong
     RuntimeError,  # an encrypted member; NotImplementedError: a kind of zip file that zipfile does not know
     EOFError,  # a member that ends too early
-    ValueError,  # a name that is no UTF-8, a place before the beginning of the file
-    OverflowError,  # a place beyond the end of any file
+    ValueError,  # a name that is not UTF-8, an offset before the beginning of the file
+    OverflowError,  # an offset beyond the end of any file
     struct.error,  # a field that is cut off
 )
-"""What zipfile raises for a file that is not as it should be."""
+"""The errors of zipfile for a malformed file."""
 
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What came of it: numbers of the new runs, and uuids of those that the database had already."""
+    """The result of an import: numbers of the new runs, and uuids of those that the database had already."""
 
     imported: tuple[int, ...]
     skipped: tuple[str, ...]
 
 
 def import_bundle(database: Path, file: Path, progress: Progress | None = None) -> ImportResult:
-    """Take the runs of the bundle `file` into `database` (made if it is not there), those it has already left out.
+    """Import the runs of the bundle `file` into `database` (created if missing), without those it has already.
 
     They keep uuid and digest, and get numbers of their own. Campaigns that are the same in every respect become one.
     `progress` as in `write_bundle`. Raises BundleError and StoreError, with nothing written.
@@ -99,7 +99,7 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
 
 @contextmanager
 def _zip_faults() -> Iterator[None]:
-    """Around nothing but calls of zipfile: its faults as BundleError."""
+    """Turn errors of zipfile into BundleError; use it only around calls of zipfile."""
     try:
         yield
     except OSError as error:
@@ -121,7 +121,7 @@ class _Contents:
         self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
 
     def check(self) -> None:
-        """Raise BundleError unless everything is as declared and sealed."""
+        """Raise BundleError unless all contents are as declared and sealed."""
         manifest, expected = self._manifest, {MANIFEST}
         if len({entry.uuid for entry in manifest.runs}) != len(manifest.runs):
             raise BundleError("It holds a run twice.")
@@ -163,7 +163,7 @@ class _Contents:
         return taken
 
     def _take_rows(self, connection: Connection, scenario_id: int, rows: RunRows) -> int:
-        """Insert a run but its samples, if it is as it was sealed."""
+        """Insert a run but its samples, if its digest is the sealed one."""
         uuid = rows.run.uuid
 
         def content(name: str) -> bytes:

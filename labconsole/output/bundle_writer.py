@@ -1,4 +1,4 @@
-"""Writing a bundle: runs with samples, files, provenance and evidence, to be taken into another database."""
+"""Writing a bundle: runs with samples, files, provenance and evidence, for import into another database."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from labconsole.store.samples import StoredChunk
 from labconsole.store.sealing import digest
 
 Progress = Callable[[float], None]
-"""Hears how far it has come, 0 to 1; what it raises ends the work, with nothing left of it."""
+"""Called with the progress, 0 to 1; an exception that it raises ends the work, with no file left."""
 
 
 def write_bundle(reader: Reader, run_ids: Sequence[int], path: Path, progress: Progress | None = None) -> None:
     """Write runs that have ended to the bundle `path`; a file there is replaced, at once and only by a complete one.
 
-    Raises StoreError for a run that is not there, damaged samples; ExportError for one that goes on, is not as it was
-    sealed, or a target that cannot be written.
+    Raises StoreError for a run that is not there, damaged samples; ExportError for one in progress or changed since it
+    was sealed, or a target that cannot be written.
     """
     chosen = list(dict.fromkeys(run_ids))
     total = sum(_length(reader, run_id) for run_id in chosen)
@@ -100,7 +100,7 @@ class _Manifest:
         self._runs: list[RunEntry] = []
 
     def add(self, reader: Reader, run_id: int) -> RunRows:
-        """Take a run in, and return its rows. Raises StoreError and ExportError."""
+        """Add a run, and return its rows. Raises StoreError and ExportError."""
         row = reader.run(run_id).row
         if not row.status.final:
             raise ExportError(f"Run {run_id} is {row.status}: wait for its end before handing it on.")

@@ -169,7 +169,7 @@ def thinned(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.
 
 @dataclass(frozen=True)
 class _Frame:
-    """Size of a picture, and where the plot lies in it."""
+    """Size of a picture, and the place of the plot in it."""
 
     width: float
     height: float

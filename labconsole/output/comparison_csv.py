@@ -30,7 +30,7 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
 
 
 def _rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
-    """Rows under `COLUMNS`; what there is not is an empty cell. A column without the metric has no row."""
+    """Rows under `COLUMNS`; a missing value is an empty cell. A column without the metric has no row."""
     baseline = comparison.columns[comparison.baseline].title
     for line in comparison.metrics:
         for column, cell in zip(comparison.columns, line.cells, strict=True):
@@ -59,7 +59,7 @@ def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequenc
 
 
 def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
-    """A row with the cells of `_VERDICT`, and those of the others that tell of the column."""
+    """A row with the cells of `_VERDICT`, and those on the column."""
     runs, origin = "", str(Origin.PUBLISHED)
     if isinstance(column, RunGroup):
         runs, origin = " ".join(str(run.id) for run in column.used), ""
@@ -82,7 +82,7 @@ def _yes_or_no(answer: bool | None) -> str:
 
 
 def _ours(change: Change | None) -> Sequence[Any]:
-    """The ratio of what was measured for a scenario to the published figure, with its interval."""
+    """The ratio of the measured value of a scenario to the published figure, with its interval."""
     if change is None or change.ratio is None:
         return ("",) * 3
     low, high = (change.interval.low, change.interval.high) if change.interval is not None else ("", "")

@@ -1,4 +1,5 @@
-"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, events, samples; and the files kept."""
+"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, events, samples, artefacts and
+attachments."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def export_runs(
 ) -> list[Path]:
     """Write `metrics.csv` of all these runs to `directory`, and each run to `run-<number>` in it; return the files.
 
-    Raises StoreError and ExportError, before anything is written for a run that is not there or still goes on.
+    Raises StoreError and ExportError, before anything is written for a run that does not exist or is in progress.
     """
     details = ended_runs(reader, run_ids)
     files = [export_metrics(reader, run_ids, directory / "metrics.csv")]
@@ -118,7 +119,7 @@ def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:
 
 
 def flat_provenance(detail: RunDetail) -> Iterator[tuple[str, Any]]:
-    """What a run was measured with, and what a reader of its figures must know, as (dotted name, value) pairs."""
+    """Provenance and warnings of a run, as (dotted name, value) pairs."""
     yield from _flat({"run": detail.row.uuid, "warnings": list(detail.warnings), **detail.surroundings})
 
 
@@ -171,7 +172,7 @@ def _artefacts(reader: Reader, run_id: int) -> list[StoredArtefact]:
 
 
 def _attached_file(run_id: int, attachment: StoredAttachment) -> str:
-    """Where an attachment goes, below the run's directory. Raises ExportError as `_artefacts`."""
+    """The path of an attachment, below the run's directory. Raises ExportError as `_artefacts`."""
     if not FILE_NAME.fullmatch(attachment.name):
         raise ExportError(f"Run {run_id} has an attachment {attachment.name!r}, which cannot be the name of a file.")
     role = quote(attachment.role, safe=" ")

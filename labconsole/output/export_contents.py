@@ -1,4 +1,4 @@
-"""The tables of samples that an export holds: what the roles recorded, and what the trial derives from it."""
+"""The tables of samples that an export holds: those that roles recorded, and those that the trial derives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from labconsole.store.records import RunDetail, StoredSeries
 from labconsole.store.samples import StoredSamples
 
 Progress = Callable[[int, int], None]
-"""Told rows written and rows in all, now and then; what it raises ends the export, which then leaves nothing."""
+"""Called now and then with rows written and rows in all; an exception that it raises ends the export, with no file
+left."""
 
 Part = tuple[str, Mapping[str, NDArray[Any]]]
 
@@ -34,7 +35,7 @@ class SampleTable:
     columns: tuple[tuple[str, str, str], ...]
     """(name, dtype, unit) of each column."""
     by_role: bool
-    """Whether the role stands in each row; derived rows have none."""
+    """Whether each row has the role; derived rows have none."""
     rows: int
     parts: Callable[[], Iterator[Part]]
 
@@ -45,7 +46,7 @@ class SampleTable:
 
 
 class RowCount:
-    """Counts the rows of an export as they are written, and tells them."""
+    """Counts the rows of an export as they are written, and reports them."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total = total
@@ -53,7 +54,7 @@ class RowCount:
         self._report_progress = progress
 
     def add(self, rows: int) -> None:
-        """So many rows more are written."""
+        """Add so many written rows."""
         self._done += rows
         if self._report_progress is not None and self._total:
             self._report_progress(self._done, self._total)
@@ -79,7 +80,7 @@ def sample_tables(detail: RunDetail, samples: StoredSamples, plugins: Plugins | 
     except ValidationError as error:
         count = error.error_count()
         return tables, f"{left_out}: the run's parameters do not fit the installed version ({count} differences)."
-    except Exception as error:  # noqa: BLE001 - foreign code: what was recorded is exported all the same
+    except Exception as error:  # noqa: BLE001 - foreign code: the recorded tables are exported nevertheless
         return tables, f"{left_out}: {type(error).__name__}: {error}."
 
 
@@ -114,7 +115,7 @@ def ended_runs(reader: Reader, run_ids: Sequence[int]) -> list[RunDetail]:
 
 
 def attached_rows(size: int) -> int:
-    """How many rows take as long to write as so many bytes of an attachment, about: its weight in the progress."""
+    """The weight of so many bytes of an attachment in the progress: rows that take about as long to write."""
     return size // 1000
 
 
@@ -126,7 +127,7 @@ def stored_rows(detail: RunDetail) -> int:
 def shares(
     details: Sequence[RunDetail], weights: Sequence[int], progress: Progress | None
 ) -> Iterator[tuple[RunDetail, Progress | None]]:
-    """Each run with the progress to tell its own share to, which has its weight of these."""
+    """Each run with a progress callback for its own share, weighted by these."""
     before = 0
     for detail, weight in zip(details, weights, strict=True):
         yield detail, None if progress is None else _share(progress, before, weight, sum(weights))

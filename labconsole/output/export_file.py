@@ -1,4 +1,4 @@
-"""Files that are complete or not there: a temporary name first, the final one at the end."""
+"""Files that appear only when complete: written under a temporary name, renamed at the end."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from labconsole.errors import UserError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABANDONED_S = 3600.0
-"""A temporary file that nobody wrote to for so long was left by a process that was killed."""
+"""Seconds without a write after which a temporary file is taken for that of a killed process."""
 
 
 class ExportError(UserError):
-    """A file cannot be written; nothing half-written is left under its name."""
+    """A file that cannot be written; no partial file is left under its name."""
 
 
 @contextmanager
 def complete_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` (whose directory is made if needed); it is renamed when the block is left.
+    """Yield a temporary path next to `path` (whose directory is created if needed); it is renamed after the block.
 
     Until then `path` is the old file, or none; if the block raises, it stays so, and the temporary file and directories
     made for it are gone, as are those that killed processes left for this file. A link is followed. On one
     `contextlib.ExitStack` several files become complete together.
-    Raises ExportError for what the operating system refuses, and for a device, a pipe or a directory: a file replaces
+    Raises ExportError for errors of the operating system, and for a device, a pipe or a directory: a file replaces
     files only.
     """
     path = Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""Opening a database: connections, readers, a new file, the check of its application id, migration with a backup next to it.
+"""Opening a database: connections, readers, a new file, the check of its application id, migration with a backup.
 
 A database is never opened with `open()`: closing any descriptor of a file drops the locks that SQLite holds on it.
 """

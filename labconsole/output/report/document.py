@@ -1,4 +1,5 @@
-"""What a report says, as plain data: a cover, and sections made of a few kinds of blocks. Knows neither Qt nor PDF."""
+"""The content of a report as plain data: a cover, and sections made of a few kinds of blocks. Knows neither Qt nor
+PDF."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 
 
 class Tone(StrEnum):
-    """How a text stands out. Never by colour alone: a mark or a word always says the same."""
+    """The emphasis of a text. Never colour alone: a mark or a word has the same meaning."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -39,7 +40,7 @@ class TextCell:
 
 @dataclass(frozen=True)
 class Head:
-    """A column's head: `detail` stands smaller under `title`. `share` is its width beside the others' shares."""
+    """A column's head: `detail` is smaller, under `title`. `share` is its width relative to the others' shares."""
 
     title: str
     detail: str = ""
@@ -67,7 +68,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values; `compact` ones stand in two columns of them."""
+    """Names and values; `compact` ones are in two columns."""
 
     rows: tuple[Fact, ...]
     compact: bool = False
@@ -75,7 +76,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Fact:
-    """What something is called, and what it is."""
+    """A name and its value."""
 
     name: str
     value: str
@@ -100,7 +101,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Callout:
-    """What must not be overlooked: a heading and sentences in a frame."""
+    """A warning: a heading and sentences in a frame."""
 
     title: str
     sentences: tuple[str, ...]
@@ -108,7 +109,7 @@ class Callout:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture (SVG text) with the words for those who do not see it, and its caption."""
+    """A picture (SVG text) with its alternative text and its caption."""
 
     svg: str
     alt: str
@@ -117,7 +118,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Small pictures, two beside each other."""
+    """Small pictures, two in a row."""
 
     figures: tuple[Figure, ...]
 
@@ -131,8 +132,8 @@ class Heading:
 
 @dataclass(frozen=True)
 class Card:
-    """An answer, with which a report opens: `number` is set large, `tone` is that of what is judged, `svg` a small
-    chart with the words for those who do not see it."""
+    """An answer, with which a report opens: `number` is set large, `tone` is that of the judgement, `svg` a small chart
+    with its alternative text."""
 
     question: str
     number: str
@@ -156,8 +157,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report. `kind` stands over the title ("Comparison report"); `identity` in the footer says which runs of
-    which database it tells of. `cards` are on the title page."""
+    """A whole report. `kind` is above the title ("Comparison report"); `identity` in the footer names its runs and
+    their database. `cards` are on the title page."""
 
     kind: str
     title: str
@@ -170,7 +171,7 @@ class Document:
     cards: tuple[Card, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Plain JSON; every block says what it is in `block`."""
+        """Plain JSON; `block` is the type of each block."""
         return {
             **{name: getattr(self, name) for name in ("kind", "title", "lead", "author", "identity")},
             "generated": f"{self.generated:%Y-%m-%d %H:%M} UTC",

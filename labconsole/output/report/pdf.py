@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 ARCHIVAL = "PDF/A-2a"
 PLAIN = "PDF 1.7"
 _STANDARDS: Any = ["a-2a", "ua-1"]
-"""PDF/UA-1 comes with it: whoever reads with a screen reader gets alternative texts and an order."""
+"""With PDF/UA-1, for screen readers: alternative texts and a reading order."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 """Among them those that turn the direction of what follows: a note must not rearrange the text around it."""
 _UNSET = re.compile(r'the text `"(.+?)"` could not be displayed')
-"""How typst names what it has no glyph for."""
+"""The warning of typst on a text without glyphs."""
 
 Sign = Callable[[bytes], bytes]
 """Puts a signature on a PDF (`labconsole.output.report.signing.sign_pdf`, with its signer)."""
@@ -45,7 +45,7 @@ class Paper(StrEnum):
 
 @dataclass(frozen=True)
 class PdfResult:
-    """The file, its number of pages, the standard that it keeps, and what its maker must know, one sentence each."""
+    """The file, its number of pages, the standard that it keeps, and remarks for its author, one sentence each."""
 
     path: Path
     pages: int
@@ -57,8 +57,8 @@ def write_pdf(document: Document, path: Path, paper: Paper = Paper.A4, sign: Sig
     """Write the report, signed if `sign` is given, to `path`: whole or not at all.
 
     Characters that no font of the console has are set without PDF/A, in the fonts of this computer, and both the result
-    and the report's last page say so. The same document gives the same bytes (unsigned). Raises ExportError, and what
-    `sign` raises.
+    and the report's last page say so. The same document gives the same bytes (unsigned). Raises ExportError, and the
+    errors of `sign`.
     """
     typesetter, data, remarks, standard = _set(document, paper)
     pages = int(json.loads(typesetter.query("<pages>", field="value", one=True)))
@@ -114,7 +114,7 @@ def _compiled(
 
 
 def _reason_without_archival(message: str) -> str:
-    """What typst says against PDF/A, for the maker of the report."""
+    """The reason of typst against PDF/A, for the author of the report."""
     unset = _UNSET.search(message)
     if unset is None:
         return f"This document is {PLAIN} and not {ARCHIVAL}: {message}."

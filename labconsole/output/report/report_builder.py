@@ -1,4 +1,4 @@
-"""Builds a report from the store: which sections a report of a run, a comparison, a campaign has."""
+"""Builds a report from the store: the sections of a report on a run, a comparison, a campaign."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labconsole.output.report.document import (
     Tone,
     section,
 )
-from labconsole.output.report.report_charts import Told, answer_cards, bar_figures, sample_figures
+from labconsole.output.report.report_charts import Progress, answer_cards, bar_figures, sample_figures
 from labconsole.output.report.report_data import ReportData, read_report_data
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.output.report.result_tables import comparison_tables, printed_tables, run_table, shape_table
@@ -46,20 +46,22 @@ _KINDS = {
 }
 
 _MOST_BARE = 2
-"""Findings that say no more than that a metric is not judged, and why: more of them are told in one sentence."""
+"""The most findings with only a reason against a judgement: more of them become one sentence."""
 
 
-def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progress: Told | None = None) -> Document:
-    """Read what the report tells and put it together; takes a while with many samples.
+def build_report(
+    reader: Reader, plugins: Plugins, request: ReportRequest, progress: Progress | None = None
+) -> Document:
+    """Read the data of a report and build it; takes seconds with many samples.
 
-    Raises StoreError for a run that is not there, UserError for one that is still going, for no runs at all, for a
-    baseline that is none of them, and for an unknown published name.
+    Raises StoreError for a run that is not there, UserError for one in progress, for no runs at all, for a baseline
+    that is not among them, and for an unknown published name.
     """
-    told = progress if progress is not None else _ignore_progress
-    told("Reading the runs")
+    report = progress if progress is not None else _ignore_progress
+    report("Reading the runs")
     material = read_report_data(reader, plugins, request)
-    charts = [*bar_figures(material), *sample_figures(material, reader, plugins, told)]
-    told("Putting the report together")
+    charts = [*bar_figures(material), *sample_figures(material, reader, plugins, report)]
+    report("Putting the report together")
     sections = (
         *section("Summary", list(_summary(material))),
         *section("Results", list(_results(material, request))),
@@ -81,7 +83,7 @@ def build_report(reader: Reader, plugins: Plugins, request: ReportRequest, progr
         generated=request.generated,
         cover=tuple(_cover(material, request, reader.path.name)),
         sections=sections,
-        cards=answer_cards(answers(material.beside, material.trial, material.verdicts)),
+        cards=answer_cards(answers(material.with_published, material.trial, material.verdicts)),
     )
 
 
@@ -90,10 +92,10 @@ def _ignore_progress(_: str) -> None:
 
 
 def _runs_in_short(material: ReportData) -> str:
-    """The runs' numbers, as far as a footer has room for them; all of them stand on the title page."""
+    """The runs' numbers, as far as a footer has room for them; all of them are on the title page."""
     run_ids = [row.id for row in material.rows]
-    told = run_span(run_ids)
-    return told if len(told) <= 30 else f"{len(run_ids)} runs from {min(run_ids)} to {max(run_ids)}"
+    span = run_span(run_ids)
+    return span if len(span) <= 30 else f"{len(run_ids)} runs from {min(run_ids)} to {max(run_ids)}"
 
 
 def _title(material: ReportData, kind: ReportKind) -> str:
@@ -140,36 +142,36 @@ def _places(material: ReportData) -> str:
 
 
 def _summary(material: ReportData) -> Iterator[Block]:
-    found = findings(material.beside, material.trial)
+    found = findings(material.with_published, material.trial)
     bare = [finding for finding in found if finding.bare]
     folded = bare if len(bare) > _MOST_BARE else []
     sentences = [finding.sentence for finding in found if finding not in folded]
     if folded:
-        sentences.append(unjudged(material.beside, folded))
+        sentences.append(unjudged(material.with_published, folded))
     if sentences:
         yield Bullets(tuple(TextCell(f"{sentence.removesuffix('.')}.") for sentence in sentences))
     if len(material.rows) == 1:
-        told = caveats(material.rows[0])
-        told += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
+        known = caveats(material.rows[0])
+        known += ("One run: its figures carry no interval; repeat it to learn how much they vary.",)
     else:
-        told = material.beside.notes
-    told = tuple(f"Run {run_id} is {NOT_AS_SEALED}: it proves nothing." for run_id in material.changed) + told
-    if told:
-        yield Callout("What a reader must know", told)
+        known = material.with_published.notes
+    known = tuple(f"Run {run_id} is {NOT_AS_SEALED}: it proves nothing." for run_id in material.changed) + known
+    if known:
+        yield Callout("What a reader must know", known)
 
 
 def _results(material: ReportData, request: ReportRequest) -> Iterator[Block]:
     alone = len(material.rows) == 1
     tables = [run_table(material.measured, material.rows[0])] if alone else []
-    if not alone or len(material.beside.columns) > 1:
-        if material.beside.origins:
-            yield Paragraph(material.beside.origins, leads=True)
-        tables += comparison_tables(material.beside)
+    if not alone or len(material.with_published.columns) > 1:
+        if material.with_published.origins:
+            yield Paragraph(material.with_published.origins, leads=True)
+        tables += comparison_tables(material.with_published)
         if request.kind is not ReportKind.CAMPAIGN:  # there the source's own tables show them
-            tables += printed_tables(material.beside)
-    told = [table for table in tables if table.rows]
-    yield from told
-    if not told:
+            tables += printed_tables(material.with_published)
+    filled = [table for table in tables if table.rows]
+    yield from filled
+    if not filled:
         yield Paragraph("No run of this report has figures.", Tone.MUTED)
 
 

@@ -1,4 +1,4 @@
-"""The charts of a report: which there are, from the runs' figures and samples."""
+"""The charts of a report, from the runs' figures and samples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from labconsole.output.report.run_details import run_span
 from labconsole.store.reader import Reader
 
 MOST_LINES = 6
-"""Lines in one chart; more cannot be told apart in grey."""
+"""Lines in one chart; more cannot be distinguished in grey."""
 _MOST_BARS = 4
 _MOST_PERCENTILES = 1
 """Distributions that are drawn, those that a trial names first; the window has all."""
@@ -35,8 +35,8 @@ _TIME = "seconds since the work began (T0)"
 _OF_THE_COMPUTER = ("Resident memory", "CPU, 100 % = one core")
 """Groups of curves that a comparison leaves to the reports of its runs."""
 
-Told = Callable[[str], None]
-"""Told what is being done, in a few words, before it is."""
+Progress = Callable[[str], None]
+"""Called with the next step, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def answer_cards(answers: Sequence[Answer]) -> tuple[Card, ...]:
 
 
 def bar_figures(material: ReportData) -> Iterator[Block]:
-    """The key figures of all columns as bars, published points hollow beside them; nothing for a single column."""
-    comparison = material.beside
+    """The key figures of all columns as bars, published points hollow; nothing for a single column."""
+    comparison = material.with_published
     if len(comparison.columns) < 2:
         return
     tails = [
@@ -74,15 +74,15 @@ def bar_figures(material: ReportData) -> Iterator[Block]:
         for line in comparison.metrics
         if line.kind.quantile == 0.99 and line.kind.direction is not Direction.NEUTRAL
     ]
-    told = dict.fromkeys((*comparison.key_lines, *tails))
-    lines = [line for line in told if any(cell.value and not cell.not_judged for cell in line.cells)]
+    shown_lines = dict.fromkeys((*comparison.key_lines, *tails))
+    lines = [line for line in shown_lines if any(cell.value and not cell.not_judged for cell in line.cells)]
     # The titles of published columns name their table: they need the whole width.
     narrow = comparison is material.measured
     figures = tuple(_bars(material, line, NARROW if narrow else WIDE) for line in lines[:_MOST_BARS])
     yield from (Gallery(figures),) if narrow and figures else figures
 
 
-def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, told: Told) -> Iterator[Block]:
+def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, progress: Progress) -> Iterator[Block]:
     """Lines over time, all of a single run, otherwise of one run of each column; percentiles of all runs of a column.
 
     A run whose samples cannot be drawn is named with the reason.
@@ -93,7 +93,7 @@ def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, told:
     faults = []
     for group in groups:
         run_id = group.used[0].id
-        told(f"Reading the samples of {group.title}")
+        progress(f"Reading the samples of {group.title}")
         try:
             curves[group.title] = load_curves(reader, run_id, plugins)
             found = load_distributions(reader, [run.id for run in group.used], plugins)
@@ -111,7 +111,7 @@ def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, told:
 
 
 def _bars(material: ReportData, line: MetricLine, width: float) -> Figure:
-    comparison = material.beside
+    comparison = material.with_published
     bars, words, scale = [], [], line.scale
     for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
         if cell.value is None:

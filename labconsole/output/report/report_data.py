@@ -1,4 +1,4 @@
-"""What a report rests on, read from the store once: the runs, their comparison, their evidence."""
+"""The data of a report, read from the store once: the runs, their comparison, their evidence."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ReportData:
     """`rows` have all metrics, labelled ones too (`Reader.comparable`); `details` are of the same runs, in their order.
 
     The columns of `measured` are the groups of repeats, and behind them the baseline where that is a published column;
-    `beside` has all published ones behind them, and is the same where there are none. `trial` is that of the first run,
-    None where it is not installed here. `changed` are the runs that are not as they were sealed.
+    `with_published` has all published ones after them, and is the same where there are none. `trial` is that of the
+    first run, None where it is not installed here. `changed` are the runs that changed since they were sealed.
     """
 
     rows: tuple[RunRow, ...]
@@ -33,7 +33,7 @@ class ReportData:
     changed: tuple[int, ...]
     trial: Trial[Any] | None
     measured: Comparison
-    beside: Comparison
+    with_published: Comparison
 
     @property
     def groups(self) -> tuple[RunGroup, ...]:

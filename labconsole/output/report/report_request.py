@@ -1,4 +1,4 @@
-"""What is asked for when a report is made: which runs, in which shape, under whose name."""
+"""The request for a report: runs, form, published figures and author."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReportRequest:
     """A report on `run_ids`, in this order. Texts left empty are filled from the runs.
 
     `baseline` is one of `run_ids`, whose column is the baseline, or the name of a published column (None: the first
-    column), `published` are names of published tables or columns to stand beside the runs, `place` is where the trial
+    column), `published` are names of published tables or columns to compare with, `place` is where the trial
     took place.
     """
 
@@ -40,7 +40,7 @@ class ReportRequest:
 
 
 def kind_for(reader: Reader, run_ids: Sequence[int]) -> ReportKind:
-    """What a report on these runs is about where nobody says: a run, all runs of a campaign, a comparison.
+    """The default kind of a report on these runs: a run, all runs of a campaign, or a comparison.
 
     Raises StoreError for a run that is not there.
     """

@@ -18,7 +18,7 @@ from labconsole.output.report.document import Align, Head, Table, TextCell, Tone
 from labconsole.store.records import RunRow
 
 MOST_COLUMNS = 5
-"""Columns of figures that stand beside each other on a page; more are told in several tables."""
+"""Columns of figures next to each other on a page; more are split into several tables."""
 
 MOST_INLINE = 2
 """Columns of figures up to which a cell has its interval and its change behind the value."""
@@ -38,7 +38,7 @@ _MARKS = {
 
 
 def run_table(comparison: Comparison, run: RunRow) -> Table:
-    """All figures of one run: value, unit, number of samples, origin; what must be known of it under its name."""
+    """All figures of one run: value, unit, number of samples, origin; with caveats under its name."""
     rows = []
     for line in comparison.metrics:
         if line.name not in run.metrics:
@@ -66,8 +66,8 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
 
 def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
     """All figures against the baseline, which is first in each table; published ones right of those measured."""
-    told = list(parts(comparison))
-    return tuple(_comparison_table(comparison, part, index, len(told)) for index, part in enumerate(told))
+    table_parts = list(parts(comparison))
+    return tuple(_comparison_table(comparison, part, index, len(table_parts)) for index, part in enumerate(table_parts))
 
 
 def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -89,7 +89,7 @@ def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """The parameters that differ between the measured columns; none where there is nothing to tell apart."""
+    """The parameters that differ between the measured columns; none where there are no differences."""
     lines = [line for line in comparison.parameters if line.differs]
     tables = []
     for part in parts(comparison) if lines else ():
@@ -118,7 +118,7 @@ def shape_table(filled: FilledTable) -> Table:
 
 
 def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
-    """Indices of the columns that stand in each table, the baseline before the others; a published column stays with
+    """Indices of the columns of each table, the baseline before the others; a published column stays with
     the one measured for its scenario."""
     blocks: list[list[int]] = []
     for index, column in enumerate(comparison.columns):
@@ -187,7 +187,7 @@ def _cell(cell: Cell, scale: Scale) -> TextCell:
 
 
 def _difference(change: Change | None) -> tuple[tuple[str, Tone], ...]:
-    """How a cell differs, with a mark of what that amounts to; nothing where it is the same and nothing is judged."""
+    """The difference of a cell, with a mark of its judgement; empty where it is equal and not judged."""
     if change is None or (change.percent == 0 and change.judgement is Judgement.NOT_JUDGED):
         return ()
     text, tone = _MARKS[change.judgement]
@@ -232,7 +232,7 @@ def _interval(interval: Interval | None, scale: Scale) -> tuple[tuple[str, Tone]
 
 
 def _own_remark(kind: MetricKind, metric: Metric) -> str:
-    """What must be known of one figure; what holds for the run as a whole stands in the summary."""
+    """Caveats on one figure; those on the whole run are in the summary."""
     few = "" if kind.quantile is None else too_few(metric.samples, kind.quantile)
     reason = metric.not_judged or few
     return f"not judged: {reason}" if reason else ""

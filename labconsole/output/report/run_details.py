@@ -1,4 +1,4 @@
-"""What stands around the figures: parameters, runs, verdicts, sites, environment, notes, evidence."""
+"""Parts of a report around the figures: parameters, runs, verdicts, sites, environment, notes, evidence."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _TITLES = {
     "openssl.cryptography": "OpenSSL (cryptography: signing, encrypting)",
 }
 _OF_ONE_RUN = ("seed", "wall_offset_ns")
-"""What differs from run to run by its nature: the seed stands in the list of runs."""
+"""Provenance that differs in every run: the seed is in the list of runs."""
 _NEGOTIATED = {"container": "Peer (AMQP container)", "product": "Broker", "version": "Version of the broker"}
 _NEGOTIATED |= {"tls": "TLS version, as negotiated", "cipher": "Cipher suite, as negotiated"}
-"""What events of a run say of the other end, by the keys of their data."""
+"""Data of events on the other end, by their keys."""
 _MOST_VALUES = 3
 _VERDICTS = "Verdicts, drawn from recorded evidence"
 
 
 def parameter_blocks(material: ReportData) -> Iterator[Block]:
-    """What differs between the columns, what is changed from its default, and the rest, compactly."""
+    """Tables of parameters that differ, that are not the default, and the others, compactly."""
     yield from parameter_tables(material.measured)
     groups, several = material.groups, len(material.measured.columns) > 1
     differing = {line.name for line in material.measured.parameters if line.differs} if several else set()
@@ -69,21 +69,21 @@ def parameter_blocks(material: ReportData) -> Iterator[Block]:
     others = [value for value in same if not value.changed]
     if others:
         yield Heading("At their defaults" if model is not None else "Parameters, as stored")
-        told = tuple(Fact(value.title, _with_unit(value)) for value in others if value.text != NO_FIGURE)
-        yield Facts(told, compact=True)
+        facts = tuple(Fact(value.title, _with_unit(value)) for value in others if value.text != NO_FIGURE)
+        yield Facts(facts, compact=True)
         unset = [value.title for value in others if value.text == NO_FIGURE]
         if unset:
             yield Paragraph(f"Not set: {', '.join(unset)}.", Tone.MUTED)
 
 
 def _plays_a_part(name: str, groups: Sequence[RunGroup], model: type[Parameters] | None) -> bool:
-    """Whether a parameter does anything in one of the scenarios."""
+    """Whether a parameter has an effect in one of the scenarios."""
     top = name.partition(".")[0]
     return model is None or any(in_effect(top, group.parameters, model) for group in groups)
 
 
 def run_list(rows: Sequence[RunRow]) -> Table:
-    """Every run with its status, start, duration and seed; why it did not finish stands under its status."""
+    """Every run with its status, start, duration and seed; the reason why it did not finish is under its status."""
     heads = (
         Head("Run", "", Align.LEFT, 0.5),
         Head("Scenario", "", Align.LEFT, 1.8),
@@ -99,8 +99,10 @@ def run_list(rows: Sequence[RunRow]) -> Table:
 def verdict_tables(material: ReportData) -> list[Table]:
     """What passed and failed: of a single run with the reasons, otherwise counted over the repeats of each column; next
     to them what is published."""
-    published = any(isinstance(column, PublishedColumn) and column.verdicts for column in material.beside.columns)
-    comparison = material.beside if published else material.measured
+    published = any(
+        isinstance(column, PublishedColumn) and column.verdicts for column in material.with_published.columns
+    )
+    comparison = material.with_published if published else material.measured
     if not comparison.verdicts:
         return []
     if len(material.rows) == 1:
@@ -136,13 +138,13 @@ def site_table(material: ReportData) -> Table | None:
 
 
 def environment(material: ReportData) -> Facts:
-    """What the runs were measured with; where runs differ, which value belongs to which."""
-    told: dict[str, dict[str, list[int]]] = {}
+    """The environment of the runs; where they differ, each value with its runs."""
+    by_name: dict[str, dict[str, list[int]]] = {}
     for detail in material.details:
         for name, value in (*_environment(detail.provenance), *dict.fromkeys(_negotiated(detail.events))):
-            told.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
+            by_name.setdefault(name, {}).setdefault(value, []).append(detail.row.id)
     everything = len(material.rows)
-    facts = tuple(Fact(name, _over_runs(values, everything)) for name, values in told.items())
+    facts = tuple(Fact(name, _over_runs(values, everything)) for name, values in by_name.items())
     return Facts(facts, compact=True)
 
 
@@ -236,7 +238,7 @@ def _verdicts_of_run(comparison: Comparison) -> Table:
 
 
 def _sources(comparison: Comparison, indices: Sequence[int]) -> tuple[str, ...]:
-    """Where the published columns among these stand in their source."""
+    """The places of the published columns in their source."""
     columns = [comparison.columns[index] for index in indices]
     return tuple(f"{one.title}: {one.reference}." for one in columns if isinstance(one, PublishedColumn))
 

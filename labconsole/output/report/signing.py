@@ -1,6 +1,6 @@
 """Signs a report: PAdES (ETSI EN 319 142, baseline B-B) by pyHanko, with a key and certificate from files. No network.
 
-`sign_pdf` takes any signer of pyHanko's: one whose key lies in a token signs just the same. Import this module only
+`sign_pdf` takes any signer of pyHanko's: also one whose key is in a token. Import this module only
 where something is signed: pyHanko takes a third of a second.
 """
 
@@ -36,7 +36,7 @@ _PKCS12_ENDINGS = (".p12", ".pfx")
 
 
 class SigningError(UserError):
-    """A report cannot be signed; the message is one sentence: what is wrong, what to do."""
+    """A report cannot be signed; the message is one sentence: cause and remedy."""
 
 
 class _Writer(IncrementalPdfFileWriter):
@@ -48,7 +48,7 @@ class _Writer(IncrementalPdfFileWriter):
 
 @dataclass(frozen=True)
 class SignatureDetails:
-    """What a PDF viewer shows beside a signature; empty texts are left out."""
+    """The details of a signature that a PDF viewer shows; empty texts are left out."""
 
     reason: str = ""
     place: str = ""

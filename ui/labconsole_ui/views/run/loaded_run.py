@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis import run_curves
-from labconsole.analysis.run_curves import drawing, open_run
+from labconsole.analysis.run_curves import open_run, trial_errors_as_user_errors
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Curve, Trial
 from labconsole.store.reader import Reader
@@ -34,7 +34,7 @@ def load_run(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins
     with reader_factory() as reader:
         run = open_run(reader, run_id, plugins)
         baseline = reader.baselines().get(run.detail.row.kind)
-        with drawing(run_id):
+        with trial_errors_as_user_errors(run_id):
             begin_ns = run_curves.zero_ns(run.detail.events, run.samples)
         return LoadedRun(
             run.detail,
