@@ -2,7 +2,7 @@
 
     python tests/benchmarks/amqp_tests.py [--repeats 3] [--tests 1 2 3 4] [--set KEY=VALUE ...]
 
-Prints each run, then medians with the required figures, and beside them how fast this machine signs at the same time
+Prints each run, then medians with the required figures, and next to them how fast this machine signs at the same time
 (RSA-2048, one thread): on a machine that does other work as well, only that ratio says something about Tests 3 and 4.
 A figure of this machine at this moment, never a test.
 """

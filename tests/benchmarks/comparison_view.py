@@ -33,13 +33,13 @@ from labconsole_ui.views.comparison.samples_pane import SamplesPane
 
 SAMPLES, SCENARIOS, ATTEMPTS = 1_000_000, 4, 5
 REPEATS = (1, 5)
-"""The samples lie in 4 runs, and in 20."""
+"""The samples are in 4 runs, and in 20."""
 SHOWN_MS, STALL_MS = 300.0, 50.0
 PANS = 40
 
 
 def neighbour(name: str) -> ModuleType:
-    """The benchmark script `name` beside this one."""
+    """The benchmark script `name` next to this one."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -62,7 +62,7 @@ def wait(app: QApplication, done: Callable[[], bool]) -> None:
 
 
 class Watch:
-    """Tells the time since it was made: by the clock, and what this process computed in it."""
+    """Measures the time since it was created: by the clock, and what this process computed in it."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter(), time.process_time()

@@ -1,4 +1,4 @@
-"""Measure the engine: what a run costs to start, what the recorder takes in, what it costs while a run goes on.
+"""Measure the engine: the start of a run, the rate of the recorder, and the CPU while a run is in progress.
 
 Run it with `python tests/benchmarks/engine.py`; it works in a temporary directory and leaves nothing behind.
 """
@@ -90,7 +90,7 @@ def turns(folder: Path) -> None:
         return result
 
     run_ids = turn("submit 60 runs", lambda: bench.queue.submit(prepared))
-    while not bench.told.ends:
+    while not bench.listener.ends:
         turn("pump", bench.queue.pump)
         time.sleep(0.02)
     turn("repeat", lambda: bench.queue.repeat(run_ids[0]))
@@ -103,7 +103,7 @@ def turns(folder: Path) -> None:
 
 
 def recorder(folder: Path) -> None:
-    """Rows a second through spool and recorder, five columns, without anything else going on."""
+    """Rows a second through spool and recorder, five columns, without any other load."""
     with Store.open(folder / "runs.db") as store:
         new = NewCampaign("b", "B", "", 1, (NewScenario("s", "k", {}),), ((0, 1),))
         [run_id] = store.add_campaign(new, this_process(), wall_now())
@@ -126,7 +126,7 @@ def recorder(folder: Path) -> None:
 
 
 def overhead(folder: Path, live_hz: float) -> None:
-    """CPU of the worker (recorder, usage, live frames) beside a role that records at a steady rate."""
+    """CPU of the worker (recorder, usage, live frames) next to a role that records at a steady rate."""
     bench = Bench(folder, live_hz=live_hz)
     [run] = bench.run({"count": int(RATE * SECONDS), "rate": RATE})
     bench.close()

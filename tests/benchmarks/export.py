@@ -113,10 +113,10 @@ def measured(database: Path, *arguments: str) -> tuple[float, int]:
     """Run `labconsole` with these arguments in a process of its own: seconds, and the peak of its memory in bytes."""
     command = [sys.executable, "-c", EXPORT, *arguments, "--db", str(database)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout.splitlines()[-1])
-    if told["code"]:
+    described = json.loads(done.stdout.splitlines()[-1])
+    if described["code"]:
         raise RuntimeError(done.stderr)
-    return told["seconds"], told["peak"]
+    return described["seconds"], described["peak"]
 
 
 def main() -> int:
@@ -127,8 +127,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             database = Path(folder) / "runs.db"
             run = str(fill(database, messages, numbered=numbered))
-            told = "numbered, two senders" if numbered else "joined by stamp, one sender"
-            print(f"{messages:,} messages, {told}: a database of {database.stat().st_size / 1e6:.0f} MB")
+            described = "numbered, two senders" if numbered else "joined by stamp, one sender"
+            print(f"{messages:,} messages, {described}: a database of {database.stat().st_size / 1e6:.0f} MB")
             for kind in ("csv", "parquet"):
                 target = Path(folder) / kind
                 seconds, peak = measured(database, "export", run, f"--{kind}", str(target))

@@ -1,9 +1,9 @@
-"""What the key store costs a key: in, out, used and verified, beside what SQLite alone takes for the same bytes.
+"""Time of the key store per key: in, out, used and verified, next to SQLite alone with the same bytes.
 
     python tests/benchmarks/key_store.py [--keys 10000] [--rounds 5] [--directory DIR]
 
 The keys are random bytes of the sizes of wrapped RSA-2048 keys. "In" hashes, links and stores them in one durable
-transaction; "out" claims them in one, with the event that tells of it. "SQLite alone" stores the same bytes in a table
+transaction; "out" claims them in one, with its event. "SQLite alone" stores the same bytes in a table
 without links, and reads them. Medians of the rounds; figures of this machine and its disk at this
 moment, never a test.
 """
@@ -95,7 +95,7 @@ def measure(directory: Path, count: int) -> dict[str, tuple[float, float]]:
 
 
 def checkpoint(path: Path) -> None:
-    """Empty the write-ahead log: what one step wrote is no burden of the next one."""
+    """Empty the write-ahead log: the rows of one step must not slow the next one."""
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

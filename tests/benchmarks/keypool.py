@@ -4,8 +4,8 @@
 
 A request is: claim a key, unwrap it, sign, CSR with the same key, verify both, certificate, destroy the key, record it.
 The key store is filled beforehand with a few key pairs, each stored many times: to unwrap one costs the same, and to
-generate so many would take minutes. A signer has one thread that signs and one that unwraps; it is kept on one core
-for the rate per core, and so are two signers on two. OpenSSL's own gain from a second core stands beside ours, since
+generate so many would take minutes. A signer has one thread that signs and one that unwraps; it is kept on one core for
+the rate per core, and so are two signers on two. OpenSSL's own gain from a second core is printed next to ours, since
 two cores of a shared machine are rarely twice one. Figures of this machine at this moment, never a test.
 """
 
@@ -60,7 +60,7 @@ CONTEXT = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True)
 class Place:
-    """Where the token and the key store lie, and what keys they hold; handed to other processes."""
+    """The paths of the token and the key store, and the kind of their keys; handed to other processes."""
 
     configuration: TokenConfiguration
     directory: Path
@@ -73,7 +73,7 @@ class Place:
 
 
 class Silent:
-    """Reports that nobody reads; a warning is printed."""
+    """Drops reports; prints a warning."""
 
     def count(self, channel: str, amount: int) -> None:
         """Nothing."""
@@ -182,7 +182,8 @@ def sign_all(place: Place, requests: int, core: int, begin: Barrier, results: Si
 
 
 def steadiness(place: Place, seconds: int) -> None:
-    """Print how long signatures take at 50/s while another process generates and keys are unwrapped beside them."""
+    """Print how long signatures take at 50/s while another process generates and keys are unwrapped at the same
+    time."""
     stop, results, made = CONTEXT.Event(), CONTEXT.SimpleQueue(), CONTEXT.SimpleQueue()
     generator = CONTEXT.Process(target=generate_until, args=(place, stop, made), daemon=True)
     signer = CONTEXT.Process(target=sign_steadily, args=(place, seconds, results), daemon=True)
@@ -225,7 +226,7 @@ def sign_steadily(place: Place, seconds: int, results: SimpleQueue[list[tuple[in
 
 
 def generate_until(place: Place, stop: Event, made: SimpleQueue[int]) -> None:
-    """Generate key pairs of the same kind in the same token until told to stop; how many there were."""
+    """Generate key pairs of the same kind in the same token until asked to stop; how many there were."""
     with open_token("benchmark", place.configuration, PIN) as token, KeyStore.open(place.store) as store:
         made.put(
             Generator(token, store, Device(), place.kind, 10_000_000).make(10**9, stop.is_set, lambda stored: None)
@@ -288,8 +289,8 @@ def openssl(*arguments: str) -> str:
 
 def openssl_rate(processes: int) -> float:
     """RSA-2048 signatures a second of so many processes of OpenSSL's own benchmark; 0 without the command."""
-    told = openssl("speed", "-seconds", "3", *(("-multi", "2") if processes == 2 else ()), "rsa2048")
-    found = re.search(r"^rsa 2048 bits +\S+s +\S+s +([\d.]+)", told, re.MULTILINE)
+    printed = openssl("speed", "-seconds", "3", *(("-multi", "2") if processes == 2 else ()), "rsa2048")
+    found = re.search(r"^rsa 2048 bits +\S+s +\S+s +([\d.]+)", printed, re.MULTILINE)
     return float(found[1]) if found else 0.0
 
 

@@ -1,4 +1,4 @@
-"""How long it takes to take in the trust bundles of 40 States: one file each, verified, checked, and on disk.
+"""The time to import the trust bundles of 40 States: one file each, verified, checked, and on disk.
 
     python tests/benchmarks/trust_bundles.py [--states 40] [--key-type p-256] [--runs 5]
 
@@ -45,7 +45,7 @@ class Bundles:
 
 
 def bundles_of(number: int, states: int, type: KeyType) -> Bundles:
-    """What the State with this number hands out; it trusts all others."""
+    """The trust bundle of the State with this number; it trusts all others."""
     old, new = (_root(f"State {number} Root", type) for _ in range(2))
     intermediate = issue(
         old,

@@ -45,7 +45,7 @@ def stored_runs(path: Path) -> Any:
 
 class StallWatch:
     """The longest time for which the event loop did not come round, the same without the time for which the thread
-    waited for a processor (Linux tells it), and the most CPU time that one turn took.
+    waited for a processor (Linux only), and the most CPU time that one turn took.
 
     The last two say what the window itself costs, however busy the machine is with other things.
     """

@@ -1,4 +1,4 @@
-"""Damaged copies of DER whose lengths are right all the same: what is wrong lies deep inside."""
+"""Damaged copies of DER with valid lengths: the fault is deep inside."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Node:
     tag: int
     value: bytes = b""
     lead: bytes = b""
-    """What stands before the content that is wrapped: the number of unused bits."""
+    """The bytes before the wrapped content: the number of unused bits."""
     children: list[_Node] = field(default_factory=list)
 
     def encoded(self) -> bytes:

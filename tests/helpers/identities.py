@@ -31,7 +31,7 @@ _THIS_MACHINE: list[x509.GeneralName] = [
 
 
 def foreign_authority() -> Issuer:
-    """A CA that nobody trusts."""
+    """A CA that is not trusted."""
     return new_authority("Foreign CA")
 
 

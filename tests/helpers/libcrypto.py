@@ -76,7 +76,7 @@ class LibCrypto:
 
     @contextmanager
     def repeated_random(self) -> Iterator[SeededRandom]:
-        """libcrypto takes its random numbers from a stream that can be begun anew: no key made so is secret."""
+        """libcrypto takes its random numbers from a stream that can be restarted: no key generated so is secret."""
         stream = SeededRandom()
         fill = _Bytes(stream.fill)
         method = _RandomMethod(None, fill, None, None, fill, _Status(lambda: 1))

@@ -27,7 +27,7 @@ TIMEOUT_S = 120.0
 
 
 class RecordingListener:
-    """A listener that keeps what the queue tells."""
+    """A listener that records the calls of the queue."""
 
     def __init__(self) -> None:
         self.changes = 0
@@ -88,8 +88,8 @@ class Bench:
         self.database = folder / "runs.db"
         self._woken = threading.Event()
         self.queue = RunQueue(self.database, wake=self._woken.set, **options)
-        self.told = RecordingListener()
-        self.queue.listeners.append(self.told)
+        self.listener = RecordingListener()
+        self.queue.listeners.append(self.listener)
         self.slowest_pump_s = 0.0
         """CPU time of the slowest one: how long it waits for a busy machine says nothing about it."""
 
@@ -99,11 +99,11 @@ class Bench:
 
     def pump_until(self, condition: Callable[[], bool]) -> None:
         """Pump until `condition` holds; fails after `TIMEOUT_S` without any news."""
-        news, deadline = self.told.news, time.monotonic() + TIMEOUT_S
+        news, deadline = self.listener.news, time.monotonic() + TIMEOUT_S
         while not condition():
-            if self.told.news != news:
-                news, deadline = self.told.news, time.monotonic() + TIMEOUT_S
-            assert time.monotonic() < deadline, f"no news for {TIMEOUT_S} s: {self.queue.items} {self.told.lines}"
+            if self.listener.news != news:
+                news, deadline = self.listener.news, time.monotonic() + TIMEOUT_S
+            assert time.monotonic() < deadline, f"no news for {TIMEOUT_S} s: {self.queue.items} {self.listener.lines}"
             begun = time.thread_time()
             self.queue.pump()
             self.slowest_pump_s = max(self.slowest_pump_s, time.thread_time() - begun)
@@ -122,8 +122,8 @@ class Bench:
 
     def pump_until_counting(self, least: int = 1) -> None:
         """Pump until the run in progress has counted at least so many numbers."""
-        seen = len(self.told.frames)
-        self.pump_until(lambda: any(frame.done >= least for _, frame in self.told.frames[seen:]))
+        seen = len(self.listener.frames)
+        self.pump_until(lambda: any(frame.done >= least for _, frame in self.listener.frames[seen:]))
 
     def detail(self, run_id: int) -> RunDetail:
         """Everything of a run but its samples."""
@@ -142,7 +142,7 @@ class Bench:
 
 
 def processes(detail: RunDetail) -> dict[str, int]:
-    """Pids of the processes that a run told of in its events, by source or message."""
+    """Pids of the processes in the events of a run, by source or message."""
     return {event.message: event.data["pid"] for event in detail.events if event.name == "process"}
 
 

@@ -17,8 +17,8 @@ _MOUNT = ["-m", "sh", "-c", 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && 
 def on_small_disk(
     disk: Path, size: str, commands: str, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run shell commands while `disk` is a file system of `size` ("20m") that nobody else sees; skips where one may not
-    mount."""
+    """Run shell commands while `disk` is a file system of `size` ("20m") that no other process sees; skips where one
+    may not mount."""
     disk.mkdir()
     if _UNSHARE is None or sys.platform != "linux" or _run([str(disk), "1m", "true"]).returncode:
         pytest.skip("needs the right to mount a tmpfs")

@@ -20,7 +20,7 @@ class Terminal:
         self._descriptor, child = os.openpty()
         self.shown = b""
         try:
-            # A session of its own, so that the terminal of whoever runs the tests is out of reach.
+            # A session of its own, so that the terminal of the tests is out of reach.
             with interruptible():
                 self.process = subprocess.Popen(
                     command, stdin=child, stdout=subprocess.PIPE, stderr=child, env=environment, start_new_session=True
@@ -41,11 +41,11 @@ class Terminal:
         os.write(self._descriptor, f"{text}\n".encode())
 
     def read(self, patience_s: float = 0.0) -> None:
-        """Take in what is shown."""
+        """Read the output so far."""
         while select.select([self._descriptor], [], [], patience_s)[0]:
             try:
                 data = os.read(self._descriptor, 65536)
-            except OSError:  # nobody has the other end any more
+            except OSError:  # the other end is closed
                 return
             self.shown += data
             patience_s = 0.0

@@ -1,4 +1,4 @@
-"""The trial that CONTRIBUTING.md shows is complete: it runs as it stands there."""
+"""The trial that CONTRIBUTING.md shows is complete: it runs as printed there."""
 
 from __future__ import annotations
 

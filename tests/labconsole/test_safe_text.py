@@ -32,8 +32,8 @@ def test_the_terminal_shows_no_escape_sequence_of_a_name(capsys: pytest.CaptureF
     console = output(stderr=stderr)
     console.print(table)
     console.print(HOSTILE, soft_wrap=True)
-    told = capsys.readouterr()
-    printed = told.err if stderr else told.out
+    captured = capsys.readouterr()
+    printed = captured.err if stderr else captured.out
     assert printed.count("<U+001B>[31m") == 4 and "\x1b" not in printed and "\u202e" not in printed
 
 

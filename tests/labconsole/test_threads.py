@@ -1,4 +1,4 @@
-"""The console's processes start no threads that nobody needs: they would disturb what is measured beside them."""
+"""The console's processes start no superfluous threads, which would disturb measurements."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_samples_evaluate_again_to_the_figures_that_were_stored(files: Path, run
     assert {one.name: one.result for one in evaluation.verdicts} == drawn
 
 
-def test_a_comparison_says_the_same(console: Console) -> None:
+def test_a_comparison_has_equal_figures(console: Console) -> None:
     compared = {
         one["name"]: one["cells"] for one in json.loads(console("compare", "1", "--campaign", "--json"))["metrics"]
     }

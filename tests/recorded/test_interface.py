@@ -31,7 +31,7 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", RECORDED["commands"])
-def test_each_command_takes_the_arguments_that_it_took(today: Mapping[str, Any], command: str) -> None:
+def test_each_command_accepts_the_recorded_arguments(today: Mapping[str, Any], command: str) -> None:
     assert command in today["commands"]
     now = today["commands"][command]
     for argument, was in RECORDED["commands"][command].items():

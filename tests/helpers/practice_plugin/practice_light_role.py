@@ -24,7 +24,7 @@ class LightRole(Role):
 
 
 class ReaderRole(LightRole):
-    """Reads the file `note` of its run, and tells in an event what it read and what its process has imported."""
+    """Reads the file `note` of its run, and records an event with its content and the modules of its process."""
 
     def prepare(self) -> dict[str, Any]:
         path = self.context.file("note")

@@ -122,7 +122,7 @@ class CounterRole(Role):
             return
         match self._fault:
             case "refuse":
-                raise UserError("The counter refuses to go on: ask it nicely.")
+                raise UserError("The counter refuses to continue: ask it nicely.")
             case "fault":
                 raise ValueError("three is not a number")
             case "exit":
@@ -188,7 +188,7 @@ class CountingTrial(Trial[CountingParameters]):
             for index in range(400):
                 context.event("talk", f"Word {index}.", index=index)
                 time.sleep(0.005)
-        context.wait(roles, stall_s=parameters.patience, reason="Nobody counts any more: wake the counters up.")
+        context.wait(roles, stall_s=parameters.patience, reason="No counter counts: wake the counters up.")
         if parameters.fault == "die at the end":
             os._exit(9)
 
@@ -202,7 +202,7 @@ class CountingTrial(Trial[CountingParameters]):
         checksum = int(sum(int(part.sum()) for part in numbers)) % 1_000_003
         whole = total == parameters.count * parameters.roles and parameters.fault != "miscount"
         verdict = Verdict("all counted", "pass" if whole else "fail", f"{total} numbers.", kind=VerdictKind.INTEGRITY)
-        disturbed = "somebody coughed" if parameters.fault == "disturbed" else ""
+        disturbed = "a door slammed" if parameters.fault == "disturbed" else ""
         counted = Metric("counted", total, "", samples=total, not_judged=disturbed)
         summed = Metric("sum" if parameters.fault == "undeclared metric" else "checksum", checksum, "")
         return Evaluation((counted, summed), (verdict,), disturbed)

@@ -113,21 +113,21 @@ def test_each_scenario_is_answered_against_the_previous_one_metric_by_metric() -
         run(number, scenario, {"rate": rate, "wait_p99": 10.0 * number})
         for number, (scenario, rate) in enumerate((("open", 100.0), ("sealed", 50.0), ("stamped", 25.0)), 1)
     ]
-    told = answered(runs)
-    assert [answer.sentence for answer in told] == [
+    shown = answered(runs)
+    assert [answer.sentence for answer in shown] == [
         "Sealing leaves 50 of 100 letters a second",
         "Stamping leaves 50 of 100 letters a second",
         "With sealing 20.0 ms, without 10.0 ms: 2.0 times",
     ]
-    assert [[bar.title for bar in answer.bars] for answer in told][1] == ["sealed", "stamped"]
+    assert [[bar.title for bar in answer.bars] for answer in shown][1] == ["sealed", "stamped"]
 
 
 def test_published_columns_do_not_answer() -> None:
-    told = answered(rates(("open", FAST), ("sealed", SLOW)), published({"rate": 1.0}, {"sealed": True}))
-    assert [answer.number for answer in told] == ["1 of 50"]
+    shown = answered(rates(("open", FAST), ("sealed", SLOW)), published({"rate": 1.0}, {"sealed": True}))
+    assert [answer.number for answer in shown] == ["1 of 50"]
 
 
-def test_the_service_level_comes_first_with_what_was_in_time() -> None:
+def test_the_service_level_comes_first_with_the_requests_in_time() -> None:
     runs = rates(("open", FAST[:1]), ("sealed", SLOW[:1]))
     verdicts = {
         1: (Verdict("in time", "pass", "", {"requests": 60, "within": 60}), Verdict("other", "fail", "")),

@@ -1,4 +1,4 @@
-"""What a reader of a run's figures is told."""
+"""Caveats for a reader of a run's figures."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_a_run_that_fills_its_link_is_link_bound_and_the_link_is_named() -> None
 def test_a_run_that_took_more_than_its_link_had_another_link() -> None:
     impossible = run(1, "open", {LINK_USE: 1497.0}, parameters={"letters": 10, LINK_RATE: 20.0})
     assert not link_bound(impossible)
-    told = "took 1,497 % of 20 Mbit/s: the link has another rate than was stated."
-    assert caveats(impossible) == (f"It {told}",)
-    assert f"open {told}" in compare(group_repeats([impossible]), PostTrial()).notes
+    sentence = "took 1,497 % of 20 Mbit/s: the link has another rate than was stated."
+    assert caveats(impossible) == (f"It {sentence}",)
+    assert f"open {sentence}" in compare(group_repeats([impossible]), PostTrial()).notes
 
 
 def test_warnings_of_the_trial_come_first_and_the_end_of_the_run_last() -> None:

@@ -1,4 +1,4 @@
-"""Columns and lines of a comparison: how runs are grouped, what is judged and what not, and what a reader is told."""
+"""Columns and lines of a comparison: how runs are grouped, judgements, and remarks."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_interval_that_includes_no_change_is_not_judged() -> None:
         ),
     ],
 )
-def test_what_must_not_be_judged_keeps_its_interval_and_says_why(
+def test_a_figure_that_must_not_be_judged_keeps_its_interval_and_has_the_reason(
     reference: list[RunRow], other: list[RunRow], note: str
 ) -> None:
     found = rate_change([*reference, *other])
@@ -152,7 +152,7 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
     assert "One run: no interval (sealed)." in comparison.notes
 
 
-def test_a_change_that_only_the_many_metrics_make_likely_is_taken_back_and_says_so() -> None:
+def test_a_change_that_only_the_many_metrics_make_likely_is_not_significant() -> None:
     """p is about 0.02 for the rate alone, and ten metrics are looked at."""
     near = (102.1, 100.9, 101.6, 100.2, 101.5)
     runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", near)]
@@ -250,7 +250,7 @@ def test_runs_of_different_trials_are_compared_on_common_metrics_with_a_note() -
     assert "Runs of different trials: only the metrics they share are shown." in comparison.notes
 
 
-def test_a_publication_of_both_trials_narrows_not_what_their_runs_share() -> None:
+def test_a_publication_of_both_trials_keeps_the_metrics_that_their_runs_share() -> None:
     runs = [run(1, "open", {"rate": 1, "lost": 2}), run(2, "radio", {"rate": 3, "lost": 4, "range": 3}, kind="radio")]
     column = published({"lost": 3}, {}, kinds=(PostTrial.kind, "radio"))
     comparison = compare((*group_repeats(runs), column), PostTrial())
@@ -301,7 +301,7 @@ def test_percentile_with_too_few_samples_is_noted_in_its_line() -> None:
     assert [(cell.runs, cell.not_judged) for cell in line.cells] == [(5, ""), (4, "")]
 
 
-def test_a_column_without_any_figure_that_may_be_judged_says_why_and_is_in_no_finding() -> None:
+def test_a_column_without_judged_figures_has_the_reason_and_no_finding() -> None:
     busy = [metric("rate", value, not_judged=reason) for value, reason in ((7.0, "busy"), (8.0, "busy"), (9.0, "late"))]
     runs = repeats(1, "open", "rate", QUICK)
     runs += [run(6 + place, "sealed", {}, metrics={"rate": one}) for place, one in enumerate(busy)]
@@ -361,7 +361,7 @@ def test_a_published_point_is_held_by_the_interval_of_its_own_scenario_or_is_not
     assert line(compared(runs, far), "rate").cells[2].holds is False, "held by the open letters, but those are others"
     elsewhere = published({"rate": 50.0}, {"sealed": True, "stamped": True})
     assert line(compared(runs, elsewhere), "rate").cells[2].holds is None
-    assert line(compared(runs, point), "lost").cells[2].holds is None, "nobody measured it"
+    assert line(compared(runs, point), "lost").cells[2].holds is None, "it was not measured"
 
 
 def test_published_figures_are_not_judged_and_are_marked() -> None:
@@ -419,7 +419,7 @@ def test_each_warning_appears_once_with_its_columns() -> None:
     assert "Pre-settled: a letter may be lost (sealed)." in notes
 
 
-def test_the_notes_say_how_the_figures_are_made() -> None:
+def test_the_notes_name_the_method_of_the_figures() -> None:
     runs = [
         *repeats(1, "open", "rate", QUICK),
         *repeats(6, "sealed", "rate", SLOW),

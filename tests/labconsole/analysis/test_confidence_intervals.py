@@ -108,7 +108,7 @@ def test_the_interval_of_a_group_is_students() -> None:
     assert interval_of([7.0, 7.0]) == Interval(7.0, 7.0)
 
 
-def test_holm_steps_down_and_leaves_out_what_is_not_tested() -> None:
+def test_holm_steps_down_and_leaves_out_cells_without_a_test() -> None:
     assert holm([0.01, None, 0.04, 0.03, 0.005]) == [
         pytest.approx(0.03),
         None,

@@ -18,26 +18,28 @@ ALMOST = (98.0, 101.0, 94.0, 103.0, 95.0)
 A_TENTH_LESS = tuple(value * 0.9 for value in (100.5, 99.5, 100.0, 100.2, 99.8))
 
 
-def told(runs: Sequence[RunRow], *more: Column, baseline: int = 0, trial: Trial[Parameters] | None = None) -> list[str]:
+def sentences_of(
+    runs: Sequence[RunRow], *more: Column, baseline: int = 0, trial: Trial[Parameters] | None = None
+) -> list[str]:
     trial = trial or PostTrial()
     comparison = compare((*group_repeats(runs), *more), trial, baseline=baseline)
     return [finding.sentence for finding in findings(comparison, trial)]
 
 
 def test_no_significant_difference_has_ratio_and_interval() -> None:
-    [sentence] = told([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", ALMOST)])
+    [sentence] = sentences_of([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", ALMOST)])
     assert sentence == (
         "sealed against open: no significant difference in rate (ratio 0.98, 95 % interval 0.93–1.03, 5 runs each)"
     )
 
 
 def test_a_large_change_is_a_factor_and_a_small_one_a_percentage() -> None:
-    [factor] = told([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", FOURTH)])
+    [factor] = sentences_of([*repeats(1, "open", "rate", QUICK), *repeats(6, "sealed", "rate", FOURTH)])
     assert factor == "sealed against open: rate is lower by a factor 4.0 (95 % interval 3.8–4.2, 5 runs each)"
-    [back] = told([*repeats(1, "open", "rate", FOURTH), *repeats(6, "sealed", "rate", QUICK)])
+    [back] = sentences_of([*repeats(1, "open", "rate", FOURTH), *repeats(6, "sealed", "rate", QUICK)])
     assert back == "sealed against open: rate is higher by a factor 4.0 (95 % interval 3.8–4.2, 5 runs each)"
     steady = repeats(1, "open", "rate", (100.5, 99.5, 100.0, 100.2, 99.8))
-    [percent] = told([*steady, *repeats(6, "sealed", "rate", A_TENTH_LESS)])
+    [percent] = sentences_of([*steady, *repeats(6, "sealed", "rate", A_TENTH_LESS)])
     assert percent == "sealed against open: rate is lower by 10.0 % (95 % interval 9.5–10.5 %, 5 runs each)"
 
 
@@ -60,10 +62,10 @@ def test_each_scenario_is_compared_with_the_first_and_the_previous_one() -> None
         *repeats(6, "sealed", "rate", FOURTH),
         *repeats(11, "stamped", "rate", FOURTH),
     ]
-    pairs = [sentence.partition(":")[0] for sentence in told(runs)]
+    pairs = [sentence.partition(":")[0] for sentence in sentences_of(runs)]
     assert pairs == ["sealed against open", "stamped against open", "stamped against sealed"]
-    assert [sentence.partition(":")[0] for sentence in told(runs, baseline=2)] == pairs
-    from_the_second = [sentence.partition(":")[0] for sentence in told(runs, baseline=1)]
+    assert [sentence.partition(":")[0] for sentence in sentences_of(runs, baseline=2)] == pairs
+    from_the_second = [sentence.partition(":")[0] for sentence in sentences_of(runs, baseline=1)]
     assert from_the_second == ["sealed against open", "stamped against sealed"]
 
 
@@ -74,17 +76,17 @@ def test_columns_without_an_order_are_compared_once_with_the_baseline() -> None:
 
     runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 50})]
     for baseline, way in ((0, "lower"), (1, "higher")):
-        [sentence] = told(runs, baseline=baseline, trial=Unordered())
+        [sentence] = sentences_of(runs, baseline=baseline, trial=Unordered())
         assert sentence.startswith(f"unlike letters: rate is {way} by a factor 2.0")
 
 
-def test_what_a_finding_says_is_what_the_table_says_with_that_baseline() -> None:
+def test_a_finding_has_the_figures_of_the_table_with_that_baseline() -> None:
     runs = [
         *repeats(1, "open", "rate", QUICK),
         *repeats(6, "sealed", "rate", FOURTH),
         *repeats(11, "stamped", "rate", ALMOST),
     ]
-    [sentence] = [sentence for sentence in told(runs) if sentence.startswith("stamped against sealed")]
+    [sentence] = [sentence for sentence in sentences_of(runs) if sentence.startswith("stamped against sealed")]
     cell = compare(group_repeats(runs), PostTrial(), baseline=1).metrics[0].cells[2]
     assert cell.change is not None and f"higher by a factor {cell.change.ratio:.1f}" in sentence
 
@@ -95,7 +97,7 @@ def test_column_without_a_contrast_is_compared_with_the_baseline_by_title() -> N
             return ""
 
     runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "more", "rate", FOURTH)]
-    [sentence] = told(runs, trial=Silent())
+    [sentence] = sentences_of(runs, trial=Silent())
     assert sentence.startswith("more against open: rate is lower by a factor 4.0")
 
 
@@ -108,7 +110,7 @@ def test_incomparable_columns_have_no_finding() -> None:
             return False
 
     runs = [*repeats(1, "open", "rate", QUICK), *repeats(6, "more", "rate", FOURTH)]
-    assert told(runs, trial=Particular()) == []
+    assert sentences_of(runs, trial=Particular()) == []
 
 
 def test_repeated_contrast_names_its_columns() -> None:
@@ -117,29 +119,29 @@ def test_repeated_contrast_names_its_columns() -> None:
         for campaign, season in ((1, "Spring"), (2, "Autumn"))
         for index, name in enumerate(("open", "sealed"))
     ]
-    pairs = [sentence.rpartition(": rate")[0] for sentence in told(runs)]
+    pairs = [sentence.rpartition(": rate")[0] for sentence in sentences_of(runs)]
     assert pairs[0] == "sealed · Spring: sealed against open"
     assert "sealed · Autumn: sealed against open" in pairs
 
 
 def test_column_of_an_older_trial_version_is_compared_with_the_baseline() -> None:
     older = [run(2, "old", {"rate": 50}, parameters={"envelopes": 3})]
-    [sentence] = told([run(1, "open", {"rate": 100}), *older])
+    [sentence] = sentences_of([run(1, "open", {"rate": 100}), *older])
     assert sentence.startswith("old against open: rate is lower by a factor 2.0")
 
 
 def test_link_bound_column_names_its_link() -> None:
     parameters = {**SCENARIOS["sealed"], LINK_RATE: 2.0}
     runs = [run(1, "open", {"rate": 100}), run(2, "sealed", {"rate": 50, LINK_USE: 92.0}, parameters=parameters)]
-    assert "sealed is link-bound: 92 % of 2 Mbit/s" in told(runs)
+    assert "sealed is link-bound: 92 % of 2 Mbit/s" in sentences_of(runs)
 
 
 def test_finding_lists_every_reason_against_a_judgement() -> None:
     bound = [run(2, "sealed", {"rate": 25, LINK_USE: 92.0}, parameters={**SCENARIOS["sealed"], LINK_RATE: 2.0})]
-    [alone, _] = told([run(1, "open", {"rate": 100}), *bound])
+    [alone, _] = sentences_of([run(1, "open", {"rate": 100}), *bound])
     assert alone.endswith("lower by a factor 4.0 (one run each: no interval; link-bound)")
     rare = run(3, "sealed", {"rate": 26, LINK_USE: 30.0}, parameters=bound[0].parameters)
-    [few, link] = told([*repeats(11, "open", "rate", QUICK), *bound, rare])
+    [few, link] = sentences_of([*repeats(11, "open", "rate", QUICK), *bound, rare])
     assert few.endswith("5 and 2 runs, not judged: link-bound; fewer than 5 repeats)")
     assert link == "sealed is link-bound: 92 % of 2 Mbit/s", "the share of the run that is, not of all"
 
@@ -153,7 +155,7 @@ def test_published_figures_are_counted_and_those_outside_are_named() -> None:
     ]
     inside = published({"rate": 25.0, cpu: 1.0}, {"sealed": True}, title="Gazette, sealed")
     outside = published({"rate": 120.0, "lost": 3}, {"sealed": False}, title="Gazette, open")
-    sentences = told(runs, inside, outside)
+    sentences = sentences_of(runs, inside, outside)
     assert "The intervals measured for the same scenarios hold 1 of 3 published figures" in sentences
     [named] = [sentence for sentence in sentences if "is outside" in sentence]  # of the key figures
     assert named == (
@@ -163,5 +165,5 @@ def test_published_figures_are_counted_and_those_outside_are_named() -> None:
 
 
 def test_comparison_without_figures_has_no_findings() -> None:
-    assert told([run(1, "open", {"rate": 100})]) == []
-    assert told([run(1, "open", {"lost": 0}), run(2, "sealed", {"lost": 0})]) == []
+    assert sentences_of([run(1, "open", {"rate": 100})]) == []
+    assert sentences_of([run(1, "open", {"lost": 0}), run(2, "sealed", {"lost": 0})]) == []

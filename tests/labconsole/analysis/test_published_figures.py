@@ -1,4 +1,4 @@
-"""Published figures: every number as its source prints it, and a file that is wrong is told in one sentence."""
+"""Published figures: every number as its source prints it, and the fault of a malformed file is one sentence."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _from_source(heading: str) -> dict[str, list[str]]:
     return {ROWS[title.strip()]: [cell.strip() for cell in cells] for title, *cells in lines if title.strip()}
 
 
-@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not beside the checkout")
+@pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 def test_every_number_of_the_source_is_there_and_no_other(swim: Mapping[str, PublishedTable]) -> None:
     assert list(swim) == list(TABLES)
     numbers = 0
@@ -162,7 +162,7 @@ def test_figures_are_in_the_units_of_the_trials_metrics(kind: str) -> None:
 
 
 def test_what_is_not_printed_is_absent(swim: Mapping[str, PublishedTable]) -> None:
-    """From Malaysia to Singapore there was no Test 1: its column of dashes is no column here."""
+    """From Malaysia to Singapore there was no Test 1: its column of dashes is left out."""
     assert [column.name for column in swim["swim-my-sg-small"].columns] == [
         f"swim-my-sg-small/test-{test}" for test in (2, 3, 4)
     ]
@@ -314,10 +314,10 @@ def test_fault_in_a_published_file_is_one_sentence(
     (tmp_path / "good.toml").write_text(GOOD.replace(right, wrong))
     with pytest.raises(UserError) as raised:
         published_tables(written)
-    told = str(raised.value)
-    assert told.startswith("Published figures good.toml")
-    assert sentence in told
-    assert "\n" not in told
+    message = str(raised.value)
+    assert message.startswith("Published figures good.toml")
+    assert sentence in message
+    assert "\n" not in message
 
 
 def test_duplicate_table_name_and_missing_file_are_reported(written: Plugins) -> None:

@@ -24,7 +24,7 @@ def printed(scenario: str, **verdicts: str) -> PublishedColumn:
 def cells(
     scenarios: Sequence[str], results: Mapping[int, Mapping[str, str]], *more: PublishedColumn
 ) -> dict[str, tuple[VerdictCell, ...]]:
-    """The lines of runs of these scenarios, in which each verdict that is no pass has its run as its reason."""
+    """The lines of runs of these scenarios, in which each verdict that did not pass has its run as its reason."""
     runs = [run(number, scenario, {"rate": 1.0}) for number, scenario in enumerate(scenarios, 1)]
     verdicts = {
         number: [Verdict(name, result, f"Run {number}.") for name, result in of_run.items()]
@@ -50,7 +50,7 @@ def test_one_result_that_is_unknown_is_neither_a_pass_nor_a_fail() -> None:
     assert (cell.result, cell.reason) == ("unknown", "Run 2.")
 
 
-def test_a_published_verdict_is_next_to_ours_and_says_whether_it_is_the_same() -> None:
+def test_a_published_verdict_is_next_to_ours_with_whether_both_agree() -> None:
     results = {1: {"came": "pass", "dry": "pass"}, 2: {"came": "pass", "dry": "fail"}}
     theirs = printed("open", came="pass", dry="pass", stamped="not tested", weighed="fail")
     lines = cells(["open", "open", "sealed"], results, theirs)
@@ -61,7 +61,7 @@ def test_a_published_verdict_is_next_to_ours_and_says_whether_it_is_the_same() -
     assert lines["dry"][1].agrees is False, "one of our runs failed"
     assert (lines["stamped"][1].result, lines["stamped"][1].agrees) == ("not tested", None)
     results = {1: {"stamped": "pass"}}
-    assert cells(["open"], results, theirs)["stamped"][1].agrees is None, "not tested is no result to agree with"
+    assert cells(["open"], results, theirs)["stamped"][1].agrees is None, "not tested cannot agree with a result"
     assert (lines["weighed"][1].result, lines["weighed"][1].agrees) == ("fail", None), "our runs do not have it"
 
 
@@ -70,7 +70,7 @@ def test_a_published_verdict_without_runs_of_its_scenario_agrees_with_nothing() 
     assert theirs.agrees is None
 
 
-def test_only_runs_whose_figures_count_have_a_say() -> None:
+def test_only_runs_whose_figures_count_decide_a_verdict() -> None:
     runs = [run(1, "open", {"rate": 1.0}), run(2, "open", {"rate": 1.0}, status=RunStatus.FAILED)]
     verdicts = {1: [Verdict("came", "pass", "")], 2: [Verdict("came", "fail", "")]}
     [line] = compare(group_repeats(runs), PostTrial(), verdicts=verdicts).verdicts

@@ -118,9 +118,9 @@ def test_a_failed_run_is_exit_code_1_and_the_others_still_run(labconsole: Comman
     done = labconsole("run", profile, "--json")
     assert done.returncode == 1
     failed, finished = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (failed["status"], failed["reason"]) == ("failed", "The counter refuses to go on: ask it nicely.")
+    assert (failed["status"], failed["reason"]) == ("failed", "The counter refuses to continue: ask it nicely.")
     assert finished["status"] == "finished"
-    assert "failed: The counter refuses to go on: ask it nicely." in done.stderr
+    assert "failed: The counter refuses to continue: ask it nicely." in done.stderr
 
 
 def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
@@ -191,7 +191,7 @@ def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_
     sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
     profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
-    listed, shown, told, told_json, exported = labconsole.together(
+    listed, shown, text, told_json, exported = labconsole.together(
         *(["runs"], ["show", "1", "--json"], ["show", "2"], ["show", "2", "--json"]),
         ["export", "1", "--csv", tmp_path / "out"],
     )
@@ -202,8 +202,8 @@ def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_
     assert detail["metrics"]["counted"]["value"] == 1000 and detail["warnings"] == ["Counting is not measuring."]
     assert {"uuid", "kind", "seed", "provenance", "events", "series", "started", "ended"} < set(detail)
     assert detail["provenance"]["seed"] == detail["seed"]
-    assert "failed: The counter refuses to go on: ask it nicely." in told.stdout and "Parameters: " in told.stdout
-    lines = [line.split() for line in told.stdout.splitlines()]
+    assert "failed: The counter refuses to continue: ask it nicely." in text.stdout and "Parameters: " in text.stdout
+    lines = [line.split() for line in text.stdout.splitlines()]
     assert ["Site", "State", "A", "State", "B"] in lines and ["remarks", "–", "far"] in lines
     assert any(line[1:3] == ["worker", "error"] and "The counter refuses" in " ".join(line) for line in lines)
     assert ["seed", str(json.loads(told_json.stdout)["seed"])] in lines

@@ -208,7 +208,7 @@ def test_a_published_column_is_the_baseline_of_the_table_and_of_the_report(fille
     assert row[4].details[-1][0] == format_difference(percent).replace("-", "−")
 
 
-def test_json_and_csv_hold_what_the_table_shows(filled: Filled, compare: Compare, tmp_path: Path) -> None:
+def test_json_and_csv_hold_the_figures_of_the_table(filled: Filled, compare: Compare, tmp_path: Path) -> None:
     run_ids = filled.campaign(5, 1, 3)
     code, printed, _ = compare(*run_ids, "--json", "--csv", tmp_path / "comparison.csv")
     found = json.loads(printed)
@@ -241,8 +241,8 @@ def test_each_run_can_be_a_column(filled: Filled, compare: Compare) -> None:
     assert [column["title"] for column in json.loads(printed)["columns"]] == ["Test 1 · run 1", "Test 1 · run 2"]
 
 
-def test_runs_of_different_kinds_show_what_they_share(filled: Filled, compare: Compare) -> None:
-    run_ids = filled.campaign(1, 1) + filled.campaign(1, 2, kind="nobody.installed")
+def test_runs_of_different_kinds_show_their_common_metrics(filled: Filled, compare: Compare) -> None:
+    run_ids = filled.campaign(1, 1) + filled.campaign(1, 2, kind="not.installed")
     code, shown, _ = compare(*run_ids)
     assert code == 0 and "Runs of different trials: only the metrics they share are shown." in shown
 

@@ -46,7 +46,7 @@ def all_checked(labconsole: CommandLine, *commands: Sequence[str | Path]) -> lis
     return [done.stdout for done in ends]
 
 
-def test_runs_are_compared_and_what_the_table_says_is_in_csv_and_json(
+def test_runs_are_compared_and_the_figures_of_the_table_are_in_csv_and_json(
     labconsole: CommandLine, database: Path, tmp_path: Path
 ) -> None:
     asked = (

@@ -42,7 +42,7 @@ class Hsm(Protocol):
 
 @pytest.fixture
 def hsm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hsm:
-    """Runs `labconsole hsm ...` in this process, which loads no module; nobody is there to be asked."""
+    """Runs `labconsole hsm ...` in this process, which loads no module; there is no terminal to ask on."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Done:

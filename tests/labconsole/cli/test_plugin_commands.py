@@ -36,7 +36,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_command_of_a_plugin_takes_its_arguments_and_gives_its_exit_code() -> None:
+def test_a_command_of_a_plugin_accepts_its_arguments_and_returns_its_exit_code() -> None:
     assert main(["hsm", "give", "7"]) == 7
 
 
@@ -44,10 +44,10 @@ def test_a_command_of_a_plugin_takes_its_arguments_and_gives_its_exit_code() -> 
 def test_the_help_of_a_group_shows_them_and_a_broken_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["hsm", "--help"])
-    told = capsys.readouterr()
-    assert "return a number" in told.out and "doctor" in told.out
-    assert "the command hsm broken of Practice is broken" in told.err
-    assert "other give" not in told.out + told.err
+    printed = capsys.readouterr()
+    assert "return a number" in printed.out and "doctor" in printed.out
+    assert "the command hsm broken of Practice is broken" in printed.err
+    assert "other give" not in printed.out + printed.err
 
 
 def test_the_key_pool_s_command_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_a_group_that_only_a_plugin_brings_works_like_the_console_s_own(capsys: 
 @pytest.mark.usefixtures("installed")
 def test_a_group_of_the_console_alone_prints_its_help_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hsm"]) == 0
-    assert "verify" not in (told := capsys.readouterr().out) and "return a number" in told and "tokens" in told
+    assert "verify" not in (printed := capsys.readouterr().out) and "return a number" in printed and "tokens" in printed
 
 
 def test_plugins_are_not_loaded_for_commands_of_the_console() -> None:
@@ -84,5 +84,5 @@ def test_plugins_are_not_loaded_for_commands_of_the_console() -> None:
         "print('labconsole_keypool.store.checking' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
-    told = done.stdout.splitlines()
-    assert "False" in told and told[-1] == "False" and "True" not in told
+    printed = done.stdout.splitlines()
+    assert "False" in printed and printed[-1] == "False" and "True" not in printed

@@ -101,8 +101,10 @@ def test_a_table_of_figures_and_verdicts_has_both(counted: Counted) -> None:
 
 
 def test_json_and_csv_have_the_verdicts_of_runs_and_source(counted: Counted, tmp_path: Path) -> None:
-    told = json.loads(counted.compare("--published", "practice-verdicts", "--json", "--csv", str(tmp_path / "c.csv")))
-    lines = {line["name"]: line["cells"] for line in told["verdicts"]}
+    compared_json = json.loads(
+        counted.compare("--published", "practice-verdicts", "--json", "--csv", str(tmp_path / "c.csv"))
+    )
+    lines = {line["name"]: line["cells"] for line in compared_json["verdicts"]}
     ours, theirs, missing, _ = lines["all counted"]
     assert (ours["result"], ours["text"], ours["runs"]) == ("pass", "2 of 2 pass", 2)
     assert (theirs["result"], theirs["agrees"]) == ("pass", True)
@@ -138,7 +140,7 @@ def test_a_report_has_them_in_its_table_of_verdicts(counted: Counted, plugins: P
     assert table.notes[0] == "100 numbers · Practice verdicts: The practice book, Table 1."
 
 
-def test_a_report_of_one_run_has_its_reasons_and_what_is_published(counted: Counted, plugins: Plugins) -> None:
+def test_a_report_of_one_run_has_its_reasons_and_the_published_verdicts(counted: Counted, plugins: Plugins) -> None:
     table = report(counted, plugins, ReportKind.RUN, 1, published="practice-verdicts/hundred")
     assert [head.title for head in table.heads] == ["Verdict", "Result", "Reason", "100 numbers · Practice verdicts"]
     rows = {row[0].text: row[1:] for row in table.rows}

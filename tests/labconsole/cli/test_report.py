@@ -23,15 +23,15 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command in this process, beside `a.db` with a campaign of four runs: (exit code, output, errors)."""
+    """Runs the command in this process, next to `a.db` with a campaign of four runs: (exit code, output, errors)."""
     monkeypatch.chdir(tmp_path)
     with Store.open(tmp_path / "a.db") as store:
         store_post(store, repeats=2)
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         code = main(["report", *map(str, arguments), "--db", "a.db"])
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return run
 
@@ -44,8 +44,8 @@ def text_of(path: Path) -> str:
 
 def test_comparison_report_on_letter_paper_names_its_author(report: Command, tmp_path: Path) -> None:
     names = ("--title", "Letters", "--author", "A. Registrar", "--place", "Bangkok")
-    code, told, _ = report(2, 1, 3, "--pdf", "out/r.pdf", "--paper", "letter", "--baseline", "1", *names)
-    assert (code, told) == (0, "out/r.pdf: 3 pages, PDF/A-2a\n")
+    code, printed, _ = report(2, 1, 3, "--pdf", "out/r.pdf", "--paper", "letter", "--baseline", "1", *names)
+    assert (code, printed) == (0, "out/r.pdf: 3 pages, PDF/A-2a\n")
     text = text_of(tmp_path / "out" / "r.pdf")
     for part in ("Comparison report", "Letters", "A. Registrar", "Bangkok", "baseline, 2 runs", "runs 1–3"):
         assert part in text
@@ -60,8 +60,8 @@ def test_one_run_and_a_whole_campaign(report: Command, tmp_path: Path) -> None:
 
 
 def test_csv_is_written_with_the_pdf_or_alone(report: Command, tmp_path: Path) -> None:
-    code, told, _ = report(1, 2, "--pdf", "r.pdf", "--csv", "csv")
-    assert code == 0 and told.endswith("CSV files are in csv\n")
+    code, printed, _ = report(1, 2, "--pdf", "r.pdf", "--csv", "csv")
+    assert code == 0 and printed.endswith("CSV files are in csv\n")
     assert {"comparison.csv", "metrics.csv"} <= {path.name for path in (tmp_path / "csv").iterdir()}
     assert len((tmp_path / "csv" / "comparison.csv").read_text().splitlines()) == 9, "four metrics in two columns"
     assert report(1, "--csv", "one")[0] == 0
@@ -71,21 +71,21 @@ def test_csv_is_written_with_the_pdf_or_alone(report: Command, tmp_path: Path) -
 def test_a_report_is_signed_with_a_key_whose_passphrase_is_in_a_file(report: Command, tmp_path: Path) -> None:
     files = write_identity(tmp_path, "registrar", new_authority("Lab CA"))
     signed = ("--sign", files.key, "--certificate", files.certificate)
-    code, told, _ = report(1, "--pdf", "r.pdf", *signed, "--passphrase-file", files.passphrase_file)
-    assert code == 0 and told.endswith("PDF/A-2a, signed\n")
+    code, printed, _ = report(1, "--pdf", "r.pdf", *signed, "--passphrase-file", files.passphrase_file)
+    assert code == 0 and printed.endswith("PDF/A-2a, signed\n")
     assert "Signature is Valid." in pdfsig(tmp_path / "r.pdf")
     assert files.passphrase_file is not None
     files.passphrase_file.write_text("wrong")
-    code, told, error = report(1, "--pdf", "other.pdf", *signed, "--passphrase-file", files.passphrase_file)
-    assert (code, told) == (1, "") and "the passphrase is wrong" in error
+    code, printed, error = report(1, "--pdf", "other.pdf", *signed, "--passphrase-file", files.passphrase_file)
+    assert (code, printed) == (1, "") and "the passphrase is wrong" in error
     code, _, error = report(1, "--pdf", "other.pdf", *signed)
     assert code == 1 and "There is no passphrase for the signing key" in error
     assert not (tmp_path / "other.pdf").exists()
 
 
 def test_characters_without_a_font_are_noted(report: Command) -> None:
-    code, told, _ = report(1, "--pdf", "r.pdf", "--title", "สวัสดี")
-    first, note = told.splitlines()
+    code, printed, _ = report(1, "--pdf", "r.pdf", "--title", "สวัสดี")
+    first, note = printed.splitlines()
     assert (
         code == 0 and first.endswith("PDF 1.7") and note.startswith("Note: This document is PDF 1.7 and not PDF/A-2a")
     )

@@ -37,22 +37,22 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return run
 
 
 def test_runs_verify_before_and_after_a_bundle(command: Command) -> None:
-    code, told, _ = command("verify", "1", "2", "--db", "a.db")
+    code, printed, _ = command("verify", "1", "2", "--db", "a.db")
     assert code == 0
-    assert told.count(": ok, sealed 20") == told.count("SHA-256 ") == 2
+    assert printed.count(": ok, sealed 20") == printed.count("SHA-256 ") == 2
     assert command("bundle", "1", "2", "runs.lcz", "--db", "a.db") == (0, "runs.lcz\n", "")
     assert command("import", "runs.lcz", "--db", "b.db")[1].splitlines() == [
         "Run 1 was imported.",
         "Run 2 was imported.",
     ]
-    assert command("verify", "1", "2", "--db", "b.db") == (0, told, "")
+    assert command("verify", "1", "2", "--db", "b.db") == (0, printed, "")
     code, again, _ = command("import", "runs.lcz", "--db", "b.db")
     assert (code, again.count("was there already")) == (0, 2)
 
@@ -60,10 +60,10 @@ def test_runs_verify_before_and_after_a_bundle(command: Command) -> None:
 def test_changed_run_is_reported_and_not_bundled(command: Command, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as raw, raw:
         raw.execute("UPDATE metric SET value = value + 1 WHERE run_id = 2")
-    code, told, _ = command("verify", "1", "2", "--db", "a.db")
+    code, printed, _ = command("verify", "1", "2", "--db", "a.db")
     assert code == 1
-    assert "Run 1: ok" in told
-    assert "Run 2: not verified\nRun 2 is not as it was sealed" in told
+    assert "Run 1: ok" in printed
+    assert "Run 2: not verified\nRun 2 is not as it was sealed" in printed
     code, _, error = command("bundle", "2", "more.lcz", "--db", "a.db")
     assert code == 1
     assert "`labconsole verify 2` tells more" in error
@@ -83,9 +83,9 @@ def test_every_command_names_a_damaged_database_and_restore_recovers_its_backup(
         assert code == 1
         assert "a.db is damaged" in error
         assert "`labconsole restore --db a.db`" in error
-    code, told, _ = command("restore", "--db", "a.db")
+    code, printed, _ = command("restore", "--db", "a.db")
     (restored,) = tmp_path.glob("a-restored-*.db")
-    assert (code, f"--db {restored.name}" in told) == (0, True)
+    assert (code, f"--db {restored.name}" in printed) == (0, True)
     assert command("runs", "--db", restored.name) == before
     assert (tmp_path / "a.db").read_bytes() == content
 
@@ -125,19 +125,21 @@ def test_attachments_are_listed_exported_bundled_and_verified(command: Command, 
         for role in ("tap", "other"):
             store.append(1, [], pieces=[AttachmentPiece(role, *about[1:], 0, content)])
         store.append(1, [], pieces=[AttachmentPiece(*about, 1, b"", sha256(content).digest())])
-    told = command("show", "1", "--db", "a.db")[1]
-    assert "Attachment: capture.pcapng from tap, application/x-pcapng, 7,000 B, complete" in told
-    assert "Attachment: capture.pcapng from other, application/x-pcapng, 7,000 B, cut before its end" in told
-    code, told, _ = command("export", "1", "--csv", "csv", "--db", "a.db")
-    assert code == 0 and "csv/attachments/tap/capture.pcapng" in told
+    printed = command("show", "1", "--db", "a.db")[1]
+    assert "Attachment: capture.pcapng from tap, application/x-pcapng, 7,000 B, complete" in printed
+    assert "Attachment: capture.pcapng from other, application/x-pcapng, 7,000 B, cut before its end" in printed
+    code, printed, _ = command("export", "1", "--csv", "csv", "--db", "a.db")
+    assert code == 0 and "csv/attachments/tap/capture.pcapng" in printed
     assert (tmp_path / "csv" / "attachments" / "tap" / "capture.pcapng").read_bytes() == content
     assert command("bundle", "1", "1.lcz", "--db", "a.db")[0] == 0
     assert command("import", "1.lcz", "--db", "b.db")[0] == 0
     assert command("verify", "1", "--db", "b.db")[0] == 0
     with closing(sqlite3.connect(tmp_path / "b.db")) as raw, raw:
         raw.execute("UPDATE attachment_chunk SET payload = zeroblob(7000) WHERE attachment_id = 2")
-    code, told, _ = command("verify", "1", "--db", "b.db")
-    assert code == 1 and "Attachment capture.pcapng from tap of run 1 is damaged in chunk 0" in told.replace("\n", " ")
+    code, printed, _ = command("verify", "1", "--db", "b.db")
+    assert code == 1 and "Attachment capture.pcapng from tap of run 1 is damaged in chunk 0" in printed.replace(
+        "\n", " "
+    )
     for refused in (["export", "1", "--csv", "no"], ["bundle", "1", "no.lcz"]):
         assert command(*refused, "--db", "b.db")[0] == 1
     assert not list(tmp_path.glob("no*"))

@@ -124,7 +124,7 @@ def test_an_attachment_that_the_trial_itself_leaves_is_kept_as_cut(bench: Bench)
 def test_a_slow_attachment_is_stored_while_it_is_written(bench: Bench) -> None:
     """Four times a second, long before a block is full: a kill costs no more."""
     [run_id] = bench.queue.submit(_campaign(size=1_000_000, rate=100_000))
-    bench.pump_until(lambda: bool(bench.told.frames) and _stored_bytes(bench.database, run_id) > 150_000)
+    bench.pump_until(lambda: bool(bench.listener.frames) and _stored_bytes(bench.database, run_id) > 150_000)
     [pid] = [event.data["pid"] for event in bench.detail(run_id).events if event.name == "process"]
     os.kill(pid, signal.SIGKILL)
     bench.pump_until_idle()
@@ -144,13 +144,13 @@ def test_a_name_that_leaves_its_folder_is_refused(bench: Bench) -> None:
 @pytest.mark.parametrize("victim", ["role", "worker"])
 def test_a_kill_keeps_the_attachment_up_to_its_last_whole_block(bench: Bench, victim: str) -> None:
     [run_id] = bench.queue.submit(_campaign(size=200_000_000, rate=8_000_000))
-    bench.pump_until(lambda: any(frame.done > 3_000_000 for _, frame in bench.told.frames))
+    bench.pump_until(lambda: any(frame.done > 3_000_000 for _, frame in bench.listener.frames))
     detail = bench.detail(run_id)
     pids = {event.source: event.data["pid"] for event in detail.events if event.name == "process"}
     assert detail.row.owner is not None
     before = _stored_bytes(bench.database, run_id)
     os.kill(pids[ROLE] if victim == "role" else detail.row.owner.pid, signal.SIGKILL)
-    bench.pump_until(lambda: any(number == run_id for number, _ in bench.told.ends))
+    bench.pump_until(lambda: any(number == run_id for number, _ in bench.listener.ends))
     run = bench.detail(run_id)
     assert run.row.status is (RunStatus.FAILED if victim == "role" else RunStatus.INTERRUPTED)
     found = _attachments(bench, run)
@@ -176,14 +176,14 @@ def _blocks(spool: SpoolReader) -> Iterable[Any]:
         yield from blocks
 
 
-def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_what_was_written(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_written_part(tmp_path: Path) -> None:
     profile, disk = tmp_path / "big.toml", tmp_path / "disk"
     profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\nrate = 8000000\n')
     console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
     commands = f"{console} run {profile} {database} --json; {console} show 1 --json {database}; {console} verify 1 "
     done = on_small_disk(disk, "60m", commands + database, environment(PLUGIN))
-    told, shown, *verified = done.stdout.splitlines()
-    reason = json.loads(told)["reason"]
+    run_line, shown, *verified = done.stdout.splitlines()
+    reason = json.loads(run_line)["reason"]
     assert "Free space on that disk" in reason or "disk of" in reason
     [capture] = [kept for kept in json.loads(shown)["attachments"] if kept["name"] == CAPTURE]
     assert (capture["complete"], capture["sha256"]) == (False, None) and capture["size"] > 5_000_000

@@ -25,7 +25,7 @@ DEAF = (*LONG.items(), ("fault", "deaf"))
 Slow = Mapping[tuple[tuple[str, Any], ...], Future[tuple[RunDetail, float]]]
 
 
-def test_cancel_ends_a_run_and_keeps_what_it_has(bench: Bench) -> None:
+def test_cancel_ends_a_run_and_keeps_its_samples(bench: Bench) -> None:
     [run_id] = bench.submit({**LONG, "roles": 2})
     bench.pump_until_counting()
     bench.queue.cancel(run_id)
@@ -38,7 +38,7 @@ def test_cancel_ends_a_run_and_keeps_what_it_has(bench: Bench) -> None:
 
 
 def test_cancel_in_the_moment_of_the_start_is_not_lost(bench: Bench) -> None:
-    """The message lies in the pipe behind the task before the worker reads either."""
+    """The message is in the pipe after the task before the worker reads either."""
     [run_id] = bench.submit(LONG)
     bench.queue.pump()
     bench.queue.cancel(run_id)
@@ -60,7 +60,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory, practice_plugin: Path) -> Slo
             if parameters is DEAF:
                 bench.pump_until_counting()
             else:
-                bench.pump_until(lambda: bool(bench.told.events))
+                bench.pump_until(lambda: bool(bench.listener.events))
             bench.queue.cancel(run_id)
             begun = time.monotonic()
             bench.pump_until_idle()
@@ -96,7 +96,7 @@ def test_worker_that_ignores_cancel_is_terminated_then_killed(
     monkeypatch.setattr(supervisor, "KILL_AFTER_S", 1.2 if ends_by == "kill" else 30.0)
     [run_id] = bench.submit({**LONG, "fault": "deaf", "roles": 2})
     bench.pump_until_counting()
-    pids = {event.message: event.data["pid"] for _, event in bench.told.events if event.name == "process"}
+    pids = {event.message: event.data["pid"] for _, event in bench.listener.events if event.name == "process"}
     if stopped in pids:
         os.kill(pids[stopped], signal.SIGSTOP)
     bench.queue.cancel(run_id)

@@ -28,7 +28,7 @@ def start(bench: Bench) -> Start:
 
     def start(**parameters: Any) -> int:
         [run_id] = bench.submit({}, kind=STATIONS, **{"stations": 2, "duration": 600.0, **parameters})
-        bench.pump_until(lambda: any(frame.done for _, frame in bench.told.frames))
+        bench.pump_until(lambda: any(frame.done for _, frame in bench.listener.frames))
         return run_id
 
     return start
@@ -36,7 +36,7 @@ def start(bench: Bench) -> Start:
 
 def events(bench: Bench, *names: str) -> list[Event]:
     """What the queue reported by these names, in order."""
-    return [event for _, event in bench.told.events if event.name in names]
+    return [event for _, event in bench.listener.events if event.name in names]
 
 
 def refusals(bench: Bench) -> list[str]:
@@ -55,9 +55,9 @@ def test_a_command_reaches_its_role_and_is_recorded_before(bench: Bench, start: 
     assert bench.queue.roles(run_id) == ("station-0", "station-1")
     bench.queue.command(run_id, "set_rate", {"rate": 7}, role="station-1")
     bench.pump_until(
-        lambda: any(frame.by_role.gauges["rate"].get("station-1") == 7 for _, frame in bench.told.frames[-1:])
+        lambda: any(frame.by_role.gauges["rate"].get("station-1") == 7 for _, frame in bench.listener.frames[-1:])
     )
-    assert bench.told.frames[-1][1].by_role.gauges["rate"]["station-0"] == 100.0
+    assert bench.listener.frames[-1][1].by_role.gauges["rate"]["station-0"] == 100.0
     stop(bench, run_id)
     stored = [event for event in bench.detail(run_id).events if event.name in (DELIVERED, CHANGED)]
     sent, changed, _ = sorted(stored, key=lambda event: event.t_ns)
@@ -119,7 +119,7 @@ def test_what_is_not_permitted_is_refused_in_one_sentence_and_the_run_continues(
     assert len(stored) == 8 and stored[0].data == {"command": "explode", "role": "", "sent_by": "window"}
 
 
-def test_a_run_that_has_ended_takes_no_command(bench: Bench, start: Start) -> None:
+def test_a_run_that_has_ended_accepts_no_command(bench: Bench, start: Start) -> None:
     run_id = start()
     stop(bench, run_id)
     for other in (run_id, run_id + 1):
@@ -128,7 +128,7 @@ def test_a_run_that_has_ended_takes_no_command(bench: Bench, start: Start) -> No
     assert bench.queue.roles(run_id) == ()
 
 
-def test_a_run_that_is_being_evaluated_takes_no_command(bench: Bench) -> None:
+def test_a_run_that_is_being_evaluated_accepts_no_command(bench: Bench) -> None:
     [run_id] = bench.submit({"fault": "evaluate slowly"})
     bench.pump_until(lambda: bench.queue._job is not None and bench.queue._job.commands.over)
     with pytest.raises(UserError, match=f"Run {run_id} is not in progress: the command stop was not sent."):

@@ -11,7 +11,7 @@ from tests.helpers.small_disk import on_small_disk
 
 
 def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, list[dict[str, object]], str]:
-    """`labconsole run` and then `show`, with the database on a disk of `size` that nobody else sees."""
+    """`labconsole run` and then `show`, with the database on a disk of `size` that no other process sees."""
     disk = folder / "disk"
     console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db --json"
     commands = f"{console} run {profile} {database}; code=$?; {console} show 1 {database}; exit $code"
@@ -22,19 +22,21 @@ def _run_on_small_disk(folder: Path, size: str, profile: Path) -> tuple[int, lis
 def test_a_disk_that_fills_up_fails_the_run_and_keeps_the_samples_so_far(tmp_path: Path) -> None:
     profile = tmp_path / "big.toml"
     profile.write_text(profile_text(count=50_000_000, roles=2))
-    code, [told, shown], log = _run_on_small_disk(tmp_path, "20m", profile)
+    code, [run_json, shown], log = _run_on_small_disk(tmp_path, "20m", profile)
     assert code == 1, log
-    assert told["status"] == shown["status"] == "failed"
-    assert "Free space on that disk" in str(told["reason"]) or "disk of" in str(told["reason"])
+    assert run_json["status"] == shown["status"] == "failed"
+    assert "Free space on that disk" in str(run_json["reason"]) or "disk of" in str(run_json["reason"])
     counted = shown["metrics"]["counted"]["value"]  # type: ignore[index,call-overload]
     stored = sum(series["rows"] for series in shown["series"] if series["name"] == "counted")  # type: ignore[attr-defined,index]
     assert counted == stored > 100_000
     assert "Traceback" not in log
 
 
-def test_a_disk_that_is_full_at_the_start_says_so(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_at_the_start_is_reported(tmp_path: Path) -> None:
     profile = tmp_path / "small.toml"
     profile.write_text(profile_text(count=100))
-    code, [told, _], log = _run_on_small_disk(tmp_path, "4m", profile)
+    code, [run_json, _], log = _run_on_small_disk(tmp_path, "4m", profile)
     assert code == 1, log
-    assert told["status"] == "failed" and "No space left on device. Free space on that disk" in str(told["reason"])
+    assert run_json["status"] == "failed" and "No space left on device. Free space on that disk" in str(
+        run_json["reason"]
+    )

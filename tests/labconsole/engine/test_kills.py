@@ -176,7 +176,7 @@ def _pump_for(bench: Bench, seconds: float) -> None:
 
 
 def _pump_to_the_end(bench: Bench, run_id: int) -> None:
-    bench.pump_until(lambda: any(number == run_id for number, _ in bench.told.ends))
+    bench.pump_until(lambda: any(number == run_id for number, _ in bench.listener.ends))
 
 
 def test_kill_of_a_worker(tmp_path: Path, moments: random.Random) -> None:

@@ -47,7 +47,7 @@ def test_frames_carry_the_newest_values_of_each_role(bench: Bench) -> None:
     [run_id] = bench.submit({}, kind=STATIONS, stations=3, duration=1.5, rate=200.0)
     bench.pump_until_idle()
     assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
-    frames = [frame for _, frame in bench.told.frames]
+    frames = [frame for _, frame in bench.listener.frames]
     last = frames[-1]
     stations = ["station-0", "station-1", "station-2"]
     assert sorted(last.by_role.roles) == stations
@@ -65,12 +65,12 @@ def test_frames_carry_the_newest_values_of_each_role(bench: Bench) -> None:
 
 def test_blocked_window_gets_only_the_newest_frame(bench: Bench) -> None:
     [run_id] = bench.submit({}, kind=STATIONS, stations=1, duration=4.0, rate=200.0)
-    bench.pump_until(lambda: any(frame.by_role.gauges.get("rate") for _, frame in bench.told.frames))
-    before = bench.told.frames[-1][1].by_role.state("heard", "station-0")["sent"]
-    seen = len(bench.told.frames)
+    bench.pump_until(lambda: any(frame.by_role.gauges.get("rate") for _, frame in bench.listener.frames))
+    before = bench.listener.frames[-1][1].by_role.state("heard", "station-0")["sent"]
+    seen = len(bench.listener.frames)
     time.sleep(1.5)
     bench.queue.pump()
-    [(_, frame)] = bench.told.frames[seen:]
+    [(_, frame)] = bench.listener.frames[seen:]
     assert now_ns() - frame.t_ns < 1e9
     assert frame.by_role.state("heard", "station-0")["sent"] > before + 100, "the station went on sending"
     bench.queue.cancel(run_id)

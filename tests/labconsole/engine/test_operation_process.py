@@ -40,7 +40,7 @@ def test_operation_reports_progress_and_result(actions: Operations) -> None:
     assert 0.01 < etas[0] < 0.2, "what is left of a number of 20 ms each"
 
 
-def test_cancel_keeps_what_was_done(actions: Operations) -> None:
+def test_cancel_keeps_the_work_that_was_done(actions: Operations) -> None:
     process = actions.start(NAME, count=1000, pause=0.01)
     actions.pump_until(process, lambda: process.progress is not None and process.progress.done > 0)
     process.cancel()
@@ -99,7 +99,7 @@ def test_secrets_pass_through_the_pipe_alone(actions: Operations) -> None:
     assert "retnuh" not in " ".join(process.take_log())
 
 
-def test_a_console_that_closes_takes_its_action_along(actions: Operations) -> None:
+def test_a_console_that_closes_ends_its_operation(actions: Operations) -> None:
     process = actions.start(NAME, count=1000, pause=0.1)
     actions.pump_until(process, lambda: process.progress is not None)
     process.close()

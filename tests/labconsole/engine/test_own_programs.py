@@ -49,7 +49,7 @@ def test_token_modules_import_nothing_of_the_current_directory(executed: Path) -
 def test_process_arguments_of_a_role_name_it(bench: Bench) -> None:
     bench.submit({"count": 1_000_000, "rate": 1000.0, "roles": 2})
     bench.pump_until_counting()
-    [worker] = [event.data["pid"] for _, event in bench.told.events if event.message == "The worker's process."]
+    [worker] = [event.data["pid"] for _, event in bench.listener.events if event.message == "The worker's process."]
     roles = sorted(role.cmdline()[-1] for role in psutil.Process(worker).children())
     assert roles == ["counter-0", "counter-1"]
     bench.queue.cancel_all()

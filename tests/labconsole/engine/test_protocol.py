@@ -47,5 +47,5 @@ def test_frames_of_two_roles_add_up_and_survive_the_pipe() -> None:
 
 @pytest.mark.parametrize("line", [b'{"t":"live","t_', b"hello\n", b"\xff\xfe\n", b"[1]\n", b'{"x":1}\n', b""])
 def test_line_that_is_not_a_message_decodes_to_none(line: bytes) -> None:
-    """A kill cuts a line off; a library prints before the protocol stands."""
+    """A kill cuts a line off; a library prints before the protocol begins."""
     assert decode_line(line) is None

@@ -37,7 +37,7 @@ def test_runs_wait_in_the_order_of_the_campaign(bench: Bench) -> None:
     run_ids = bench.submit(QUICK, QUICK, repeats=2)
     assert _states(bench) == [(run_id, QueueState.WAITING) for run_id in run_ids]
     assert [(item.repeat, item.repeats) for item in bench.queue.items] == [(1, 2), (1, 2), (2, 2), (2, 2)]
-    assert bench.queue.busy and bench.told.changes
+    assert bench.queue.busy and bench.listener.changes
 
 
 def test_move_changes_the_order_of_those_that_wait(bench: Bench) -> None:
@@ -55,9 +55,9 @@ def test_a_campaign_that_comes_first_waits_ahead_of_the_others_and_changes_the_l
     [running] = bench.submit(LONG)
     bench.pump_until(lambda: _states(bench) == [(running, QueueState.RUNNING)])
     [last] = bench.submit(QUICK)
-    changes = bench.told.changes
+    changes = bench.listener.changes
     ahead = bench.queue.submit(campaign(bench.folder, QUICK, repeats=3), first=True)
-    assert bench.told.changes == changes + 1
+    assert bench.listener.changes == changes + 1
     assert [item.run_id for item in bench.queue.items] == [running, *ahead, last]
     bench.queue.cancel_all()
     bench.pump_until_idle()
@@ -67,7 +67,7 @@ def test_the_order_of_running_is_the_order_of_the_list(bench: Bench) -> None:
     a, b = bench.submit(QUICK, QUICK)
     bench.queue.move(b, -1)
     bench.pump_until_idle()
-    assert bench.told.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
+    assert bench.listener.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
 
 
 def test_a_run_that_was_disturbed_from_outside_is_repeated_next_and_once(bench: Bench) -> None:
@@ -75,12 +75,12 @@ def test_a_run_that_was_disturbed_from_outside_is_repeated_next_and_once(bench: 
     bench.pump_until_idle()
     [(run_id, again)] = bench.queue.repeated.items()
     assert run_id == disturbed
-    assert bench.told.ends == [(one, RunStatus.FINISHED) for one in (disturbed, again, other)]
+    assert bench.listener.ends == [(one, RunStatus.FINISHED) for one in (disturbed, again, other)]
     first, second = (bench.detail(one).row for one in (disturbed, again))
     assert (first.scenario, first.repeat, second.scenario, second.repeat) == (first.scenario, 1, first.scenario, 2)
-    assert second.metrics["counted"].not_judged == "somebody coughed"
-    said = f"Not judged: somebody coughed. It is repeated once, as run {again}."
-    assert said in bench.told.lines
+    assert second.metrics["counted"].not_judged == "a door slammed"
+    said = f"Not judged: a door slammed. It is repeated once, as run {again}."
+    assert said in bench.listener.lines
 
 
 def test_remove_marks_a_waiting_run_as_cancelled(bench: Bench) -> None:
@@ -119,11 +119,11 @@ def test_live_frames_can_be_switched_off_and_on_in_mid_run(bench: Bench) -> None
     bench.queue.set_live(0)
     [run_id] = bench.submit({"count": 3200, "rate": 1000.0, "patience": 1.8})
     bench.pump_until(lambda: bench.queue.items[0].done > 500)
-    assert bench.told.frames == []
+    assert bench.listener.frames == []
     bench.queue.set_live(20)
     bench.pump_until_idle()
     assert bench.detail(run_id).row.status is RunStatus.FINISHED, bench.detail(run_id).row.reason
-    assert len([frame for _, frame in bench.told.frames if frame.channels]) >= 3
+    assert len([frame for _, frame in bench.listener.frames if frame.channels]) >= 3
     provenance = bench.detail(run_id).provenance
     assert (provenance["live_view_hz"], provenance["live_view_hz_later"]) == (0, [20])
     [switched] = [event for event in bench.detail(run_id).events if event.name == "live view"]
@@ -133,18 +133,18 @@ def test_live_frames_can_be_switched_off_and_on_in_mid_run(bench: Bench) -> None
 def test_live_frames_count_the_time_from_t0(bench: Bench) -> None:
     [run_id] = bench.submit({"count": 1000, "rate": 2000.0})
     bench.pump_until_idle()
-    begins = {frame.begin_ns for _, frame in bench.told.frames if frame.begin_ns is not None}
+    begins = {frame.begin_ns for _, frame in bench.listener.frames if frame.begin_ns is not None}
     [t0] = [event.data["begin_ns"] for event in bench.detail(run_id).events if event.name == "T0"]
     assert begins == {t0}
-    assert all(frame.t_ns >= frame.begin_ns for _, frame in bench.told.frames if frame.begin_ns is not None)
+    assert all(frame.t_ns >= frame.begin_ns for _, frame in bench.listener.frames if frame.begin_ns is not None)
 
 
 def test_a_command_reaches_the_run(bench: Bench) -> None:
     [run_id] = bench.submit({"count": 100, "fault": "commands"})
-    bench.pump_until(lambda: any(frame.total for _, frame in bench.told.frames))
+    bench.pump_until(lambda: any(frame.total for _, frame in bench.listener.frames))
     bench.queue.command(run_id, "stop", {"station": "station 7"})
     bench.pump_until_idle()
-    [event] = [event for number, event in bench.told.events if number == run_id and event.name == "took"]
+    [event] = [event for number, event in bench.listener.events if number == run_id and event.name == "took"]
     assert event.data["command"] == {"name": "stop", "parameters": {"station": "station 7"}}
 
 
@@ -152,7 +152,7 @@ def test_a_flood_of_output_is_cut_and_no_turn_is_long(bench: Bench) -> None:
     [run_id] = bench.submit({"count": 3000, "rate": 3000.0, "fault": "talkative"})
     bench.pump_until_idle()
     assert bench.detail(run_id).row.status is RunStatus.FINISHED
-    events = [event for _, event in bench.told.events if event.name == "talk"]
+    events = [event for _, event in bench.listener.events if event.name == "talk"]
     assert [event.data["index"] for event in events] == list(range(400)), "events are never lost"
 
 
@@ -196,12 +196,12 @@ def test_a_long_queue_is_taken_over_and_cancelled_in_one_write(bench: Bench, com
 
     bench.queue.pause()
     own = bench.queue.submit(prepared)
-    changes = bench.told.changes
+    changes = bench.listener.changes
     commits.clear()
     bench.queue.cancel_all()
     assert len(commits) == 1
-    assert bench.queue.items == () and bench.told.changes == changes + 1
-    assert bench.told.ends == [(run_id, RunStatus.CANCELLED) for run_id in own]
+    assert bench.queue.items == () and bench.listener.changes == changes + 1
+    assert bench.listener.ends == [(run_id, RunStatus.CANCELLED) for run_id in own]
     assert bench.detail(own[-1]).row.reason == "Removed from the queue before it began."
 
 
@@ -275,10 +275,10 @@ def test_consoles_that_start_at_once_run_one_after_the_other_and_take_turns(tmp_
 
 def test_run_ended_by_another_process_shows_its_status(bench: Bench) -> None:
     [run_id] = bench.submit(QUICK)
-    bench.queue.store.run_ended(run_id, RunStatus.CANCELLED, "Somebody else did it.", wall_now())
+    bench.queue.store.run_ended(run_id, RunStatus.CANCELLED, "Another console did it.", wall_now())
     bench.pump_until_idle()
     assert [(item.status, item.reason) for item in bench.queue.items] == [
-        (RunStatus.CANCELLED, "Somebody else did it.")
+        (RunStatus.CANCELLED, "Another console did it.")
     ]
 
 
@@ -303,7 +303,7 @@ def test_queued_runs_of_a_dead_console_are_cancelled(bench: Bench) -> None:
 
 
 def _dead_run(bench: Bench) -> tuple[int, Path]:
-    """A run that was going on in a process that is dead, with events in its spool that nobody took in."""
+    """A run in progress whose process is dead, with events in its spool that are not stored."""
     [run_id] = bench.queue.store.add_campaign(campaign(bench.folder, QUICK), DEAD, wall_now())
     bench.queue.store.run_started(run_id, DEAD, {}, [], wall_now())
     spool = spool_directory(bench.database, bench.detail(run_id).row.uuid)
@@ -330,11 +330,11 @@ def test_two_consoles_recover_the_same_run_at_once(bench: Bench) -> None:
     assert run.row.reason == "Its process ended in mid-run; what it had measured until then is kept."
     assert [event.name for event in run.events] == ["left"] and run.row.metrics["counted"].value == 0
     assert not spool.exists()
-    assert bench.told.ends == other.told.ends == [(run_id, RunStatus.INTERRUPTED)]
+    assert bench.listener.ends == other.listener.ends == [(run_id, RunStatus.INTERRUPTED)]
 
 
 def test_leftover_spool_of_an_ended_run_is_imported(bench: Bench) -> None:
-    """A kill between the end of a run and the removal of its spool; a run nobody knows is left alone."""
+    """A kill between the end of a run and the removal of its spool; an unknown run is left alone."""
     run_id, spool = _dead_run(bench)
     bench.queue.store.run_ended(run_id, RunStatus.FAILED, "Its own reason.", wall_now())
     unknown = spool_root(bench.database) / "0b7a4c1e"
@@ -356,13 +356,13 @@ def test_damaged_spool_is_set_aside_and_reported(bench: Bench) -> None:
     bench.pump_until_idle()
     run = bench.detail(run_id)
     assert run.row.status is RunStatus.INTERRUPTED and "is damaged after byte" in run.row.reason
-    assert [event.name for event in run.events] == ["left"], "what stands before the damage is kept"
+    assert [event.name for event in run.events] == ["left"], "events before the damage are kept"
     assert not spool.exists() and spool.with_suffix(".damaged").is_dir()
     bench.queue.recover()
     assert not bench.queue.busy
 
 
-def test_close_cancels_what_runs_and_what_waits(tmp_path: Path) -> None:
+def test_close_cancels_running_and_waiting_runs(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     running, waiting = bench.submit(LONG, QUICK)
     bench.pump_until_counting()
@@ -379,7 +379,7 @@ def test_close_cancels_what_runs_and_what_waits(tmp_path: Path) -> None:
 
 
 def test_a_consumer_that_does_not_read_slows_no_run_and_loses_no_message(bench: Bench) -> None:
-    """A frozen window: the worker's pipe is full, the run goes on at its pace, and later every event is there."""
+    """A frozen window: the worker's pipe is full, the run continues at its pace, and later every event is there."""
     [run_id] = bench.queue.store.add_campaign(
         campaign(bench.folder, {"count": 6000, "rate": 3000.0, "roles": 2, "fault": "talkative"}),
         this_process(),

@@ -29,5 +29,5 @@ DONE = replace(WAITING, run_id=3, state=QueueState.DONE, status=RunStatus.FINISH
         ([replace(RUNNING, expected_s=2.0)], 0.0),
     ],
 )
-def test_time_left_adds_up_what_each_run_is_expected_to_take(items: list[QueueItem], left_s: float | None) -> None:
+def test_time_left_is_the_sum_of_the_expected_times_of_all_runs(items: list[QueueItem], left_s: float | None) -> None:
     assert time_left_s(items, NOW_S) == left_s

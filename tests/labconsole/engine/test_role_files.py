@@ -44,22 +44,22 @@ def run(bench: Bench, **parameters: str) -> RunDetail:
     return bench.detail(run_id)
 
 
-def told(detail: RunDetail, what: str) -> list[str]:
+def data_of(detail: RunDetail, what: str) -> list[str]:
     """What each role said of the file that it read."""
     return [str(event.data[what]) for event in detail.events if event.name == "read"]
 
 
-def test_a_file_that_is_edited_in_mid_run_does_not_change_what_the_roles_read(bench: Bench, note: Path) -> None:
+def test_roles_read_the_content_at_the_start_of_a_file_that_is_edited_in_mid_run(bench: Bench, note: Path) -> None:
     detail = run(bench, note=str(note), edited="second")
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
     assert note.read_text() == "second"
-    assert told(detail, "text") == ["first"] * 3
-    assert len(set(told(detail, "path"))) == 1, "the content is kept once"
+    assert data_of(detail, "text") == ["first"] * 3
+    assert len(set(data_of(detail, "path"))) == 1, "the content is kept once"
 
 
-def test_a_role_sees_the_path_that_the_launcher_gives_and_says_the_operators(bench: Bench, note: Path) -> None:
+def test_a_role_reads_the_copy_and_its_sentences_have_the_path_of_the_operator(bench: Bench, note: Path) -> None:
     detail = run(bench, note=str(note))
-    [copy] = set(told(detail, "path"))
+    [copy] = set(data_of(detail, "path"))
     assert Path(copy).is_relative_to(spool_root(bench.database))
     assert Path(copy).name == sha256(b"first").hexdigest()
     assert [event.message for event in detail.events if event.name == "read"] == [f"Read {note}."] * 3
@@ -76,7 +76,7 @@ def test_an_error_of_a_role_names_the_operators_file(bench: Bench, note: Path) -
 
 
 def test_a_role_without_a_file_of_that_key_has_none(bench: Bench) -> None:
-    assert told(run(bench), "text") == ["nothing"] * 3
+    assert data_of(run(bench), "text") == ["nothing"] * 3
 
 
 def test_roles_are_stored_with_host_clock_domain_and_files(bench: Bench, note: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_role_imports_nothing_that_it_does_not_need(practice_plugin: Path) -> 
         *("labconsole_keypool.measuring.step_times_role", "labconsole_keypool.measuring.device_benchmark_role"),
     ],
 )
-def test_a_built_in_role_imports_neither_its_trial_nor_what_evaluates_it(module: str) -> None:
+def test_a_built_in_role_imports_neither_its_trial_nor_its_evaluation(module: str) -> None:
     modules = imported(f"import labconsole.engine.role, {module}")
     own = [name for name in modules if name.startswith("labconsole_")]
     assert module in own

@@ -77,7 +77,7 @@ class Campaign:
     @property
     def lines(self) -> list[str]:
         """The log of all runs."""
-        return [line for bench in self.benches for line in bench.told.lines]
+        return [line for bench in self.benches for line in bench.listener.lines]
 
     def close(self) -> None:
         for bench in self.benches:
@@ -117,10 +117,10 @@ def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
     [
-        ("refuse", RunStatus.FAILED, "The counter refuses to go on: ask it nicely."),
+        ("refuse", RunStatus.FAILED, "The counter refuses to continue: ask it nicely."),
         ("fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: three is not a number"),
         ("exit", RunStatus.FAILED, f"Role counter-0 ended with exit code 7 {KEPT}"),
-        ("stall", RunStatus.FAILED, "Nobody counts any more: wake the counters up."),
+        ("stall", RunStatus.FAILED, "No counter counts: wake the counters up."),
         ("close fault", RunStatus.FAILED, "A fault in practice_trial:CounterRole: ValueError: cannot be closed"),
         ("trial fault", RunStatus.FAILED, "A fault in the trial: ValueError: the trial is wrong"),
         (
@@ -156,7 +156,7 @@ def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
         ("die at the end", RunStatus.INTERRUPTED, "The worker process ended with exit code 9; the log tells more."),
     ],
 )
-def test_a_run_that_fails_says_why(done: Campaign, name: str, status: RunStatus, reason: str) -> None:
+def test_a_run_that_fails_has_the_reason(done: Campaign, name: str, status: RunStatus, reason: str) -> None:
     assert (done[name].row.status, done[name].row.reason) == (status, reason)
 
 
@@ -166,7 +166,7 @@ def test_what_was_counted_before_a_failure_is_kept(done: Campaign, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["refuse", "fault", "stall", "close fault", "die at the end"])
-def test_a_run_that_failed_is_evaluated_all_the_same(done: Campaign, name: str) -> None:
+def test_a_run_that_failed_is_evaluated_nevertheless(done: Campaign, name: str) -> None:
     assert done[name].row.metrics["counted"].value >= 500
 
 
@@ -178,7 +178,7 @@ def test_the_traceback_of_a_fault_is_in_the_log(done: Campaign) -> None:
 def test_stray_prints_come_as_log_lines_and_do_no_harm(done: Campaign) -> None:
     for line in ("a stray line of a role", "a stray line of the trial", "half a line on descriptor 1"):
         assert line in done.lines
-    assert "after" in [event.name for _, event in done.bench("trial prints").told.events], (
+    assert "after" in [event.name for _, event in done.bench("trial prints").listener.events], (
         "half a line spoils no message"
     )
     assert done["print"].row.status is done["trial prints"].row.status is RunStatus.FINISHED
@@ -213,7 +213,7 @@ def test_each_process_has_its_resources_recorded(done: Campaign) -> None:
     assert table["cpu"].min() >= 0 and table["cpu"].max() < 400
 
 
-def test_the_provenance_says_with_what_a_run_was_measured(done: Campaign) -> None:
+def test_the_provenance_has_the_environment_of_the_run(done: Campaign) -> None:
     run = done["counts"]
     provenance = run.provenance
     assert provenance["seed"] == run.row.seed
@@ -260,7 +260,7 @@ def test_evaluating_again_gives_the_same(done: Campaign) -> None:
 
 def test_progress_rate_and_time_to_go_were_reported(done: Campaign) -> None:
     run_id = done["counts"].row.id
-    frames = [frame for number, frame in done.bench("counts").told.frames if number == run_id]
+    frames = [frame for number, frame in done.bench("counts").listener.frames if number == run_id]
     assert frames[-1].done == frames[-1].total == 12000
     assert frames[-1].channels["lateness"].histogram.count == 12000
     assert frames[-1].channels["lateness"].minimum == 1_000_000

@@ -113,7 +113,7 @@ def test_spool_damage_is_reported_and_blocks_before_it_are_kept(path: Path) -> N
 
 
 def test_file_that_is_not_a_spool_is_reported(path: Path) -> None:
-    path.write_bytes(b"this is no spool file at all")
+    path.write_bytes(b"this is not a spool file at all")
     reader = SpoolReader(path)
     assert reader.read_new() == []
     assert reader.damage == f"{path} is not a spool file of this console."

@@ -37,7 +37,7 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ni
 
 
 @pytest.mark.skipif(os.name == "nt", reason="not recorded on Windows")
-def test_what_a_process_of_the_run_takes_is_its_own_and_no_other_processs(tmp_path: Path) -> None:
+def test_cpu_of_a_process_of_the_run_counts_as_its_own_and_that_of_others_does_not(tmp_path: Path) -> None:
     spools = [SpoolWriter(tmp_path / name) for name in ("with", "without")]
     meters = [MachineMeter(spool) for spool in spools]
     with subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

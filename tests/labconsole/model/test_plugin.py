@@ -83,7 +83,7 @@ def test_object_that_is_not_a_manifest_is_a_broken_plugin(tmp_path: Path, monkey
         "plugin = {'name': 'odd', 'title': 'Odd', 'description': '', 'api_version': 999, 'hovercraft': ('eels',)}\n",
     ],
 )
-def test_a_plugin_that_was_written_for_a_newer_console_is_broken_and_says_so(
+def test_a_plugin_for_a_newer_console_is_broken_with_the_reason(
     manifest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, monkeypatch, manifest)
@@ -100,7 +100,7 @@ def test_a_plugin_that_was_written_for_this_console_or_an_older_one_is_found() -
         assert Plugin(name="x", title="X", description="", api_version=version).api_version == version
 
 
-def test_a_manifest_takes_no_key_that_it_does_not_know() -> None:
+def test_a_manifest_refuses_an_unknown_key() -> None:
     with pytest.raises(TypeError, match="colour"):
         Plugin(**{"name": "x", "title": "X", "description": "", "colour": "red"})  # type: ignore[arg-type]
 
@@ -109,7 +109,7 @@ def test_a_manifest_takes_no_key_that_it_does_not_know() -> None:
     "wrong",
     [{"title": 3}, {"trials": {"x.kind": 3}}, {"profiles": "demo"}, {"profiles": (3,)}, {"pages": {"x": "x:Page"}}],
 )
-def test_a_manifest_takes_no_value_of_another_type(wrong: dict[str, object]) -> None:
+def test_a_manifest_refuses_a_value_of_another_type(wrong: dict[str, object]) -> None:
     (key,) = wrong
     with pytest.raises(TypeError, match=f"{key} of the plugin's manifest"):
         Plugin(**{"name": "x", "title": "X", "description": "", **wrong})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Charts as SVG: what is drawn where, told apart without colour, and safe with any text."""
+"""Charts as SVG: positions, lines that differ without colour, and text that is always escaped."""
 
 from __future__ import annotations
 

@@ -152,15 +152,15 @@ def test_missing_or_live_run_is_refused_before_a_file_is_written(
 def test_several_runs_share_their_metrics_and_have_a_folder_each(
     reader: Reader, runs: list[int], tmp_path: Path
 ) -> None:
-    told: list[tuple[int, int]] = []
-    files = export_runs(reader, runs, tmp_path, progress=lambda done, total: told.append((done, total)))
+    progressed: list[tuple[int, int]] = []
+    files = export_runs(reader, runs, tmp_path, progress=lambda done, total: progressed.append((done, total)))
     assert [row[0] for row in table(tmp_path / "metrics.csv")[1:]] == [str(run) for run in runs for _ in range(2)]
     assert {path.parent.name for path in files[1:]} == {f"run-{run}" for run in runs}
-    assert told == [(3, 6), (6, 6)]
+    assert progressed == [(3, 6), (6, 6)]
 
 
 class FaultyTrial:
-    """Stands for a third party's trial that cannot cope with a run."""
+    """A third party's trial that cannot evaluate a run."""
 
     parameters = Parameters
 
@@ -181,8 +181,8 @@ def test_table_that_a_trial_cannot_derive_is_left_out_and_reported(
     faulty = Plugin(name="x", title="X", description="X", trials={"faulty": f"{__name__}:FaultyTrial"})
     files = {path.name: table(path) for path in export_run(reader, run, tmp_path, Plugins((faulty,)))}
     assert len(files["samples-messages.csv"]) == 2
-    (told,) = [row[1] for row in files["provenance.csv"] if row[0] == "left out"]
-    assert told.startswith("What faulty derives from the samples is left out") and reason in told
+    (progressed,) = [row[1] for row in files["provenance.csv"] if row[0] == "left out"]
+    assert progressed.startswith("What faulty derives from the samples is left out") and reason in progressed
 
 
 def test_a_cancelled_export_leaves_nothing_new(reader: Reader, runs: list[int], tmp_path: Path) -> None:
@@ -266,13 +266,13 @@ def test_attachments_are_files_of_their_roles_with_a_list(
     store: Store, reader: Reader, runs: list[int], tmp_path: Path
 ) -> None:
     """Also those of a role whose name would lead elsewhere."""
-    whole, told = b"x" * 2_000, list[tuple[int, int]]()
+    whole, progressed = b"x" * 2_000, list[tuple[int, int]]()
     for role in ("tap", "..", "a/../../b"):
         pieces = [AttachmentPiece(role, "a.bin", "x/y", seq, whole[seq * 1000 :][:1000]) for seq in range(2)]
         store.append(runs[0], [], pieces=pieces)
     store.append(runs[0], [], pieces=[AttachmentPiece("tap", "a.bin", "x/y", 2, b"", sha256(whole).digest())])
     directory = tmp_path / "csv"
-    files = export_runs(reader, runs, directory, progress=lambda done, total: told.append((done, total)))
+    files = export_runs(reader, runs, directory, progress=lambda done, total: progressed.append((done, total)))
     folder = directory / f"run-{runs[0]}" / "attachments"
     places = ["%2E%2E/a.bin", "a%2F..%2F..%2Fb/a.bin", "tap/a.bin"]
     assert [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)] == places
@@ -283,7 +283,7 @@ def test_attachments_are_files_of_their_roles_with_a_list(
         ["attachments/a%2F..%2F..%2Fb/a.bin", "a/../../b", "a.bin", "x/y", "2000", "", "cut"],
         ["attachments/tap/a.bin", "tap", "a.bin", "x/y", "2000", sha256(whole).hexdigest(), "complete"],
     ]
-    assert told == [(3, 12), *((done, 12) for done in range(6, 13))]
+    assert progressed == [(3, 12), *((done, 12) for done in range(6, 13))]
 
 
 def test_an_export_that_is_cancelled_in_an_attachment_leaves_nothing(

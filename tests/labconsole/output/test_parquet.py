@@ -37,7 +37,7 @@ def test_samples_keep_types_units_roles_and_exact_numbers(reader: Reader, runs: 
     assert np.isnan(table["latency"][2].as_py())
 
 
-def test_row_groups_hold_what_csv_does(
+def test_row_groups_hold_the_rows_of_csv(
     store: Store, reader: Reader, runs: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "GROUP_ROWS", 1_000)
@@ -48,15 +48,15 @@ def test_row_groups_hold_what_csv_does(
         for seq in range(3)
     ]
     store.append(runs[1], chunks)
-    told: list[tuple[int, int]] = []
-    (path,) = export_parquet(reader, [runs[1]], tmp_path, progress=lambda done, total: told.append((done, total)))
+    progressed: list[tuple[int, int]] = []
+    (path,) = export_parquet(reader, [runs[1]], tmp_path, progress=lambda done, total: progressed.append((done, total)))
     file = pq.ParquetFile(path)
     assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [1_400] * 3
     with export_run(reader, runs[1], tmp_path)[-1].open(encoding="utf-8", newline="") as csv_file:
         rows = list(csv.reader(csv_file))[1:]
     columns = file.read().to_pydict().values()
     assert [[str(cell) for cell in row] for row in zip(*columns, strict=True)] == rows
-    assert told == [(1_400, 4_200), (2_800, 4_200), (4_200, 4_200)]
+    assert progressed == [(1_400, 4_200), (2_800, 4_200), (4_200, 4_200)]
 
 
 def test_several_runs_have_a_folder_each(store: Store, reader: Reader, runs: list[int], tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def plugins() -> Iterator[Plugins]:
 
 @pytest.fixture
 def load(plugins: Plugins, tmp_path: Path) -> Load:
-    """Writes a profile `p.toml` (and others beside it) and loads it."""
+    """Writes a profile `p.toml` (and others next to it) and loads it."""
 
     def load(text: str, overrides: dict[str, str] | None = None, repeats: int | None = None, **others: str) -> Profile:
         for name, other in others.items():
@@ -124,14 +124,14 @@ def test_a_campaign_carries_order_thresholds_and_sites(load: Load) -> None:
     assert campaign.sites == ({"name": "Malaysia", "tls_port": "5671"},)
 
 
-def test_extends_provides_what_is_not_set(load: Load) -> None:
+def test_extends_provides_values_that_are_not_set(load: Load) -> None:
     base = HEAD + 'title = "Base"\nseed = 9\n[parameters]\ncount = 1\nroles = 2\n[[sites]]\nname = "A"\n'
     profile = load('format = 1\nextends = "base"\n[parameters]\ncount = 3\n', base=base)
     assert (profile.name, profile.title, profile.seed, profile.sites[0].name) == ("p", "Base", 9, "A")
     assert _values(profile, "count", "roles") == [(3, 2)]
 
 
-def test_what_a_profile_fixes_is_no_longer_varied_and_the_other_way_round(load: Load) -> None:
+def test_a_fixed_parameter_replaces_a_varied_one_of_the_base_and_the_other_way_round(load: Load) -> None:
     base = HEAD + "[parameters]\nroles = 2\n[matrix]\ncount = [1, 2]\nrate = [1, 2]\n"
     fixed = load('format = 1\nextends = "base"\n[parameters]\ncount = 3\n[matrix]\nroles = [1, 2]\n', base=base)
     assert sorted(_values(fixed, "count", "roles", "rate")) == [(3, 1, 1), (3, 1, 2), (3, 2, 1), (3, 2, 2)]
@@ -163,7 +163,7 @@ def test_one_s_own_profile_may_extend_the_built_in_one_of_its_name(plugins: Plug
         ("fault", "slow prepare", "slow prepare"),
     ],
 )
-def test_overrides_are_taken_as_the_parameter_takes_them(load: Load, key: str, text: str, value: object) -> None:
+def test_overrides_are_read_by_the_type_of_the_parameter(load: Load, key: str, text: str, value: object) -> None:
     assert _values(load(HEAD, {key: text}), key) == [(value,)]
 
 
@@ -174,7 +174,7 @@ def test_an_override_wins_over_scenario_and_matrix(load: Load) -> None:
 
 
 def test_the_stored_text_loads_to_the_same_scenarios(load: Load, plugins: Plugins, tmp_path: Path) -> None:
-    """What is kept with a campaign stands alone: extended, overridden, and free of what was overridden."""
+    """The stored profile of a campaign is complete: extended, with its overrides applied."""
     base = (
         HEAD + "[parameters]\nroles = 2\n[matrix]\ncount = [1, 2]\nrate = [1, 2]\n[thresholds]\ncounted = {min = 1}\n"
     )

@@ -1,4 +1,4 @@
-"""Timing profiles: the thesis' values, what one takes over from another, and how faults are told."""
+"""Timing profiles: the thesis' values, values of an extended profile, and sentences on faults."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_device_at_the_other_site_answers_a_round_trip_later() -> None:
         assert there - here == pytest.approx(20)
 
 
-def test_threads_sign_as_the_profile_s_own_table_says() -> None:
+def test_threads_sign_by_the_table_of_the_profile() -> None:
     luna = load_timing("luna-sa-1700")
     rows = (ThreadDuration(threads=1, ms=10), ThreadDuration(threads=2, ms=8))
     slower = luna.model_copy(update={"sign_by_threads": ThreadDurations(rows=rows, reference="none")})
@@ -175,11 +175,11 @@ def test_every_missing_field_has_a_sentence(home: Path) -> None:
     own_profile(home, "office", 'title = "x"\n[unwrap]\nms = 3\n')
     with pytest.raises(UserError) as caught:
         load_timing("office")
-    told = str(caught.value)
-    assert told.startswith("Timing profile office: the key key_generation is missing: shortest_ms and longest_ms")
+    message = str(caught.value)
+    assert message.startswith("Timing profile office: the key key_generation is missing: shortest_ms and longest_ms")
     for name in ("unwrap.reference", "sign", "sign_by_threads", "ram", "store"):
-        assert f"The key {name} is missing" in told
-    assert told.count(" is missing") == 6
+        assert f"The key {name} is missing" in message
+    assert message.count(" is missing") == 6
 
 
 def test_a_profile_that_extends_itself_is_a_sentence(home: Path) -> None:

@@ -1,4 +1,4 @@
-"""A database is backed up beside itself; a damaged one says so, stays as it is, and its backup can be gone on with."""
+"""A backup is made next to a database; a damaged one is reported and not changed, and its backup can be restored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def runs(path: Path) -> list[int]:
     return [row.id for row in rows]
 
 
-def beside(path: Path) -> set[str]:
+def files_next_to(path: Path) -> set[str]:
     """Files but those that SQLite and locks keep there."""
     kept = (".lock", "-wal", "-shm")
     return {file.name for file in path.parent.iterdir() if file.is_file() and not file.name.endswith(kept)}
@@ -59,7 +59,7 @@ def test_a_backup_is_a_whole_database(filled: Path) -> None:
     assert backup.stat().st_mode == filled.stat().st_mode
     (found,) = backups_of(filled)
     assert (found.path, found.runs) == (backup, 4)
-    assert beside(filled) == {filled.name, backup.name}
+    assert files_next_to(filled) == {filled.name, backup.name}
 
 
 def test_nothing_is_copied_while_nothing_changes(filled: Path) -> None:
@@ -113,11 +113,11 @@ def test_a_backup_that_fails_leaves_the_one_before(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as raw:
         (page,) = raw.execute("SELECT rootpage FROM sqlite_master WHERE name = 'verdict'").fetchone()
     _flip(filled, *range((page - 1) * 4096, page * 4096))
-    with pytest.raises(DamagedDatabaseError) as caught:  # where nobody would look while copying
+    with pytest.raises(DamagedDatabaseError) as caught:  # where copying does not look
         back_up(filled)
     assert [backup.runs for backup in caught.value.backups] == [4]
     assert sha256(filled.with_name("runs.db.backup")) == before
-    assert beside(filled) == {"runs.db", "runs.db.backup"}
+    assert files_next_to(filled) == {"runs.db", "runs.db.backup"}
 
 
 def test_only_backups_that_can_be_opened_are_offered(filled: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_payload_of_another_size_is_refused_before_it_is_unpacked() -> None:
         chunks.decode(COLUMNS, 10, b"not zstd at all")
 
 
-def test_the_chain_depends_on_everything_that_a_chunk_says() -> None:
+def test_the_chain_depends_on_all_parts_of_a_chunk() -> None:
     first = chunks.first_link("run", "sender", "messages", COLUMNS)
     link = chunks.next_link(first, 0, 10, b"payload")
     others = {

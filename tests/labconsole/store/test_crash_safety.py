@@ -93,7 +93,7 @@ def test_two_processes_take_turns(database: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are POSIX")
-def test_a_disk_that_is_full_ends_in_a_sentence_and_writing_can_go_on(database: Path) -> None:
+def test_a_full_disk_ends_in_a_sentence_and_writing_can_continue(database: Path) -> None:
     writer = start(database, "full")
     run_id, *committed, refusal, went_on = writer.communicate(timeout=60)[0].splitlines()
     assert writer.returncode == 0
@@ -107,7 +107,7 @@ def test_a_disk_that_is_full_ends_in_a_sentence_and_writing_can_go_on(database: 
     assert len(parts) == len(committed) + 1
 
 
-def test_a_full_database_takes_all_of_a_batch_or_nothing(store: Store, new_runs: list[int], database: Path) -> None:
+def test_a_full_database_stores_all_of_a_batch_or_nothing(store: Store, new_runs: list[int], database: Path) -> None:
     def noise(seq: int) -> SampleChunk:
         return SampleChunk("writer", crash_writer.SERIES, seq, crash_writer.ROWS, crash_writer.columns(seq))
 

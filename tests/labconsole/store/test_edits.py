@@ -141,7 +141,7 @@ def test_nothing_is_purged_while_a_run_is_live(
     assert new_runs[0] in rows(database, include_trashed=True)
 
 
-def test_editing_an_unknown_run_says_so(store: Store) -> None:
+def test_editing_an_unknown_run_is_refused(store: Store) -> None:
     with pytest.raises(StoreError, match="There is no run 5"):
         edits.set_note(store, 5, "x")
     with pytest.raises(StoreError, match="There is no run 5"):

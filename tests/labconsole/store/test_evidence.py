@@ -1,4 +1,4 @@
-"""One digest stands for all of a run: it holds as long as nothing is changed, and every change is found."""
+"""One digest covers all of a run: it is valid as long as nothing is changed, and every change is found."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_run_is_sealed_when_it_ends(store: Store, sealed: int, database: Path)
 
 
 @pytest.mark.parametrize("damage", ["UPDATE metric SET value = 9e999", "UPDATE evidence SET sealed = 'yesterday'"])
-def test_figures_and_seals_that_say_nothing_are_damage(store: Store, sealed: int, database: Path, damage: str) -> None:
+def test_unreadable_figures_and_seals_are_damage(store: Store, sealed: int, database: Path, damage: str) -> None:
     with closing(sqlite3.connect(database)) as raw, raw:
         assert raw.execute(damage).rowcount == 1
     with Reader(database) as reader, pytest.raises(DamagedDatabaseError):
@@ -93,7 +93,7 @@ def test_live_run_has_no_evidence(store: Store, new_runs: list[int], database: P
     assert verification.faults == (f"Run {new_runs[1]} has no evidence: it is queued, and sealed when it ends.",)
 
 
-def test_a_run_whose_evidence_is_gone_says_so(store: Store, sealed: int, database: Path) -> None:
+def test_missing_evidence_of_a_run_is_reported(store: Store, sealed: int, database: Path) -> None:
     with store.writer.transaction() as connection:
         connection.exec_driver_sql("DELETE FROM evidence")
     assert check(database, sealed).faults == (f"Run {sealed} has no evidence: it was removed.",)
@@ -102,7 +102,7 @@ def test_a_run_whose_evidence_is_gone_says_so(store: Store, sealed: int, databas
 def test_samples_stored_after_the_end_are_sealed_with_the_run(
     store: Store, sealed: int, chunk: Callable[..., SampleChunk], database: Path
 ) -> None:
-    """As after a crash: the spool of an ended run is taken in, and the run is evaluated again."""
+    """As after a crash: the spool of an ended run is stored, and the run is evaluated again."""
     steps = (
         lambda: store.append(sealed, [chunk(3)], [_event(1)]),
         lambda: store.amend_provenance(sealed, live_view_hz_later=[8.0]),

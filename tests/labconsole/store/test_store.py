@@ -323,7 +323,7 @@ def test_a_reader_holds_no_transaction(store: Store, new_runs: list[int], chunk:
     assert (busy, log, done) == (0, 0, 0)
 
 
-def test_a_reader_alone_sees_what_a_dead_writer_left_and_leaves_the_log_to_writers(
+def test_a_reader_sees_the_rows_of_a_dead_writer_and_leaves_the_log_to_writers(
     new_runs: list[int], tmp_path: Path, now: datetime
 ) -> None:
     left = tmp_path / "left"

@@ -69,7 +69,7 @@ def test_a_refused_pin_stops_the_campaign_and_is_tried_once(
         ] * 2
         bench.pump_until_idle()
         assert bench.detail(lab).row.status is RunStatus.FINISHED and logins.count == 1
-        assert bench.told.ends[-1] == (lab, RunStatus.FINISHED) and len(bench.told.ends) == 4
+        assert bench.listener.ends[-1] == (lab, RunStatus.FINISHED) and len(bench.listener.ends) == 4
 
         write_private(pin_file, f"{RIGHT}\n".encode())
         [again] = bench.queue.submit(campaign({"token": "office", "keys": "generated"}))

@@ -71,7 +71,7 @@ def bench(profile: Profile, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="module")
 def runs(bench: Bench) -> Mapping[str, RunDetail]:
     """Runs by the name of their scenario."""
-    details = [bench.detail(run_id) for run_id, _ in bench.told.ends]
+    details = [bench.detail(run_id) for run_id, _ in bench.listener.ends]
     return {detail.row.scenario: detail for detail in details}
 
 

@@ -1,4 +1,4 @@
-"""A file that is no bundle, or not as it was written, is refused with a sentence and changes nothing."""
+"""A file that is not a bundle, or was changed, is refused with a sentence and changes nothing."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_a_bundle_that_was_tampered_with_is_refused(
 def test_payloads_that_hold_no_rows_are_refused(
     good: Path, tmp_path: Path, refused: Callable[[Path, str], None]
 ) -> None:
-    """Hashes and digest are all in order, as somebody could make them: the samples could still not be read."""
+    """Hashes and digest are all valid, as an attacker could make them: the samples could still not be read."""
     members = members_of(good)
     uuid = _first_uuid(members)
     series = RunRows.model_validate_json(members[run_member(uuid)]).series[0]
@@ -277,7 +277,7 @@ def _hostile_packets(rows: int, lengths: bytes, data: bytes) -> bytes:
 def test_packets_that_do_not_fit_their_lengths_are_refused(
     rows: int, payload: bytes, sentence: str, good: Path, tmp_path: Path, refused: Callable[[Path, str], None]
 ) -> None:
-    """Hashes and digest are all in order, as somebody could make them."""
+    """Hashes and digest are all valid, as an attacker could make them."""
     members = members_of(good)
     uuid = _first_uuid(members)
     number, series = next(

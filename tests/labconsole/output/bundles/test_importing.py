@@ -30,12 +30,12 @@ def test_runs_arrive_with_everything_and_the_same_digest(original: Path, good: P
     assert counts(other) == counts(original)
     with Reader(original) as before, Reader(other) as after:
         for run_id in result.imported:
-            told, kept = before.run(run_id), after.run(run_id)
-            assert replace(kept, row=told.row) == told
-            assert replace(kept.row, owner=None, metrics={}) == replace(told.row, owner=None, metrics={})
-            assert dict(kept.row.metrics) == dict(told.row.metrics)
+            sent, kept = before.run(run_id), after.run(run_id)
+            assert replace(kept, row=sent.row) == sent
+            assert replace(kept.row, owner=None, metrics={}) == replace(sent.row, owner=None, metrics={})
+            assert dict(kept.row.metrics) == dict(sent.row.metrics)
             assert before.evidence(run_id) == after.evidence(run_id)
-            for series in told.series:
+            for series in sent.series:
                 mine = before.samples(run_id).table(series.name, series.role)
                 theirs = after.samples(run_id).table(series.name, series.role)
                 for name in mine:

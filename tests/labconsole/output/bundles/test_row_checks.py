@@ -1,4 +1,4 @@
-"""What a row may say, and whose fault is whose: only what a bundle does wrong is told as a fault of the bundle."""
+"""Checks of rows in a bundle: only faults of the bundle are reported as such."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from tests.helpers.stored_post_trial import PLUGINS, store_post
 
 GOLDEN = Path(__file__).parent / "golden"
 RENEW = "LABCONSOLE_RENEW_GOLDEN"
-"""Set it to make the golden pages anew; look at them before you commit them."""
+"""Set it to write the golden pages again; inspect them before you commit them."""
 DPI = 60
 LIMIT = 0.001
 """Share of pixels; the title alone has more."""
@@ -100,7 +100,7 @@ def test_pictures_have_alternative_texts(written: PdfResult) -> None:
     assert words[0] == "Bar chart of Rate: open 1,020 letters/s; sealed 510.0 letters/s"
 
 
-def test_every_page_says_what_it_is_of(written: PdfResult) -> None:
+def test_every_page_names_its_report(written: PdfResult) -> None:
     for page in range(1, written.pages + 1):
         text = said("pdftotext", "-f", str(page), "-l", str(page), "-layout", written.path, "-")
         assert f"{page} of {written.pages}" in text
@@ -188,7 +188,7 @@ def test_long_identifiers_stay_in_their_column(document: Document, tmp_path: Pat
 
 def test_content_longer_than_a_page_continues_on_the_next(document: Document, tmp_path: Path) -> None:
     heads = (Head("A", "", Align.LEFT), Head("B", "", Align.LEFT, 3.0))
-    reason = "The link was lost and nobody knew why. " * 12
+    reason = "The link was lost for unknown reasons. " * 12
     blocks = (
         Callout("Words", (reason,) * 20),
         Table("Reasons", heads, tuple((TextCell(f"row{number}"), TextCell(reason)) for number in range(10))),
@@ -198,7 +198,7 @@ def test_content_longer_than_a_page_continues_on_the_next(document: Document, tm
     text = said("pdftotext", "-bbox", path, "-")
     low = [float(y) for y in re.findall(r'yMax="([\d.]+)">(?:The|row\d|why\.)<', text)]
     assert len(low) == (20 + 10 + 20) * 12 * 2 + 10, "every word is there"
-    assert max(low) < 841.89 - 20 / 25.4 * 72 + 1, "and none lies in the footer or below"
+    assert max(low) < 841.89 - 20 / 25.4 * 72 + 1, "and none is in the footer or below"
 
 
 def test_a_preview_shows_every_page(document: Document, written: PdfResult) -> None:

@@ -61,10 +61,10 @@ def figures(document: Document) -> Iterator[Figure]:
 
 def test_comparison_report_has_intervals_marks_and_findings(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store), ReportKind.COMPARISON)
-    (findings, told) = blocks(document, "Summary")
-    assert isinstance(findings, Bullets) and isinstance(told, Callout)
+    (findings, notice) = blocks(document, "Summary")
+    assert isinstance(findings, Bullets) and isinstance(notice, Callout)
     assert findings.items[0].text.startswith("sealed against open: rate is lower by a factor 2.00 (95 % interval")
-    assert any(WARNING.removesuffix(".") in sentence for sentence in told.sentences)
+    assert any(WARNING.removesuffix(".") in sentence for sentence in notice.sentences)
     [table] = tables(document, "Results")
     assert [head.detail for head in table.heads] == ["", "", "baseline, 5 runs", "5 runs"]
     _, unit, baseline, other = row(table, "Rate")
@@ -129,9 +129,9 @@ def test_a_run_has_its_figures_with_samples_and_origin(store: Store, reader: Rea
     [table] = tables(document, "Results")
     assert [cell.text for cell in row(table, "Rate")] == ["Rate", "1,000", "letters/s", "2,000", "measured"]
     assert row(table, "Wait p99")[0].details == (("not judged: p99 needs 5,000 samples (there are 500)", Tone.MUTED),)
-    [told] = blocks(document, "Summary")
-    assert isinstance(told, Callout) and told.sentences[0] == WARNING
-    assert "no interval" in told.sentences[-1]
+    [notice] = blocks(document, "Summary")
+    assert isinstance(notice, Callout) and notice.sentences[0] == WARNING
+    assert "no interval" in notice.sentences[-1]
     assert (document.title, document.kind) == ("Spring trial: open", "Run report")
 
 
@@ -152,8 +152,8 @@ def test_report_is_written_and_notes_damaged_samples(store: Store, reader: Reade
     with store.writer.transaction() as connection:
         connection.execute(update(schema.chunk).values(payload=b"not what was hashed"))
     document = built(reader, run_ids, ReportKind.COMPARISON)
-    [told] = [block for block in blocks(document, "Charts") if isinstance(block, Callout)]
-    assert "Samples of run 1 are damaged" in told.sentences[0]
+    [notice] = [block for block in blocks(document, "Charts") if isinstance(block, Callout)]
+    assert "Samples of run 1 are damaged" in notice.sentences[0]
     assert tables(document, "Results")
 
 
@@ -232,8 +232,8 @@ def test_an_interrupted_run_is_allowed_and_marked(store: Store, reader: Reader) 
     [runs] = tables(document, "Runs")
     assert (runs.rows[0][3].text, runs.rows[0][3].tone) == ("interrupted", Tone.BAD)
     assert runs.rows[0][3].details == (("The console was ended.", Tone.MUTED),)
-    [told] = blocks(document, "Summary")
-    assert isinstance(told, Callout) and any("Run 1 is interrupted" in sentence for sentence in told.sentences)
+    [notice] = blocks(document, "Summary")
+    assert isinstance(notice, Callout) and any("Run 1 is interrupted" in sentence for sentence in notice.sentences)
 
 
 def test_runs_of_a_trial_that_is_not_installed_are_reported_from_stored_data(store: Store, reader: Reader) -> None:

@@ -1,4 +1,4 @@
-"""Figures beside published ones, and in the shape of a source's own table."""
+"""Figures next to published ones, and in the shape of a source's own table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.post_trial import SCENARIOS, PostTrial, metric, published, re
 RATES = (100.0, 104.0, 96.0, 102.0, 98.0)
 
 
-def test_a_published_figure_is_right_of_what_was_measured_with_the_ratio_and_whether_that_holds_it() -> None:
+def test_a_published_figure_is_right_of_the_measured_one_with_ratio_and_whether_the_interval_holds_it() -> None:
     columns = [
         *group_repeats([*repeats(1, "open", "rate", RATES), *repeats(6, "sealed", "rate", RATES)]),
         published({"rate": 99.0}, SCENARIOS["sealed"]),

@@ -90,10 +90,10 @@ def test_pdfsig_calls_a_signed_report_valid_and_all_of_it_signed(files: Files, t
     signer = signer_from_pem(*files(), SECRET)
     sign = partial(sign_pdf, signer=signer, details=SignatureDetails("Result of the trial", "Kuala Lumpur"))
     result = write_pdf(DOCUMENT, tmp_path / "report.pdf", sign=sign)
-    told = pdfsig(result.path)
-    assert "Signature Validation: Signature is Valid." in told
-    assert "Total document signed" in told and "ETSI.CAdES.detached" in told
-    assert "CN=state-a" in told and "SHA-256" in told
+    output = pdfsig(result.path)
+    assert "Signature Validation: Signature is Valid." in output
+    assert "Total document signed" in output and "ETSI.CAdES.detached" in output
+    assert "CN=state-a" in output and "SHA-256" in output
     data = result.path.read_bytes()
     assert b"Result of the trial" in data and b"Kuala Lumpur" in data
 
@@ -105,8 +105,8 @@ def test_one_changed_byte_is_found(files: Files, tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 1
     path.write_bytes(data)
-    told = pdfsig(path)
-    assert "Signature Validation: " in told and "Signature is Valid" not in told
+    output = pdfsig(path)
+    assert "Signature Validation: " in output and "Signature is Valid" not in output
 
 
 def test_the_signature_leaves_the_document_and_its_metadata_as_they_were(files: Files, tmp_path: Path) -> None:
