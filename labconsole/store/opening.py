@@ -1,4 +1,4 @@
-"""Opening a database: connections, readers, a new file, the check of its application id, migration with a backup.
+"""Kinds of databases, and opening one: connections, readers, a new file, the check of its kind, migration with backup.
 
 A database is never opened with `open()`: closing any descriptor of a file drops the locks that SQLite holds on it.
 """
@@ -9,20 +9,53 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+from sqlalchemy import Connection, Engine, MetaData, StaticPool, create_engine, event
 
 from labconsole.clock import wall_now
 from labconsole.store.backup_files import backups_of, migration_backup
-from labconsole.store.database_kind import DatabaseKind
 from labconsole.store.errors import DamagedDatabaseError, MissingDatabaseError, StoreError, explained
+
+
+def _always(raw: sqlite3.Connection, path: Path) -> None:
+    """A file that may be migrated at any time."""
+
+
+def _no_further_step(connection: Connection) -> None:
+    """A migration that ends with its last step."""
+
+
+@dataclass(frozen=True)
+class DatabaseKind:
+    """A kind of file, its tables, and how older ones become new ones."""
+
+    noun: str
+    """Its name in sentences: "database", as in "There is no database ..."."""
+    first: str
+    """How to create one: "run a trial first"."""
+    application_id: int
+    """`PRAGMA application_id`: 4 bytes that no other kind has."""
+    version: int
+    """`PRAGMA user_version` of these tables."""
+    metadata: MetaData
+    migrations: Mapping[int, Callable[[Connection], None]] = field(default_factory=dict)
+    """Step N brings a file of version N-1 to version N."""
+    may_migrate: Callable[[sqlite3.Connection, Path], None] = _always
+    """Raises StoreError while an old file cannot be migrated."""
+    after_migration: Callable[[Connection], None] = _no_further_step
+    page_size: int = 4096
+    """In bytes; of new files."""
+    secure_delete: bool = False
+    """Whether deleted content is overwritten with zeros."""
+
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for a program that locks the database."""

@@ -10,10 +10,9 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from labconsole.processes import Owner, is_alive
-from labconsole.store.database_kind import DatabaseKind
 from labconsole.store.errors import StoreError
 from labconsole.store.migrations import MIGRATIONS
-from labconsole.store.opening import core_connection
+from labconsole.store.opening import DatabaseKind, core_connection
 from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
 from labconsole.store.sealing import seal_unsealed
 
