@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.labconsole_keypool.service.test_service_trial import assert_sound
 
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import load_profile
 from tests.labconsole_keypool.live_lab import LiveLab, Outcome
+from tests.labconsole_keypool.trials.test_service_trial import assert_sound
 
 
 def table_4_1(folder: Path, scenario: int) -> Outcome:
