@@ -28,7 +28,7 @@ from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
 from labconsole_certificates.panel.trust.trust_view import TrustView
 from labconsole_certificates.revocation.crls import publish_crl, revoke
 from labconsole_certificates.trust.bundle_creation import make_bundle
-from labconsole_certificates.trust.bundle_import import take_in
+from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.roots_and_pins import trust_root
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.docks import toggle_bottom
@@ -99,10 +99,10 @@ def _exchange(camera: Camera, page: CertificatesPage) -> None:
     view.details_button.click()
     asked = page.tabs.currentWidget().findChild(RequestsView)
     assert isinstance(asked, RequestsView)
-    camera.wait(lambda: asked.sight.look is not None and asked.sight.approve_button.isVisible())
+    camera.wait(lambda: asked.pane.approve_button.isVisible())
     camera.settle()
     camera.take("certificates-request")
-    asked.sight.approve_button.click()
+    asked.pane.approve_button.click()
     _act(camera)
     page.show_tab(ExchangeView.key)
     _step(camera, view, "Give the certificate")
@@ -155,7 +155,7 @@ def _trust(camera: Camera, page: CertificatesPage, folder: Path) -> None:
     files = [_bundle(folder, name, domain) for name, domain in ELSEWHERE]
     with PkiStore.open(pki_dir()) as store:
         for file, fingerprint in files[:-1]:
-            take_in(store, "Singapore", file.read_bytes(), fingerprint)
+            import_bundle(store, "Singapore", file.read_bytes(), fingerprint)
     camera.settle(1.5)
     view.grid.choose(0, 2)
     camera.settle()

@@ -89,7 +89,7 @@ def take_key_pool(camera: Camera, window: MainWindow) -> None:
     page.form.set_values({**page.form.values(), **SMALL_POOL})
     camera.settle(1.0)
     page.token_card.try_button.click()
-    camera.wait(lambda: page.token_card.look is not None and page.token_card.look.tried)
+    camera.wait(lambda: page.token_card.status is not None and page.token_card.status.tried)
     dialog = page.pool_actions.fill()
     dialog.form.set_values({**dialog.form.values(), "keys": POOL_KEYS})
     camera.wait(dialog.start_button.isEnabled)

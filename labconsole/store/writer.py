@@ -113,9 +113,9 @@ class Writer:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        patience = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
+        timeout_ms = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
         self._raw.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")  # another connection reads it: next time
         try:
             self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
-            self._raw.execute(f"PRAGMA busy_timeout = {patience}")
+            self._raw.execute(f"PRAGMA busy_timeout = {timeout_ms}")

@@ -242,7 +242,7 @@ def engine_on(token: Token, store: KeyStore, kind: KeyKind) -> SigningEngine:
         Device(),
         Silent(),
         kind=kind,
-        lanes=1,
+        threads=1,
         keys=KeySource.POOL,
         batch=BATCH,
         low_water=BATCH,

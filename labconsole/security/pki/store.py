@@ -10,6 +10,7 @@ from typing import Self
 
 from labconsole.paths import pki_dir
 from labconsole.security.pki.changes import Change
+from labconsole.security.pki.changing import AuditedOperation
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.schema import FILE_NAME, PKI
 from labconsole.store.errors import explained
@@ -26,6 +27,8 @@ class PkiStore(PkiReader):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 path.touch(0o600, exist_ok=False)
+        self.operation: AuditedOperation | None = None
+        """What the next entry of the audit list belongs to; None once it is noted."""
         self._writer = Writer(path, PKI, lock_timeout_s)
         try:
             super().__init__(directory)
@@ -51,7 +54,9 @@ class PkiStore(PkiReader):
         meanwhile: generate keys and ask for passphrases before. Raises StoreError.
         """
         with self._writer.transaction(durable=True) as connection:
-            yield Change(connection, self.directory, self._last, _operator() if who is None else who)
+            change = Change(connection, self.directory, self._last, who or _operator(), self.operation)
+            yield change
+        self.operation = change.operation
 
 
 def _operator() -> str:

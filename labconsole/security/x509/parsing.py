@@ -168,38 +168,38 @@ def read(data: bytes, password: Secret | None = None, what: str = "The file") ->
         BadInput: too long, damaged, nothing known, or the password is missing or wrong.
     """
     found = pieces(data, what)
-    things: list[Readable] = []
+    objects: list[Readable] = []
     for piece in found:
         match piece.kind:
             case ContentKind.CERTIFICATE | ContentKind.CMS:
-                things += certificates_in(piece, what)
+                objects += certificates_in(piece, what)
             case ContentKind.CSR:
-                things.append(csr_in(piece, what))
+                objects.append(csr_in(piece, what))
             case ContentKind.CRL:
-                things.append(crl_in(piece, what))
+                objects.append(crl_in(piece, what))
             case ContentKind.PRIVATE_KEY | ContentKind.ENCRYPTED_PRIVATE_KEY:
-                things.append(private_key_in(piece, password, what))
+                objects.append(private_key_in(piece, password, what))
             case ContentKind.PKCS12:
-                things.append(pkcs12_in(piece, password, what))
-    if not things:
+                objects.append(pkcs12_in(piece, password, what))
+    if not objects:
         raise BadInput(
             f"{what} holds nothing known here, or is damaged: give a certificate, CSR, CRL, key or PKCS#12 file."
         )
-    return tuple(things)
+    return tuple(objects)
 
 
 def _all_of(data: bytes, what: str, kind: ContentKind, read_piece: Callable[[Piece, str], _Parsed]) -> list[_Parsed]:
     found = pieces(data, what)
-    things = [read_piece(piece, what) for piece in found if piece.kind is kind]
-    if not things:
+    objects = [read_piece(piece, what) for piece in found if piece.kind is kind]
+    if not objects:
         raise _instead(found, what, kind)
-    return things
+    return objects
 
 
-def _only(things: list[_Parsed] | tuple[_Parsed, ...], what: str, several: str) -> _Parsed:
-    if len(things) > 1:
-        raise BadInput(f"{what} holds {len(things)} {several}: give them one by one.")
-    return things[0]
+def _only(objects: list[_Parsed] | tuple[_Parsed, ...], what: str, several: str) -> _Parsed:
+    if len(objects) > 1:
+        raise BadInput(f"{what} holds {len(objects)} {several}: give them one by one.")
+    return objects[0]
 
 
 def _instead(found: tuple[Piece, ...], what: str, wanted: ContentKind) -> BadInput:

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.trial import Parameters
+from labconsole.security.pki.changing import AuditedOperation
 from labconsole.security.pki.keys import key_secret
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord
@@ -61,6 +62,7 @@ class PkiOperation(Operation[P]):
 
     def run(self, parameters: P, context: OperationContext) -> Result | str:
         with PkiStore.open() as store:
+            store.operation = AuditedOperation(self.name, parameters.model_dump_json(exclude_defaults=True))
             requests = {
                 request.purpose: request for request in self.needs(parameters, store.directory, store.snapshot())
             }

@@ -26,7 +26,7 @@ class AuditView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._sight: DatabaseReading | None = None
+        self._reading: DatabaseReading | None = None
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Find entries: words, a fingerprint"))
         self.search.setAccessibleName(self.tr("Filter the audit list"))
@@ -56,17 +56,17 @@ class AuditView(Tab):
 
     def refresh(self, reading: DatabaseReading) -> None:
         """Show the audit entries."""
-        first = self._sight is None
-        self._sight = reading
+        first = self._reading is None
+        self._reading = reading
         self._filter()
         if first and reading.snapshot.audit:
             self.table.fit_columns(_WIDEST)
 
     def _filter(self) -> None:
-        if self._sight is None:
+        if self._reading is None:
             return
         words = self.search.text().casefold().split()
-        records = self._sight.snapshot.audit
+        records = self._reading.snapshot.audit
         self.model.set_records(records, lambda record: all(word in _haystack(record) for word in words))
         shown = self.model.rowCount()
         said = self.tr("{shown} of {all} entries") if words else self.tr("{all} entries")
@@ -74,9 +74,9 @@ class AuditView(Tab):
 
     def _open(self) -> None:
         index = self.table.currentIndex()
-        if self._sight is None or not index.isValid():
+        if self._reading is None or not index.isValid():
             return
-        found = self._sight.snapshot.certificate_by_sha256.get(self.model.record(index.row()).fingerprint)
+        found = self._reading.snapshot.certificate_by_sha256.get(self.model.record(index.row()).fingerprint)
         if found is not None:
             self.services.show_certificate(found.id)
 

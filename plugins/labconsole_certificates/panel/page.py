@@ -91,7 +91,7 @@ class CertificatesPage(QWidget):
     def __init__(self, context: PageContext) -> None:
         super().__init__()
         self._context = context
-        self._sight: DatabaseReading | None = None
+        self._reading: DatabaseReading | None = None
         self._shown: dict[str, DatabaseReading] = {}
         self._built: dict[str, Tab] = {}
         self._classes: dict[str, type[Tab]] = {}
@@ -197,7 +197,7 @@ class CertificatesPage(QWidget):
     # Display
 
     def _seen(self, reading: DatabaseReading | None) -> None:
-        self._sight = reading or DatabaseReading(Snapshot(), {}, wall_now())
+        self._reading = reading or DatabaseReading(Snapshot(), {}, wall_now())
         self.building.when_complete(self._refresh_current)
 
     def _tab_changed(self) -> None:
@@ -227,9 +227,9 @@ class CertificatesPage(QWidget):
             tab.building.when_complete(partial(self._refresh, tab.key))
 
     def _refresh(self, key: str) -> None:
-        if self._sight is not None and self._shown.get(key) is not self._sight:
-            self._shown[key] = self._sight
-            self._built[key].refresh(self._sight)
+        if self._reading is not None and self._shown.get(key) is not self._reading:
+            self._shown[key] = self._reading
+            self._built[key].refresh(self._reading)
             self.refreshed.emit()
 
     def _paint_icons(self) -> None:

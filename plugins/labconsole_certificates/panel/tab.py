@@ -106,7 +106,7 @@ class TabWork(QObject):
         """Show a sentence on a problem, with its remedy."""
         self.services.page.show_message(Message(Tone.BAD, sentence))
 
-    def look(
+    def submit(
         self, work: Callable[[], Result], then: Callable[[Result], None], failed: Callable[[str], None] | None = None
     ) -> None:
         """Run work that only reads."""
@@ -124,7 +124,7 @@ class TabWork(QObject):
 
     def read(self, path: Path, then: Callable[[bytes], None], failed: Callable[[str], None] | None = None) -> None:
         """Read a file with its limit of size."""
-        self.look(partial(read_file, path), then, failed)
+        self.submit(partial(read_file, path), then, failed)
 
     def _done(self, then: Callable[[Result], None], result: Result) -> None:
         self.services.read_again()

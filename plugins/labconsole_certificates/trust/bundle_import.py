@@ -57,7 +57,7 @@ class ImportedBundle:
             f"{_roots(len(self.withdrawn))} no longer trusted" if self.withdrawn else "",
         ]
         what = " and ".join(filter(None, changes)) or "whom it trusts is the same as before"
-        sentence = f"{self.importer} took in trust bundle {self.sequence} of {self.state}: {what}."
+        sentence = f"{self.importer} imported trust bundle {self.sequence} of {self.state}: {what}."
         return f"{sentence} {self.warning}".rstrip()
 
 

@@ -11,8 +11,8 @@ from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, 
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeyOrigin, Refill
 from labconsole_keypool.device.emulation import Device, Operation
-from labconsole_keypool.device.session_lanes import Lane, Lanes, LoadedKey
 from labconsole_keypool.device.signature_writer import Reports
+from labconsole_keypool.device.signing_sessions import LoadedKey, SigningSession, SigningSessions
 from labconsole_keypool.series import KEYS_CLAIMED_CHANNEL, KEYS_LOADED_CHANNEL
 from labconsole_keypool.store.key_records import ClaimedKey
 from labconsole_keypool.store.key_store import KeyStore
@@ -21,10 +21,10 @@ from labconsole_keypool.store.key_store import KeyStore
 class HeldWrappers:
     """The wrapper keys for one kind of keys. Used by one thread at a time."""
 
-    def __init__(self, store: KeyStore, lane: Lane, kind: KeyKind, reports: Reports) -> None:
+    def __init__(self, store: KeyStore, session: SigningSession, kind: KeyKind, reports: Reports) -> None:
         self.serials: list[str] = []
         self._store = store
-        self._lane = lane
+        self._session = session
         self._kind = kind
         self._reports = reports
         self._missing: set[str] = set()
@@ -39,7 +39,7 @@ class HeldWrappers:
             if wrapper.kind is not self._kind or not wrapper.pairs or wrapper.serial in self.serials:
                 continue
             try:
-                self._lane.wrapper(wrapper.serial, wrapper.mechanism)
+                self._session.wrapper(wrapper.serial, wrapper.mechanism)
             except KeyMissingError as error:
                 self._report_once(wrapper.serial, str(error))
             else:
@@ -65,7 +65,7 @@ class Refiller:
     def __init__(
         self,
         store: KeyStore,
-        lanes: Lanes,
+        sessions: SigningSessions,
         device: Device,
         reports: Reports,
         *,
@@ -75,14 +75,14 @@ class Refiller:
         refill: Refill,
     ) -> None:
         self._store = store
-        self._lanes = lanes
+        self._sessions = sessions
         self._device = device
         self._reports = reports
         self._kind = kind
         self._batch = batch
         self._parallel = refill is Refill.PARALLEL
         self._low_water = max(1, low_water) if self._parallel else 1
-        self._wrappers = HeldWrappers(store, lanes[0], kind, reports)
+        self._wrappers = HeldWrappers(store, sessions[0], kind, reports)
         self._claimed: deque[ClaimedKey] = deque()
         lock = threading.Lock()
         self._came = threading.Condition(lock)
@@ -103,16 +103,16 @@ class Refiller:
             StoreError: the store is locked, damaged or full.
         """
         started_ns = ended_ns = now_ns()
-        ready: list[tuple[Lane, LoadedKey]] = []
+        ready: list[tuple[SigningSession, LoadedKey]] = []
         loaded = 0
         while loaded < count and not self._ended:
             claimed = self._next_claimed(count - loaded)
             if claimed is None:
                 break
-            lane = self._lanes.next()
+            session = self._sessions.next()
             try:
                 with self._device.busy(Operation.UNWRAP, ended_ns if loaded else None) as ends_ns:
-                    key = self._unwrap(lane, claimed, origin)
+                    key = self._unwrap(session, claimed, origin)
                     worked_ns = now_ns()
             except TokenFullError:
                 self._claimed.appendleft(claimed)
@@ -122,7 +122,7 @@ class Refiller:
             ended_ns = max(ends_ns, worked_ns)
             if key is not None:
                 loaded += 1
-                ready.append((lane, key))
+                ready.append((session, key))
                 if self._parallel:
                     self._put(ready)
         self._put(ready)
@@ -130,20 +130,20 @@ class Refiller:
             self._reports.refill(started_ns, ended_ns, loaded)
         return loaded
 
-    def take(self, lane: int) -> LoadedKey | None:
-        """A key for this lane; waits while one may come. None: the request must generate its own.
+    def take(self, number: int) -> LoadedKey | None:
+        """A key for the session `number`; waits while one may come. None: the request must generate its own.
 
         Raises:
             TokenError: the token is gone.
             StoreError: the store cannot be used.
         """
         with self._came:
-            while (key := self._lanes.take(lane)) is None and self._fault is None and self._may_come():
+            while (key := self._sessions.take(number)) is None and self._fault is None and self._may_come():
                 self._wanted.notify()
                 self._came.wait()
             if key is None and self._fault is not None:
                 raise self._fault
-            if len(self._lanes) < self._low_water:
+            if len(self._sessions) < self._low_water:
                 self._wanted.notify()
             return key
 
@@ -166,7 +166,7 @@ class Refiller:
             self._came.notify_all()
         if self._thread is not None:
             self._thread.join()
-        while (key := self._lanes.take(0)) is not None:
+        while (key := self._sessions.take(0)) is not None:
             discard(key, self._device)
 
     def _work(self) -> None:
@@ -190,7 +190,7 @@ class Refiller:
                 self._came.notify_all()
 
     def _is_due(self) -> bool:
-        there = len(self._lanes)
+        there = len(self._sessions)
         return there < self._low_water and not (self._paused and there)
 
     def _may_come(self) -> bool:
@@ -212,12 +212,12 @@ class Refiller:
         self._claimed.extend(claimed)
         return bool(claimed)
 
-    def _unwrap(self, lane: Lane, claimed: ClaimedKey, origin: KeyOrigin) -> LoadedKey | None:
+    def _unwrap(self, session: SigningSession, claimed: ClaimedKey, origin: KeyOrigin) -> LoadedKey | None:
         """The key in the token; None if it was changed, and is invalid now."""
         if origin is not KeyOrigin.TOKEN_STORE:
             self._device.take_room()
         try:
-            key = lane.unwrap(claimed, origin)
+            key = session.unwrap(claimed, origin)
         except TokenError as error:
             if origin is not KeyOrigin.TOKEN_STORE:
                 self._device.give_room()
@@ -229,11 +229,11 @@ class Refiller:
         self._reports.count(KEYS_LOADED_CHANNEL.name, 1)
         return key
 
-    def _put(self, ready: list[tuple[Lane, LoadedKey]]) -> None:
+    def _put(self, ready: list[tuple[SigningSession, LoadedKey]]) -> None:
         """Let the keys be taken; the list is empty afterwards."""
         with self._came:
-            for lane, key in ready:
-                lane.keys.append(key)
+            for session, key in ready:
+                session.keys.append(key)
             ready.clear()
             self._came.notify_all()
 

@@ -19,8 +19,8 @@ from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
 from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, Operation
 from labconsole_keypool.device.refill import Refiller, discard
-from labconsole_keypool.device.session_lanes import Lanes, LoadedKey
 from labconsole_keypool.device.signature_writer import Reports, SignatureWriter
+from labconsole_keypool.device.signing_sessions import LoadedKey, SigningSessions
 from labconsole_keypool.messages import sign_request, sign_response
 from labconsole_keypool.messages.certificate_fields import CertificateFields, fields_of, plain_fields
 from labconsole_keypool.messages.safe_xml import SignRequestError
@@ -86,16 +86,16 @@ class _Signed:
 
 
 class SigningEngine:
-    """Signs with a fresh key for every request, on `lanes` threads that call `process`.
+    """Signs with a fresh key for every request, on threads that call `process`.
 
     Args:
-        token: Open; the engine opens a session for each lane.
+        token: Open; the engine opens a session for each thread.
         store: Where the wrapped keys are; kept by the caller, who closes it after the engine.
         authority: The CA.
         device: Speed and capacity of the token.
         reports: Counts `keys_claimed`, `keys_loaded`, `keys_used`; events; refills. May be called by any thread.
         kind: Kind of keys in the pool; a sign request that asks for another gets a generated one.
-        lanes: Signing threads.
+        threads: Number of signing threads.
         keys: From the pool, or each generated for its request.
         batch: Key pairs that a refill claims and unwraps.
         low_water: Parallel refill begins when fewer keys than this are in the token.
@@ -115,7 +115,7 @@ class SigningEngine:
         reports: Reports,
         *,
         kind: KeyKind,
-        lanes: int,
+        threads: int,
         keys: KeySource,
         batch: int,
         low_water: int,
@@ -130,17 +130,17 @@ class SigningEngine:
         self._pooled = keys is KeySource.POOL
         self._run = run
         self._offset_ns = wall_offset_ns()
-        self._lanes = Lanes(token, lanes)
-        device.threads = lanes
-        self._free_ns = [0] * lanes
-        """Until when the emulated device was busy for each lane."""
+        self._sessions = SigningSessions(token, threads)
+        device.threads = threads
+        self._free_ns = [0] * threads
+        """Until when the emulated device was busy for each thread."""
         self._refiller = Refiller(
-            store, self._lanes, device, reports, kind=kind, batch=batch, low_water=low_water, refill=refill
+            store, self._sessions, device, reports, kind=kind, batch=batch, low_water=low_water, refill=refill
         )
         self._record = SignatureWriter(store, reports)
 
     def fill(self, count: int, stored: int = 0) -> int:
-        """Load `count` keys into the token's RAM and `stored` into its store, over all lanes; returns their number.
+        """Load `count` keys into the token's RAM and `stored` into its store, over all sessions; returns their number.
 
         Called before T0, and not slowed by an emulation: their requests count as A and B.
 
@@ -165,8 +165,8 @@ class SigningEngine:
         """Load nothing while `paused` and keys are in the token: they need the processor for signing."""
         self._refiller.pause(paused)
 
-    def process(self, lane: int, job: Job) -> Done:
-        """Serve one request; blocks. One thread for each lane, 0 to `lanes` - 1.
+    def process(self, thread: int, job: Job) -> Done:
+        """Serve one request; blocks. Each thread gives its own number, 0 to `threads` - 1.
 
         A key that does not match its public key becomes invalid, and the request takes the next.
 
@@ -181,11 +181,11 @@ class SigningEngine:
             return self._refused(job, started_ns, refused.answer)
         while True:
             asked_ns = now_ns()
-            key = self._key(lane, requested)
+            key = self._key(thread, requested)
             got_key_ns = now_ns()
-            began_ns = min(asked_ns, max(job.received_ns, self._free_ns[lane])) + got_key_ns - asked_ns
+            began_ns = min(asked_ns, max(job.received_ns, self._free_ns[thread])) + got_key_ns - asked_ns
             try:
-                signed = self._sign(lane, key, requested, began_ns)
+                signed = self._sign(thread, key, requested, began_ns)
                 break
             except InvalidSignature:
                 self._refuse(key)
@@ -222,15 +222,15 @@ class SigningEngine:
         finally:
             self._record.close()
 
-    def _key(self, lane: int, requested: RequestedSignature) -> LoadedKey:
+    def _key(self, thread: int, requested: RequestedSignature) -> LoadedKey:
         if self._pooled and requested.kind is self._kind:
-            key = self._refiller.take(lane)
+            key = self._refiller.take(thread)
             if key is not None:
                 return key
         with self._device.busy(Operation.GENERATE):
-            return self._lanes[lane].generate(requested.kind)
+            return self._sessions[thread].generate(requested.kind)
 
-    def _sign(self, lane: int, key: LoadedKey, requested: RequestedSignature, began_ns: int) -> _Signed:
+    def _sign(self, thread: int, key: LoadedKey, requested: RequestedSignature, began_ns: int) -> _Signed:
         """Sign, certify, destroy. Raises InvalidSignature: this private key is not the one of the public key.
 
         An emulated device began when it was free for the request and had the key: what this process needs between two
@@ -246,7 +246,7 @@ class SigningEngine:
             certificate = self._authority.issue(csr, requested.fields)
             discard(key, self._device)
             worked_ns = now_ns()
-        self._free_ns[lane] = max(ends_ns, worked_ns)
+        self._free_ns[thread] = max(ends_ns, worked_ns)
         return _Signed(signatures, certificate, max(signed_ns, ends_ns))
 
     def _refused(self, job: Job, started_ns: int, answer: bytes) -> Done:

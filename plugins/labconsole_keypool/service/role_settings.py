@@ -30,7 +30,7 @@ class RoleSettings(BaseModel):
         configuration: How to reach that token.
         store: File of the key store.
         run: Name of the run in the key store.
-        threads: Signing threads of this process (its lanes).
+        threads: Signing threads of this process, each with a session of the token.
         keys_at_start: Keys that this process loads into the token's RAM before T0.
         store_keys: Keys that it loads into the token's store before T0.
 

@@ -62,7 +62,7 @@ class SignerRole(Role):
             device,
             self._reports,
             kind=parameters.key_kind,
-            lanes=settings.threads,
+            threads=settings.threads,
             keys=parameters.keys,
             batch=parameters.batch,
             low_water=parameters.low_water,
@@ -122,17 +122,17 @@ class SignerRole(Role):
                 self._ended = True
 
     def _begin_threads(self, engine: SigningEngine, link: ServiceLink) -> None:
-        for lane in range(self._settings.threads):
-            thread = threading.Thread(target=self._sign, args=(engine, link, lane), name=f"lane-{lane}")
+        for number in range(self._settings.threads):
+            thread = threading.Thread(target=self._sign, args=(engine, link, number), name=f"signing-{number}")
             self._threads.append(thread)
             thread.start()
         link.send(Want(len(self._threads)))
 
-    def _sign(self, engine: SigningEngine, link: ServiceLink, lane: int) -> None:
+    def _sign(self, engine: SigningEngine, link: ServiceLink, number: int) -> None:
         """The function of one signing thread."""
         try:
             while (job := self._jobs.get()) is not None:
-                link.send(engine.process(lane, job), Want(1))
+                link.send(engine.process(number, job), Want(1))
         except Exception as error:  # noqa: BLE001 - of a thread: the role's main thread raises it
             self._fault = self._fault or error
 

@@ -82,6 +82,26 @@ def test_two_states_from_nothing_to_the_handshake_both_ways(pki: Pki) -> None:
     assert "proved by handshake" in pki("audit", "--limit", "3")
 
 
+def test_the_audit_list_names_the_operation_and_its_parameters_once(pki: Pki, world: ThreeStates) -> None:
+    before = len(world.store.audit())
+    pki("add-state", "Gamma")
+    pki("add-state", "Gamma", code=1)
+    pki("create-root", "Gamma", "--days", "900")
+    new = list(reversed(world.store.audit()[:-before]))
+    operations = [(entry.subject, json.loads(entry.detail)) for entry in new if entry.what == "operation"]
+    assert operations == [
+        ("certificates.add-state", {"state": "Gamma"}),
+        ("certificates.create-root", {"state": "Gamma", "valid_days": 900}),
+    ]
+    assert [entry.what for entry in new] == [
+        "operation",
+        "added State",
+        "operation",
+        "added key",
+        "made self-signed certificate",
+    ]
+
+
 def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world: ThreeStates) -> None:
     client = world.certified(world.a, world.b, "a.example").sha256
     assert "State B accepts" in pki("check", B, client)

@@ -105,7 +105,7 @@ def test_dropped_certificate_is_inspected_and_imported_only_on_request(
     lab.drop(window, file)
     view = lab.tab("certificates", CertificatesView)
     lab.until(lambda: view.file_pane.open)
-    assert "only looked into" in view.detail.hint.text()
+    assert "only shown" in view.detail.hint.text()
     assert "It is new here" in view.detail.hint.text()
     assert "Stranger Root CA" in view.detail.view.toPlainText()
     assert not pki_dir().joinpath("pki.db").exists()

@@ -139,7 +139,7 @@ def test_of_two_concurrent_imports_of_one_bundle_one_succeeds(alpha: Console, be
 
     with ThreadPoolExecutor(4) as threads:
         sentences = sorted(threads.map(other_console, range(4)))
-    assert [each.startswith("Alpha took in trust bundle 2") for each in sentences] == [True, False, False, False]
+    assert [each.startswith("Alpha imported trust bundle 2") for each in sentences] == [True, False, False, False]
     assert all("imported already" in each for each in sentences[1:])
 
 

@@ -118,12 +118,12 @@ def test_threads_wait_for_keys_that_are_on_their_way(token: Token, store: KeySto
     fill(token, store, 8)
     sources: list[KeyOrigin] = []
     with signing_engine(
-        token, store, reports, lanes=4, batch=8, low_water=1, refill=Refill.WHEN_EMPTY, device=slow_to_unwrap()
+        token, store, reports, threads=4, batch=8, low_water=1, refill=Refill.WHEN_EMPTY, device=slow_to_unwrap()
     ) as engine:
         engine.start_refill()
         threads = [
-            threading.Thread(target=lambda lane=lane: sources.append(engine.process(lane, digest(lane)).source))
-            for lane in range(4)
+            threading.Thread(target=lambda number=number: sources.append(engine.process(number, digest(number)).source))
+            for number in range(4)
         ]
         for thread in threads:
             thread.start()

@@ -70,7 +70,7 @@ def test_each_request_gets_a_certificate_for_a_key_of_its_own(
 ) -> None:
     fill(token, store, 12)
     jobs = [digest(number) for number in range(1, 11)]
-    with signing_engine(token, store, reports, lanes=2) as engine:
+    with signing_engine(token, store, reports, threads=2) as engine:
         assert engine.fill(4) == 4
         engine.start_refill()
         answers = [engine.process(number % 2, job) for number, job in enumerate(jobs)]
@@ -250,7 +250,7 @@ def test_removed_token_is_reported_in_one_sentence(token: Token, store: KeyStore
     ):
         engine.fill(3)
         engine.process(0, digest(1))
-        engine._lanes[0]._session.close()
+        engine._sessions[0]._session.close()
         with pytest.raises(TokenError, match=gone.format("sign")):
             engine.process(0, digest(2))
     assert rows(store.path, "SELECT request FROM signature") == [(1,)], "what was signed is on record"
@@ -277,15 +277,15 @@ def test_threads_in_lanes_share_the_keys_and_none_is_used_twice(
 ) -> None:
     fill(token, store, 120)
     done: list[Done] = []
-    with signing_engine(token, store, reports, lanes=4, batch=20, low_water=10) as engine:
+    with signing_engine(token, store, reports, threads=4, batch=20, low_water=10) as engine:
 
-        def sign(lane: int) -> None:
-            done.extend(engine.process(lane, digest(lane * 100 + number)) for number in range(30))
+        def sign(thread: int) -> None:
+            done.extend(engine.process(thread, digest(thread * 100 + number)) for number in range(30))
 
         engine.fill(10)
         engine.start_refill()
         began = time.process_time()
-        threads = [threading.Thread(target=sign, args=(lane,)) for lane in range(4)]
+        threads = [threading.Thread(target=sign, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -89,11 +89,11 @@ class OperationDialog(QDialog):
         self._show_work()
         self.work.show_status(self.tr("Getting ready ..."))
 
-        def look() -> Sequence[SecretRequest]:
+        def read_requests() -> Sequence[SecretRequest]:
             requests = self._operation.secrets(parameters)
             return missing_secrets(request for request in requests if request.key not in given)
 
-        self._background.submit(look, partial(self._ask, parameters, given), self._refused)
+        self._background.submit(read_requests, partial(self._ask, parameters, given), self._refused)
 
     def reject(self) -> None:
         """Close, unless the operation is in progress, or secrets are shown, which only the button closes."""

@@ -38,7 +38,7 @@ class CertificatesView(Tab):
 
     def __init__(self, services: TabServices, parent: QWidget | None = None) -> None:
         super().__init__(services, parent)
-        self._sight: DatabaseReading | None = None
+        self._reading: DatabaseReading | None = None
         self._wanted = 0
         self._pinned: x509.Certificate | None = None
         self._tab_work = TabWork(services, self)
@@ -62,11 +62,11 @@ class CertificatesView(Tab):
 
     def refresh(self, reading: DatabaseReading) -> None:
         """Build the tree again, in the background."""
-        self._sight = reading
+        self._reading = reading
         self.forms.refresh(reading.snapshot)
         self.file_pane.refresh(reading.snapshot)
         self._choose_side()
-        self._tab_work.look(partial(nodes_of, reading, removed=self.browser.removed), self.browser.show_nodes)
+        self._tab_work.submit(partial(nodes_of, reading, removed=self.browser.removed), self.browser.show_nodes)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Inspect files that were dropped."""
@@ -86,13 +86,13 @@ class CertificatesView(Tab):
 
     def _choose_side(self) -> None:
         """Without States the first-start page is shown, unless a file is inspected."""
-        snapshot = self._sight.snapshot if self._sight is not None else None
+        snapshot = self._reading.snapshot if self._reading is not None else None
         empty = snapshot is not None and not snapshot.states and not snapshot.certificates
         self.stack.setCurrentWidget(self.first_start if empty and not self.file_pane.open else self.split)
 
     def _toggle_removed(self) -> None:
-        if self._sight is not None:
-            self.refresh(self._sight)
+        if self._reading is not None:
+            self.refresh(self._reading)
 
     # Details
 
@@ -113,20 +113,20 @@ class CertificatesView(Tab):
         self._show_detail()
 
     def _show_detail(self) -> None:
-        if self._sight is None:
+        if self._reading is None:
             return
-        self.actions_of_one.follow(self.browser.certificate(), self._sight.snapshot)
-        work = selection_details(self.tree.selected_nodes(), self._pinned, self._sight)
+        self.actions_of_one.follow(self.browser.certificate(), self._reading.snapshot)
+        work = selection_details(self.tree.selected_nodes(), self._pinned, self._reading)
         self._wanted += 1
         if work is None:
             self.detail.show_nothing(
                 self.tr(
-                    "Choose a State or certificate at the left; two to compare them. To look into a file, drop it "
+                    "Choose a State or certificate at the left; two to compare them. To inspect a file, drop it "
                     "anywhere on the window: PEM, DER, PKCS#12, a CSR, CRL or trust bundle."
                 )
             )
         else:
-            self._tab_work.look(work, partial(self._show, self._wanted))
+            self._tab_work.submit(work, partial(self._show, self._wanted))
 
     def _show(self, number: int, shown: SelectionDetails) -> None:
         if number == self._wanted and not self.file_pane.open:
@@ -135,10 +135,10 @@ class CertificatesView(Tab):
 
     def _pin(self, on: bool) -> None:
         """Compare this one, which may be that of a file, with the next certificate that is chosen."""
-        looked, record = self.file_pane.thing, self.browser.certificate()
-        shown = looked.certificate if looked is not None else record.certificate if record is not None else None
+        inspected, record = self.file_pane.shown_object, self.browser.certificate()
+        shown = inspected.certificate if inspected is not None else record.certificate if record is not None else None
         self._pinned = shown if on else None
-        if looked is None:
+        if inspected is None:
             self._show_detail()
         elif on:
             self.detail.say(self._next_compared())

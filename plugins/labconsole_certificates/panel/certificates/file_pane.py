@@ -109,9 +109,9 @@ class InspectedObject:
 
 
 class FileInspector(QObject):
-    """`looked` carries a list of `InspectedObject`: the content of one file."""
+    """`inspected` carries a list of `InspectedObject`: the content of one file."""
 
-    looked = Signal(list)
+    inspected = Signal(list)
 
     def __init__(self, tab_work: TabWork, page: QWidget) -> None:
         super().__init__(page)
@@ -121,7 +121,7 @@ class FileInspector(QObject):
     def inspect_files(self, paths: Sequence[Path]) -> None:
         """Read these files, one after another."""
         for path in paths:
-            self._tab_work.look(partial(read_file, path, path.name), partial(self._begin, path.name, path))
+            self._tab_work.submit(partial(read_file, path, path.name), partial(self._begin, path.name, path))
 
     def inspect_data(self, data: bytes) -> None:
         """Read pasted text."""
@@ -131,8 +131,8 @@ class FileInspector(QObject):
         if not kind_of(data).has_password:
             self._read(name, path, data, None)
             return
-        request = SecretRequest(f"look:{name}", self.tr("the file {name}").format(name=name), SecretSource())
-        dialog = SecretDialog(self._page.window(), [request], self.tr("It is used once, to look into the file."))
+        request = SecretRequest(f"inspect:{name}", self.tr("the file {name}").format(name=name), SecretSource())
+        dialog = SecretDialog(self._page.window(), [request], self.tr("It is used once, to read the file."))
         dialog.finished.connect(partial(self._answered, dialog, request.key, name, path, data))
         dialog.open()
 
@@ -142,24 +142,24 @@ class FileInspector(QObject):
             self._read(name, path, data, entered[key])
 
     def _read(self, name: str, path: Path | None, data: bytes, password: Secret | None) -> None:
-        self._tab_work.look(partial(_looked, name, path, data, password), self.looked.emit)
+        self._tab_work.submit(partial(_inspected, name, path, data, password), self.inspected.emit)
 
 
-def _looked(name: str, path: Path | None, data: bytes, password: Secret | None) -> list[InspectedObject]:
+def _inspected(name: str, path: Path | None, data: bytes, password: Secret | None) -> list[InspectedObject]:
     """Raises BadInput."""
     kind = kind_of(data)
-    found = []
-    for thing in read(data, password, name):
-        certificate = _certificate_in(thing)
-        has_key = not isinstance(thing, _WITHOUT_KEY) and not (isinstance(thing, Pkcs12) and thing.key is None)
-        found.append(InspectedObject(name, path, data, kind, describe(thing), certificate, has_key))
-    return found
+    objects = []
+    for found in read(data, password, name):
+        certificate = _certificate_in(found)
+        has_key = not isinstance(found, _WITHOUT_KEY) and not (isinstance(found, Pkcs12) and found.key is None)
+        objects.append(InspectedObject(name, path, data, kind, describe(found), certificate, has_key))
+    return objects
 
 
-def _certificate_in(thing: Readable) -> x509.Certificate | None:
-    if isinstance(thing, Pkcs12):
-        return thing.certificate
-    return thing if isinstance(thing, x509.Certificate) else None
+def _certificate_in(found: Readable) -> x509.Certificate | None:
+    if isinstance(found, Pkcs12):
+        return found.certificate
+    return found if isinstance(found, x509.Certificate) else None
 
 
 class FilePane(QObject):
@@ -177,12 +177,12 @@ class FilePane(QObject):
         self._forms = forms
         self._page = page
         self._snapshot: Snapshot | None = None
-        self._things: list[InspectedObject] = []
+        self._objects: list[InspectedObject] = []
         self._place = 0
         self._more = False
         """Whether the next file is added to those that are shown: files that were dropped together."""
         self.files = FileInspector(tab_work, page)
-        self.files.looked.connect(self._looked)
+        self.files.inspected.connect(self._inspected)
         pane.turned.connect(self._turn)
         pane.import_file.connect(self.import_file)
         pane.closed.connect(self.close)
@@ -190,23 +190,23 @@ class FilePane(QObject):
     @property
     def open(self) -> bool:
         """Whether a file is shown."""
-        return bool(self._things)
+        return bool(self._objects)
 
     @property
-    def thing(self) -> InspectedObject | None:
+    def shown_object(self) -> InspectedObject | None:
         """The object that is shown."""
-        return self._things[self._place] if self._things else None
+        return self._objects[self._place] if self._objects else None
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Use this snapshot."""
         self._snapshot = snapshot
-        if self._things:
+        if self._objects:
             self._show()
 
     def close(self) -> None:
         """Show the tree's selection again."""
-        if self._things:
-            self._things = []
+        if self._objects:
+            self._objects = []
             self.closed.emit()
 
     def inspect_files(self, paths: Sequence[Path]) -> None:
@@ -237,22 +237,22 @@ class FilePane(QObject):
 
     def import_file(self) -> None:
         """Import what is shown: certificates and CRLs at once, keys and CSRs by their own dialogs."""
-        thing = self.thing
-        if thing is None or self._snapshot is None:
+        found = self.shown_object
+        if found is None or self._snapshot is None:
             return
-        if thing.has_key:
-            self._import_key(thing)
-        elif thing.kind is ContentKind.CSR and thing.path is not None:
+        if found.has_key:
+            self._import_key(found)
+        elif found.kind is ContentKind.CSR and found.path is not None:
             self.close()
-            self._tab_work.services.show_tab("requests").take([thing.path])
-        elif thing.kind is ContentKind.CRL:
-            self._tab_work.do(lambda store: import_crl(store, thing.data), self._crl_imported)
+            self._tab_work.services.show_tab("requests").take([found.path])
+        elif found.kind is ContentKind.CRL:
+            self._tab_work.do(lambda store: import_crl(store, found.data), self._crl_imported)
         else:
-            self._import_certificates(thing, self._snapshot)
+            self._import_certificates(found, self._snapshot)
 
-    def _import_certificates(self, thing: InspectedObject, snapshot: Snapshot) -> None:
+    def _import_certificates(self, found: InspectedObject, snapshot: Snapshot) -> None:
         certificates = self._certificates()
-        title = self.tr("{count} certificates of {name}").format(count=len(certificates), name=thing.name)
+        title = self.tr("{count} certificates of {name}").format(count=len(certificates), name=found.name)
         if len(certificates) == 1:
             title = short_name(certificates[0])
         dialog = StateQuestion(title, [state.name for state in snapshot.states], self._page)
@@ -262,17 +262,17 @@ class FilePane(QObject):
     def _import_for_state(self, data: bytes, name: str) -> None:
         self._tab_work.do(partial(_import, data, name), self._taken)
 
-    def _import_key(self, thing: InspectedObject) -> None:
+    def _import_key(self, found: InspectedObject) -> None:
         """With a key a CA becomes an own one, an end certificate an identity; both dialogs ask for key storage."""
-        if thing.certificate is None:
+        if found.certificate is None:
             certificate_file = next(
-                (found.path for found in self._things if found.is_authority and not found.has_key), None
+                (each.path for each in self._objects if each.is_authority and not each.has_key), None
             )
-            self._forms.import_authority(file=certificate_file, key_file=thing.path)
-        elif thing.is_authority:
-            self._forms.import_authority(file=thing.path)
+            self._forms.import_authority(file=certificate_file, key_file=found.path)
+        elif found.is_authority:
+            self._forms.import_authority(file=found.path)
         else:
-            self._forms.import_pkcs12(thing.path)
+            self._forms.import_pkcs12(found.path)
 
     def _crl_imported(self, record: CrlRecord) -> None:
         self._tab_work.good(self.tr("CRL {number} was imported.").format(number=record.number))
@@ -283,48 +283,48 @@ class FilePane(QObject):
         self.close()
         self.imported.emit(records[0].id)
 
-    def _looked(self, things: list[InspectedObject]) -> None:
+    def _inspected(self, objects: list[InspectedObject]) -> None:
         if not self._more:
-            self._things, self._place = [], 0
+            self._objects, self._place = [], 0
         self._more = True
-        self._things.extend(things)
+        self._objects.extend(objects)
         self._show()
         self.opened.emit()
 
     def _turn(self, step: int) -> None:
-        self._place = max(0, min(len(self._things) - 1, self._place + step))
+        self._place = max(0, min(len(self._objects) - 1, self._place + step))
         self._show()
 
     def _show(self) -> None:
-        thing = self._things[self._place]
+        found = self._objects[self._place]
         export_item = None
-        if thing.certificate is not None:
-            forms = {"pem": as_pem(thing.certificate), "der": as_der(thing.certificate)}
-            export_item = ExportItem(short_name(thing.certificate), self.tr("certificate"), forms)
-        shown = SelectionDetails((), thing.description.title, thing.description, export_item)
-        can = self._can_import(thing)
-        self._pane.show_file(shown, self._hint(thing), self._place, len(self._things), can_take_in=can)
+        if found.certificate is not None:
+            forms = {"pem": as_pem(found.certificate), "der": as_der(found.certificate)}
+            export_item = ExportItem(short_name(found.certificate), self.tr("certificate"), forms)
+        shown = SelectionDetails((), found.description.title, found.description, export_item)
+        can = self._can_import(found)
+        self._pane.show_file(shown, self._hint(found), self._place, len(self._objects), can_take_in=can)
 
-    def _can_import(self, thing: InspectedObject) -> bool:
+    def _can_import(self, found: InspectedObject) -> bool:
         """Dialogs that ask for more read the file again."""
-        if thing.has_key or thing.kind is ContentKind.CSR:
-            return thing.path is not None
-        return thing.kind is ContentKind.CRL or thing.certificate is not None
+        if found.has_key or found.kind is ContentKind.CSR:
+            return found.path is not None
+        return found.kind is ContentKind.CRL or found.certificate is not None
 
-    def _hint(self, thing: InspectedObject) -> str:
-        said = self.tr("{name}: only looked into, nothing was changed.").format(name=thing.name)
-        if len(self._things) > 1:
-            of = self.tr("{name}, {place} of {count}: only looked into, nothing was changed.")
-            said = of.format(name=thing.name, place=self._place + 1, count=len(self._things))
-        if thing.certificate is not None and self._snapshot is not None:
-            known = fingerprint(thing.certificate) in self._snapshot.certificate_by_sha256
+    def _hint(self, found: InspectedObject) -> str:
+        said = self.tr("{name}: only shown, nothing was changed.").format(name=found.name)
+        if len(self._objects) > 1:
+            of = self.tr("{name}, {place} of {count}: only shown, nothing was changed.")
+            said = of.format(name=found.name, place=self._place + 1, count=len(self._objects))
+        if found.certificate is not None and self._snapshot is not None:
+            known = fingerprint(found.certificate) in self._snapshot.certificate_by_sha256
             said += " " + (self.tr("It is in the database already.") if known else self.tr("It is new here."))
-        if thing.kind is ContentKind.CSR and thing.path is None:
+        if found.kind is ContentKind.CSR and found.path is None:
             said += " " + self.tr("Paste it in the tab Requests to decide about it.")
         return said
 
     def _certificates(self) -> list[x509.Certificate]:
-        return [found.certificate for found in self._things if found.certificate is not None and not found.has_key]
+        return [found.certificate for found in self._objects if found.certificate is not None and not found.has_key]
 
 
 def _import(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:

@@ -53,9 +53,7 @@ class FirstStart(ScrollPage):
             primary=False,
         )
         self.import_button.clicked.connect(lambda _checked: self.import_wanted.emit())
-        self.drop_box = DropArea(
-            theme, self.tr("Or drop any certificate, CSR, CRL, key or bundle to look into it"), self
-        )
+        self.drop_box = DropArea(theme, self.tr("Or drop any certificate, CSR, CRL, key or bundle to inspect it"), self)
         self.column.addWidget(self.drop_box)
         self.column.addStretch(1)
 

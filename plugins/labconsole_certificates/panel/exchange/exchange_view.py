@@ -161,7 +161,7 @@ class ExchangeView(Tab):
         self.empty_hint.setVisible(not pair)
         self.found_button.setVisible(not pair and len(names) < 2)
         if self._snapshot is not None and pair:
-            self._tab_work.look(partial(exchange_of, self._snapshot, a, b), self._show)
+            self._tab_work.submit(partial(exchange_of, self._snapshot, a, b), self._show)
 
     def _show(self, exchange: Exchange) -> None:
         if (exchange.there.client.name, exchange.there.server.name) != (

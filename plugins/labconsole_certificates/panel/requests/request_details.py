@@ -152,7 +152,7 @@ class RequestPane(QFrame):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
-        self._look: RequestDetails | None = None
+        self._details: RequestDetails | None = None
         self._icon = IconLabel(theme, "info", 20, "muted")
         self.title = plain_label("", self)
         self.title.setFont(theme.font(FontRole.HEADING))
@@ -188,11 +188,11 @@ class RequestPane(QFrame):
     @property
     def details(self) -> RequestDetails | None:
         """The request that is shown."""
-        return self._look
+        return self._details
 
     def show_details(self, details: RequestDetails | None, nothing: str = "") -> None:
         """Show a request; without one, `nothing` as the reason."""
-        self._look = details
+        self._details = details
         for widget in (self._icon, self.verdict, self.description):
             widget.setVisible(details is not None)
         status = None if details is None else details.row.record.status
@@ -236,8 +236,8 @@ class RequestPane(QFrame):
         self.verdict.setText(text)
 
     def _exported(self, how: str) -> None:
-        if self._look is not None:
-            self.exported.emit(self._look, how)
+        if self._details is not None:
+            self.exported.emit(self._details, how)
 
     def _button(self, text: str, wanted: Callable[[RequestRecord], object], *, primary: bool = False) -> QPushButton:
         button = QPushButton(text, self)
@@ -246,5 +246,5 @@ class RequestPane(QFrame):
         return button
 
     def _want(self, wanted: Callable[[RequestRecord], object]) -> None:
-        if self._look is not None:
-            wanted(self._look.row.record)
+        if self._details is not None:
+            wanted(self._details.row.record)

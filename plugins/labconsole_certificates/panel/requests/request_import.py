@@ -61,11 +61,11 @@ class RequestImport(QObject):
     def take_files(self, paths: Sequence[Path]) -> None:
         """Inspect files, one after another."""
         for path in paths:
-            self._tab_work.look(partial(_inspect_file, path), self._arrived)
+            self._tab_work.submit(partial(_inspect_file, path), self._arrived)
 
     def take(self, data: bytes) -> None:
         """Inspect pasted text."""
-        self._tab_work.look(partial(_inspect, data, None, self.tr("The pasted text")), self._arrived)
+        self._tab_work.submit(partial(_inspect, data, None, self.tr("The pasted text")), self._arrived)
 
     def _arrived(self, arrival: ReceivedFile) -> None:
         if self._snapshot is None:

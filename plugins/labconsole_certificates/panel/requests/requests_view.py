@@ -129,7 +129,7 @@ class RequestsView(Tab):
         self.new_button.setEnabled(any(state.local for state in snapshot.states))
         self._taking_in.refresh(snapshot)
         self._show_rows()
-        self._tab_work.look(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
+        self._tab_work.submit(partial(subjects_of, snapshot, dict(self._subjects)), self._subjects_known)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Inspect CSRs, certificates or PKCS#12 files that were dropped on the window."""
@@ -236,7 +236,7 @@ class RequestsView(Tab):
 
     def _inspect_row(self, row: RequestRow) -> None:
         if self._snapshot is not None:
-            self._tab_work.look(partial(request_details, row, self._snapshot), self._details_ready)
+            self._tab_work.submit(partial(request_details, row, self._snapshot), self._details_ready)
 
     def _details_ready(self, details: RequestDetails) -> None:
         if details.row.record.id == self._chosen:

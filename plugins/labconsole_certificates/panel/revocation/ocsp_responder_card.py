@@ -102,7 +102,7 @@ class ResponderCard(QFrame):
             {"authority": self.authority_box.currentData(), "port": self.port_box.value()}
         )
         self.start_button.setEnabled(False)
-        self._tab_work.look(
+        self._tab_work.submit(
             lambda: missing_secrets(action.secrets(parameters)),
             partial(self._ask, parameters.model_dump(mode="json")),
             self._show_failed,

@@ -138,7 +138,7 @@ class RevocationView(Tab):
     def refresh(self, reading: DatabaseReading) -> None:
         """Show the current certificates and CRLs."""
         self._snapshot = reading.snapshot
-        self._tab_work.look(partial(rows_of, reading.snapshot), self._show)
+        self._tab_work.submit(partial(rows_of, reading.snapshot), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Import CRLs: each must be signed by a known CA."""
@@ -165,7 +165,7 @@ class RevocationView(Tab):
         """Ask the responder about the chosen certificate; only answers that its CA has signed are accepted."""
         row = self._issued_row
         if row is not None:
-            self._tab_work.look(
+            self._tab_work.submit(
                 partial(ask, self.responder.url, row.record.certificate, row.issuer.certificate), self._answered
             )
 

@@ -77,7 +77,7 @@ class RotationView(Tab):
 
     def refresh(self, reading: DatabaseReading) -> None:
         """Show expiring certificates and plans as they are now."""
-        self._tab_work.look(partial(rows_of, reading.snapshot, reading.at), self._show)
+        self._tab_work.submit(partial(rows_of, reading.snapshot, reading.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Ignored: no file belongs here."""

@@ -32,21 +32,21 @@ class BundleDialog(QDialog):
     imported = Signal(object)
 
     def __init__(
-        self, tab_work: TabWork, snapshot: Snapshot, look: BundleInspection, data: bytes, parent: QWidget
+        self, tab_work: TabWork, snapshot: Snapshot, inspection: BundleInspection, data: bytes, parent: QWidget
     ) -> None:
         super().__init__(parent)
-        self._tab_work, self._snapshot, self._inspection, self._data = tab_work, snapshot, look, data
-        self._name = name = shown(look.content.state)
+        self._tab_work, self._snapshot, self._inspection, self._data = tab_work, snapshot, inspection, data
+        self._name = name = shown(inspection.content.state)
         self.setWindowTitle(self.tr("Trust bundle of {state}").format(state=name))
         self.setMinimumWidth(_WIDTH)
         self.importer_box = WheelIgnoringComboBox(self)
         self.importer_box.setAccessibleName(self.tr("Imported by"))
         self.importer_box.addItems(
-            [state.name for state in snapshot.states if state.local and state.name != look.content.state]
+            [state.name for state in snapshot.states if state.local and state.name != inspection.content.state]
         )
         form = QFormLayout()
         form.addRow(self.tr("Imported by"), self.importer_box)
-        for title, text in self._facts(look):
+        for title, text in self._facts(inspection):
             label = plain_label(text, self)
             label.setWordWrap(True)
             form.addRow(title, label)
@@ -88,11 +88,11 @@ class BundleDialog(QDialog):
         super().showEvent(event)
         fit_height(self)
 
-    def _facts(self, look: BundleInspection) -> Sequence[tuple[str, str]]:
+    def _facts(self, inspection: BundleInspection) -> Sequence[tuple[str, str]]:
         def names(certificates: Sequence[x509.Certificate]) -> str:
             return ", ".join(short_name(found) for found in certificates) or self.tr("none")
 
-        content = look.content
+        content = inspection.content
         return (
             (
                 self.tr("State"),
@@ -109,7 +109,7 @@ class BundleDialog(QDialog):
             (self.tr("Intermediates"), names(content.intermediates)),
             (self.tr("Links"), names(content.links)),
             (self.tr("CRLs"), str(len(content.crls))),
-            (self.tr("Signed by"), short_name(look.signer)),
+            (self.tr("Signed by"), short_name(inspection.signer)),
         )
 
     def _ask(self) -> None:

@@ -89,7 +89,7 @@ class TrustView(Tab):
         own = any(state.local for state in reading.snapshot.states)
         for button in (self.make_button, self.trust_button, self.read_button):
             button.setEnabled(own)
-        self._tab_work.look(partial(shown_matrix, reading.snapshot, reading.at), self._show)
+        self._tab_work.submit(partial(shown_matrix, reading.snapshot, reading.at), self._show)
 
     def take(self, paths: Sequence[Path]) -> None:
         """Inspect bundles and certificates, one after another."""
@@ -123,16 +123,16 @@ class TrustView(Tab):
         return dialog
 
     def _take_data(self, data: bytes) -> None:
-        self._tab_work.look(partial(_inspect, data), partial(self._arrived, data))
+        self._tab_work.submit(partial(_inspect, data), partial(self._arrived, data))
 
-    def _arrived(self, data: bytes, look: BundleInspection | None) -> None:
+    def _arrived(self, data: bytes, inspection: BundleInspection | None) -> None:
         """Offer a bundle for import; certificates are imported, then trust in them is asked for."""
         if self._snapshot is None:
             return
-        if look is None:
+        if inspection is None:
             self._tab_work.do(lambda store: import_certificates(store, data), self._certificates_imported)
             return
-        dialog = BundleDialog(self._tab_work, self._snapshot, look, data, self)
+        dialog = BundleDialog(self._tab_work, self._snapshot, inspection, data, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.imported.connect(self._bundle_imported)
         dialog.open()

@@ -1,7 +1,7 @@
-"""The keys in the token, in lanes: a session for each signing thread, so that no thread waits for another's.
+"""The keys in the token: a session for each signing thread, so that no thread waits for another's.
 
 A key is bound to the session that unwrapped it, and a session serves one thread at a time. Keys are therefore
-unwrapped into the lanes in turn; a thread takes from its own lane, else from the fullest.
+unwrapped into the sessions in turn; a thread takes from its own session, else from the fullest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LoadedKey:
     """Removes it from the token. Raises TokenError."""
 
 
-class Lane:
+class SigningSession:
     """One session of the token, and the keys in it, taken in the order of loading."""
 
     def __init__(self, token: Token) -> None:
@@ -44,7 +44,7 @@ class Lane:
         self._wrappers: dict[str, Wrapper] = {}
 
     def wrapper(self, serial: str, mechanism: WrapMechanism) -> Wrapper:
-        """The wrapper key, through this lane's session. Raises KeyMissingError, TokenError."""
+        """The wrapper key, through this session. Raises KeyMissingError, TokenError."""
         found = self._wrappers.get(serial)
         if found is None:
             found = self._wrappers[serial] = find_wrapper(self._session, serial, mechanism)
@@ -69,31 +69,31 @@ class Lane:
         return LoadedKey(0, private_key(pair.private_handle, pair.public_key), KeyOrigin.GENERATED, pair.destroy)
 
 
-class Lanes:
-    """All lanes of a signer. Not thread-safe: callers hold a lock; no method blocks."""
+class SigningSessions:
+    """All sessions of a signer. Not thread-safe: callers hold a lock; no method blocks."""
 
     def __init__(self, token: Token, count: int) -> None:
-        self._lanes = [Lane(token) for _ in range(count)]
+        self._sessions = [SigningSession(token) for _ in range(count)]
         self._next = 0
 
     def __len__(self) -> int:
-        """Keys in all lanes."""
-        return sum(len(lane.keys) for lane in self._lanes)
+        """Keys in all sessions."""
+        return sum(len(session.keys) for session in self._sessions)
 
-    def __getitem__(self, number: int) -> Lane:
-        return self._lanes[number]
+    def __getitem__(self, number: int) -> SigningSession:
+        return self._sessions[number]
 
-    def next(self) -> Lane:
-        """The lane that gets the next key."""
-        self._next = (self._next + 1) % len(self._lanes)
-        return self._lanes[self._next]
+    def next(self) -> SigningSession:
+        """The session that gets the next key."""
+        self._next = (self._next + 1) % len(self._sessions)
+        return self._sessions[self._next]
 
     def take(self, number: int) -> LoadedKey | None:
-        """A key of this lane, else of the fullest; None if there is none at all."""
-        lane = self._lanes[number]
-        if not lane.keys:
-            lane = max(self._lanes, key=lambda other: len(other.keys))
-        return lane.keys.popleft() if lane.keys else None
+        """A key of this session, else of the fullest; None if there is none at all."""
+        session = self._sessions[number]
+        if not session.keys:
+            session = max(self._sessions, key=lambda other: len(other.keys))
+        return session.keys.popleft() if session.keys else None
 
 
 def _public_key(claimed: ClaimedKey) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
