@@ -194,9 +194,8 @@ class Plugins:
     @property
     def operation_providers(self) -> tuple[Plugin, ...]:
         """The manifests with operations: that of the console, and those of the plugins."""
-        from labconsole.operations.manifest import OWN  # a manifest, too
-
-        return (OWN, *self.found)
+        own: Plugin = load_dotted("labconsole.operations.manifest:OWN")
+        return (own, *self.found)
 
     def operations(self) -> list[str]:
         """The names of all operations, sorted."""

@@ -15,13 +15,15 @@ OWN = Plugin(
     title="The console",
     description="Tokens (HSM): list, add and remove them, see what they can do, initialise them.",
     operations={
-        "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "look at a token and try it"),
+        "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "inspect a token and try its mechanisms"),
         "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),
         "keypool.add-token": _operation(
-            "configured_tokens:AddToken", "hsm add", "add a token, or replace what was said of it"
+            "configured_tokens:AddToken", "hsm add", "add a token, or replace its configuration"
         ),
         "tokens.remove": _operation(
-            "configured_tokens:RemoveToken", "hsm remove", "forget a token; nothing in it changes"
+            "configured_tokens:RemoveToken",
+            "hsm remove",
+            "remove a token's configuration; nothing in the token changes",
         ),
         "keypool.initialise-token": _operation(
             "token_initialisation:InitialiseToken", "hsm init", "reinitialise a token: destroys every key in it"
