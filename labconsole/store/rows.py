@@ -31,6 +31,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Float,
     FromClause,
     Integer,
     LargeBinary,
@@ -251,7 +252,7 @@ def stored(column: ColumnElement[Any], value: Any) -> Any:
             return to_json(value)
     if isinstance(column.type, Integer):
         return int(value)
-    if isinstance(column.type, Numeric):
+    if isinstance(column.type, Numeric | Float):
         return float(value)
     if isinstance(column.type, LargeBinary):
         return bytes.fromhex(value) if isinstance(value, str) else value
@@ -344,7 +345,9 @@ def _encoder(column: ColumnElement[Any], hint: Any) -> Callable[[Any], Any] | No
     """What makes what the column holds of a value of this type; None: it is that."""
     if (hint is str and isinstance(column.type, Text)) or (hint is bytes and isinstance(column.type, LargeBinary)):
         return None
-    if (hint is int and isinstance(column.type, Integer)) or (hint is float and isinstance(column.type, Numeric)):
+    if (hint is int and isinstance(column.type, Integer)) or (
+        hint is float and isinstance(column.type, Numeric | Float)
+    ):
         return cast(type, hint)
     return attrgetter("value") if isinstance(hint, type) and issubclass(hint, Enum) else partial(stored, column)
 

@@ -180,6 +180,11 @@ def test_numbers_of_numpy_and_times_of_other_zones_are_written_too(connection: C
     given: Any = {"id": np.int64(1), "share": np.float64(0.5), "made": singapore, "seen": singapore}
     add(connection, replace(ONE, **given))
     assert THINGS.find(connection) == [ONE]
+    THINGS.update(connection, 1, share=12000)
+    [row] = connection.execute(select(thing.c.share))
+    assert (row.share, type(row.share)) == (12000.0, float)
+    add(connection, replace(ONE, id=2, **{"share": 12000}))
+    assert THINGS.find(connection, id=2)[0].share == 12000.0
 
 
 def test_values_besides_a_record_win_and_columns_without_a_field_are_written(connection: Connection) -> None:

@@ -77,7 +77,7 @@ def test_the_last_live_frame_agrees_with_the_stored_figures(settings: dict[str, 
         (figures[f"{prefix}_mean"] + least) * (1 - BIN) <= shown_mean <= (figures[f"{prefix}_mean"] + most) * (1 + BIN)
     )
     live = LiveRun(AmqpTrial.live)
-    live.take(outcome.frame)
+    live.add_frame(outcome.frame)
     assert live.progress == "received"
     assert live.figures("received").mean_rate == pytest.approx(throughput_with_warm_up(outcome), rel=1e-12)
     sent_ns = outcome.column("sent", "sent_ns")

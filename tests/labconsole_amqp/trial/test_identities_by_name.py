@@ -49,7 +49,7 @@ def named(
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """State Alpha, whose client has a certificate of Beta's CA and trusts Beta's root; Beta with broker and client."""
     home = tmp_path_factory.mktemp("by-name")
-    with pytest.MonkeyPatch.context() as patch, PkiStore.open(pki_dir(home)) as store:
+    with pytest.MonkeyPatch.context() as patch, PkiStore.open(home / "pki") as store:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         alpha, beta = OwnState(store, "Alpha"), OwnState(store, "Beta")
         named(store, alpha, beta, "alpha-client")

@@ -196,7 +196,7 @@ def test_content_longer_than_a_page_continues_on_the_next(document: Document, tm
     )
     path = write_pdf(replace(document, sections=(Section("Added", blocks),)), tmp_path / "report.pdf").path
     text = said("pdftotext", "-bbox", path, "-")
-    low = [float(y) for y in re.findall(r'yMax="([\d.]+)">(?:The|row\d|why\.)<', text)]
+    low = [float(y) for y in re.findall(r'yMax="([\d.]+)">(?:The|row\d|reasons\.)<', text)]
     assert len(low) == (20 + 10 + 20) * 12 * 2 + 10, "every word is there"
     assert max(low) < 841.89 - 20 / 25.4 * 72 + 1, "and none is in the footer or below"
 

@@ -162,7 +162,7 @@ def test_eight_threads_at_a_time(token: Token) -> None:
 UNLOCKED = """
 import sys
 from labconsole.security.secrets import Secret
-from labconsole.security.token import module
+from labconsole.security.token.cryptoki import module
 from labconsole.security.token.mechanisms import choose_mechanism
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import open_token
