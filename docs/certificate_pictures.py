@@ -26,7 +26,7 @@ from labconsole_certificates.panel.revocation.revocation_view import RevocationV
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.panel.trust.bundle_dialog import BundleDialog
 from labconsole_certificates.panel.trust.trust_view import TrustView
-from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import publish_crl, revoke
 from labconsole_certificates.trust.bundle_creation import make_bundle
 from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.roots_and_pins import trust_root

@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRefusedError as SecretRefusedError
     from labconsole.security.secrets import SecretRequest as SecretRequest
     from labconsole.security.secrets import SecretSource as SecretSource
+    from labconsole.store.database_file import DatabaseKind as DatabaseKind
     from labconsole.store.errors import StoreError as StoreError
-    from labconsole.store.opening import DatabaseKind as DatabaseKind
     from labconsole.store.writer import Writer as Writer
 
 PLACES = {
@@ -106,7 +106,7 @@ PLACES = {
     "labconsole.model.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
     "labconsole.model.series": "BYTES REMEDY Attachment Column Event Level LiveChannel LiveKind Origin Series",
-    "labconsole.store.opening": "DatabaseKind",
+    "labconsole.store.database_file": "DatabaseKind",
     "labconsole.store.errors": "StoreError",
     "labconsole.store.writer": "Writer",
     "labconsole.profiles.timing_profile": "TimingProfile load_timing",

@@ -66,6 +66,14 @@ def test_contributing_shows_the_tree() -> None:
     assert shown[0] == tree(), "run: .venv/bin/python tests/test_tree.py"
 
 
+def test_files_that_contributing_names_are_there() -> None:
+    roots = (ROOT, *(ROOT / name for name in ("labconsole", "ui", "plugins", "tests")))
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|typ|md|toml))`", CONTRIBUTING.read_text(encoding="utf-8"))
+    assert len(named) > 20
+    missing = [name for name in named if not any((root / name).is_file() for root in roots)]
+    assert [name for name in missing if not name.startswith("labconsole_dice/")] == []
+
+
 if __name__ == "__main__":
     text = CONTRIBUTING.read_text(encoding="utf-8")
     CONTRIBUTING.write_text(_BLOCK.sub(lambda _found: tree(), text, count=1), encoding="utf-8")

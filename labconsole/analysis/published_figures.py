@@ -7,7 +7,7 @@ No figure is read off a curve. A table has figures, verdicts or both.
 
     format = 1
     title = "Key pool thesis"               # the source: what references begin with
-    kinds = ["keypool.load"]                # the trials whose metrics and parameters are meant: a live one and its
+    kinds = ["keypool.signing-service"]     # the trials whose metrics and parameters are meant: a live one and its
                                             # simulation, say, whose runs have the same published figures
 
     [units]                                 # units as printed -> the metric's unit, and what one of them is in it

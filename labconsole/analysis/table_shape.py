@@ -1,4 +1,4 @@
-"""The shape of a source's own table, and its filling with runs: the same rows and columns as in the publication."""
+"""A table as its publication (WP/16, the thesis) prints it, filled with runs: the same rows and columns."""
 
 from __future__ import annotations
 

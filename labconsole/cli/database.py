@@ -14,9 +14,9 @@ from labconsole.output.report.report_request import whole_campaign
 from labconsole.paths import database_path
 from labconsole.store.backup_files import backups_of
 from labconsole.store.backups import restored_copy
+from labconsole.store.database_file import may_be_written
 from labconsole.store.errors import StoreError
-from labconsole.store.evidence import verify
-from labconsole.store.opening import may_be_written
+from labconsole.store.evidence_check import verify
 from labconsole.store.reader import Reader
 
 

@@ -21,9 +21,9 @@ from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, CHECK_FAILED, FAILED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.secret_prompts import ask_secrets
 from labconsole.cli.terminal import output
-from labconsole.engine.evaluation import PREFIX
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState, RunQueue
+from labconsole.engine.run_end import PREFIX
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event, Level
 from labconsole.output import run_json

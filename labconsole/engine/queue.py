@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
+from labconsole.engine.other_consoles import DEAD_FOR_S, OtherRuns
 from labconsole.engine.protocol import LiveFrame, event_from_json
 from labconsole.engine.queue_items import (
-    DEAD_FOR_S,
     Activity,
-    OtherRuns,
     QueueItem,
     QueueListener,
     QueueState,
@@ -48,7 +47,7 @@ _TURN_S = 1.0
 
 @dataclass
 class _Job:
-    """The worker process at work, on a run or on the recovery of one. `sentence` is what it could not record."""
+    """A worker process on a run or on the recovery of one. `sentence` is its error, where no run has it."""
 
     run_id: int
     worker: WorkerProcess

@@ -1,6 +1,6 @@
-"""The console's side of the process of a run or an operation: start, messages, and end by a ladder.
+"""The console's side of the process of a run or an operation: start, messages, and the steps of a cancel.
 
-The ladder: a message, terminate, kill.
+The steps: a message, terminate, kill.
 """
 
 from __future__ import annotations

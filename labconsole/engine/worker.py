@@ -16,11 +16,11 @@ from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.child_channel import ChildChannel
-from labconsole.engine.evaluation import WorkerRun, finalize_run, load_trial, recover
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
 from labconsole.engine.run_context import WorkerContext
+from labconsole.engine.run_end import WorkerRun, finalize_run, load_trial, recover
 from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters

@@ -41,6 +41,7 @@ from labconsole.output.bundle_format import (
     unpacked,
 )
 from labconsole.output.bundle_writer import Progress
+from labconsole.store.evidence_sealing import digest
 from labconsole.store.run_database import scratch_database
 from labconsole.store.run_store import ARTEFACT_LIMIT, Store
 from labconsole.store.run_transfer import (
@@ -51,7 +52,6 @@ from labconsole.store.run_transfer import (
     place_campaign,
 )
 from labconsole.store.samples import StoredChunk
-from labconsole.store.sealing import digest
 
 _Read = Callable[[int], bytes]
 """Returns the next so many bytes of a member, or all that are left for -1. Raises BundleError."""

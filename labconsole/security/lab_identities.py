@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.identities import IdentityFiles, LoadedIdentity, load_identity, validity_problem
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.identities import files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, own_passphrase
 from labconsole.security.pki.reader import PkiReader

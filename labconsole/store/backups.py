@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 from labconsole.clock import wall_now
 from labconsole.processes import Owner, is_alive
 from labconsole.store.backup_files import Backup, regular_backup
+from labconsole.store.database_file import checked_version, connect, copy_database
 from labconsole.store.errors import StoreError, explained
-from labconsole.store.opening import checked_version, connect, copy_database
 from labconsole.store.run_database import RUN_DATABASE
 
 

@@ -22,7 +22,7 @@ def to_version_2(connection: Connection) -> None:
 def to_version_3(connection: Connection) -> None:
     """Add artefacts and evidence of runs, and the pinned baseline of each kind of trial.
 
-    `labconsole.store.opening` seals the runs afterwards.
+    `labconsole.store.database_file` seals the runs afterwards.
     """
     for columns in (
         f"artefact (run_id {_OF_RUN}, name TEXT NOT NULL, media_type TEXT NOT NULL, sha256 BLOB NOT NULL, "

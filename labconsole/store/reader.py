@@ -21,9 +21,9 @@ from labconsole.model.metrics import Direction, Metric, Verdict, VerdictKind
 from labconsole.model.series import Event
 from labconsole.store import schema
 from labconsole.store.attachments import StoredAttachments
+from labconsole.store.database_file import DatabaseReader
 from labconsole.store.encoding import time_from_text
 from labconsole.store.errors import DamagedDatabaseError, StoreError
-from labconsole.store.opening import DatabaseReader
 from labconsole.store.records import (
     LIVE,
     Evidence,

@@ -10,11 +10,11 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from labconsole.processes import Owner, is_alive
+from labconsole.store.database_file import DatabaseKind, core_connection
 from labconsole.store.errors import StoreError
+from labconsole.store.evidence_sealing import seal_unsealed
 from labconsole.store.migrations import MIGRATIONS
-from labconsole.store.opening import DatabaseKind, core_connection
 from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
-from labconsole.store.sealing import seal_unsealed
 
 
 @contextmanager

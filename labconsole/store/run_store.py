@@ -24,11 +24,11 @@ from labconsole.store import schema
 from labconsole.store.attachments import AttachmentPiece, append_piece
 from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
 from labconsole.store.errors import StoreError
+from labconsole.store.evidence_sealing import seal
 from labconsole.store.reader import EVENTS, METRICS, VERDICTS, Reader
 from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredFile, StoredRole
 from labconsole.store.rows import Rows, inserted
 from labconsole.store.run_database import RUN_DATABASE
-from labconsole.store.sealing import seal
 from labconsole.store.writer import Writer
 
 _ROLES = Rows(StoredRole, schema.role)

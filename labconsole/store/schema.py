@@ -255,7 +255,7 @@ evidence = Table(
     "evidence",
     metadata,
     _run_key(primary_key=True),
-    Column("digest", LargeBinary, nullable=False, comment="labconsole.store.evidence: 32 bytes over all of the run"),
+    Column("digest", LargeBinary, nullable=False, comment="`store.evidence_check`: 32 bytes over all of the run"),
     Column("sealed", Text, nullable=False, comment="when; for runs of older versions, when they were migrated"),
     sqlite_strict=True,
 )

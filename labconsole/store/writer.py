@@ -15,8 +15,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
+from labconsole.store.database_file import DatabaseKind, bring_up_to_date, connect, core_connection
 from labconsole.store.errors import StoreError, explained
-from labconsole.store.opening import DatabaseKind, bring_up_to_date, connect, core_connection
 
 _WAL_LIMIT = 4 * 1024 * 1024
 _LOCK_POLL_S = 0.001  # a process that writes again and again leaves others only moments

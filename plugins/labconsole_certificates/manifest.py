@@ -72,9 +72,11 @@ plugin = Plugin(
             "operations.identity_names:ForgetIdentity", "pki forget", "free the name of an identity"
         ),
         "certificates.export-pkcs12": _operation("operations.export:ExportPkcs12"),
-        "certificates.revoke": _operation("revocation.crls:Revoke", "pki revoke", "revoke a certificate"),
-        "certificates.publish-crl": _operation("revocation.crls:PublishCrl", "pki publish-crl", "sign a new CRL"),
-        "certificates.crls": _operation("revocation.crls:ListCrls", "pki crls", "list the CRLs"),
+        "certificates.revoke": _operation("revocation.crl_operations:Revoke", "pki revoke", "revoke a certificate"),
+        "certificates.publish-crl": _operation(
+            "revocation.crl_operations:PublishCrl", "pki publish-crl", "sign a new CRL"
+        ),
+        "certificates.crls": _operation("revocation.crl_operations:ListCrls", "pki crls", "list the CRLs"),
         "certificates.serve-ocsp": _operation(
             "revocation.ocsp_responder:ServeOcsp", "pki ocsp", "answer OCSP requests until Ctrl+C"
         ),

@@ -42,7 +42,7 @@ from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, sleep_until
 from labconsole_keypool.device.generator import Generator
 from labconsole_keypool.device.signing import SigningEngine
-from labconsole_keypool.messages.wire import Done, Job, JobKind
+from labconsole_keypool.messages.service_frames import Done, Job, JobKind
 from labconsole_keypool.store.key_records import NewKey
 from labconsole_keypool.store.key_store import KeyStore
 

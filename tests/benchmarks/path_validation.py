@@ -17,7 +17,7 @@ from labconsole.security.certificate_status import all_statuses
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Origin, State, TrustKind, TrustRecord
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType, generate

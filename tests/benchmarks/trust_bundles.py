@@ -23,7 +23,7 @@ from pathlib import Path
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate

@@ -30,7 +30,7 @@ CORE = (
     "security/test_key_files.py",
     "store/test_chunks.py",
     "store/test_edits.py",
-    "store/test_opening.py",
+    "store/test_database_file.py",
     "store/test_store.py",
     "model/test_plugin.py",
     "profiles/test_profile.py",

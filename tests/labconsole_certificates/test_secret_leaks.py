@@ -35,7 +35,7 @@ from labconsole_certificates.operations import no_csr
 from labconsole_certificates.operations.authorities import import_authority
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.received_csrs import approve
-from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from tests.helpers.operations import Operations
 from tests.helpers.terminal import Terminal
 from tests.labconsole_certificates.three_states import ThreeStates

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from labconsole.clock import now_ns
 from labconsole.model.trial import Level, Series
 from labconsole.security.secrets import Secret
-from labconsole_keypool.messages.wire import TOKEN_BYTES, Decoder, Frame, encode
+from labconsole_keypool.messages.service_frames import TOKEN_BYTES, Decoder, Frame, encode
 from labconsole_keypool.service.connections import HOST, connect_command
 from tests.labconsole_keypool.signing_lab import PIN
 

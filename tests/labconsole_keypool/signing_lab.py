@@ -25,7 +25,7 @@ from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device
 from labconsole_keypool.device.generator import Generator
 from labconsole_keypool.device.signing import SigningEngine
-from labconsole_keypool.messages.wire import Job, JobKind
+from labconsole_keypool.messages.service_frames import Job, JobKind
 from labconsole_keypool.store.key_store import KeyStore
 
 PIN = Secret("1234-user")

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, select
 
 from labconsole.errors import BadInput
 from labconsole.security.pki import schema
-from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.audited_changes import Changing
 from labconsole.security.pki.domains import refusal
 from labconsole.security.pki.records import (
     CertificateRecord,

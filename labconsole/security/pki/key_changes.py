@@ -9,7 +9,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 
 from labconsole.errors import BadInput
 from labconsole.security.pki import schema
-from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.audited_changes import Changing
 from labconsole.security.pki.records import FileKey, IdentityRecord, KeyRecord, State, TokenKey
 from labconsole.security.pki.tables import KEYS, STATES
 from labconsole.security.x509.fingerprints import key_fingerprint

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from labconsole.errors import UserError
 from labconsole.security.key_files import is_quickly_guessed, load_private_key, save_private_key
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.records import FileKey, KeyRecord, State, TokenKey
 from labconsole.security.private_files import read_private, write_private
 from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource, keep_secret

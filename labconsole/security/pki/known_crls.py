@@ -15,8 +15,8 @@ def crls_under(
 ) -> tuple[x509.CertificateRevocationList, ...]:
     """The newest CRLs (one of each scope) of all CAs whose key leads to one of the CAs `trusted`.
 
-    A path validation finds CRLs by the name of the CA alone (RFC 5280, 6.3.3): what a CA signed that is not trusted,
-    and took another one's name, would have the other's certificates refused.
+    A path validation finds CRLs by the name of the CA alone (RFC 5280, 6.3.3): with the CRL of an untrusted CA that has
+    the name of a trusted one, it would refuse the certificates of the trusted CA.
     """
     anchors = {record.name_and_key for record in trusted}
     speaking = {

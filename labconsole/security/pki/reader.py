@@ -12,7 +12,7 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.schema import FILE_NAME, PKI
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.tables import Tables
-from labconsole.store.opening import DatabaseReader
+from labconsole.store.database_file import DatabaseReader
 
 
 class PkiReader(DatabaseReader, Tables):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-from labconsole.store.opening import DatabaseKind
+from labconsole.store.database_file import DatabaseKind
 from labconsole.store.rows import Words
 
 FILE_NAME = "pki.db"

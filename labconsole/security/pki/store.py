@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from labconsole.paths import pki_dir
-from labconsole.security.pki.changes import Change
-from labconsole.security.pki.changing import AuditedOperation
+from labconsole.security.pki.audited_changes import AuditedOperation
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.schema import FILE_NAME, PKI
 from labconsole.store.errors import explained

@@ -10,7 +10,7 @@ from sqlalchemy import insert, update
 
 from labconsole.errors import BadInput
 from labconsole.security.pki import schema
-from labconsole.security.pki.changing import Changing
+from labconsole.security.pki.audited_changes import Changing
 from labconsole.security.pki.records import (
     BundleRecord,
     HandoverRecord,

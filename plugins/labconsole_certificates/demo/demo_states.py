@@ -38,7 +38,7 @@ from labconsole_certificates.operations.own_csrs import import_certificate, make
 from labconsole_certificates.operations.received_csrs import approve, import_request
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from labconsole_certificates.trust.bundle_creation import make_bundle
 from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.matrix import HOLDS, Cell, CellStatus, matrix

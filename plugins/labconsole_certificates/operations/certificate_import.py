@@ -11,7 +11,7 @@ from labconsole.errors import BadInput
 from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt
@@ -24,7 +24,7 @@ from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.operations.parameter_fields import HandoverParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import state_named
-from labconsole_certificates.revocation.crls import import_crl
+from labconsole_certificates.revocation.crl_operations import import_crl
 
 
 def profile_of(certificate: x509.Certificate) -> CertificateProfile | None:

@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.trial import Parameters
-from labconsole.security.pki.changing import AuditedOperation
+from labconsole.security.pki.audited_changes import AuditedOperation
 from labconsole.security.pki.keys import key_secret
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord

@@ -14,7 +14,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.record_lookup import authorities_of
-from labconsole_certificates.revocation.crls import publish_crl, signed_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl, signed_crl
 
 
 @dataclass(frozen=True)

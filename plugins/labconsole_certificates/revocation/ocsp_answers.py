@@ -13,7 +13,7 @@ from cryptography.x509 import ocsp
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.x509.crls import Revoked
+from labconsole.security.x509.crl_issuing import Revoked
 from labconsole.security.x509.extensions import extension_of
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import signing_hash

@@ -6,7 +6,7 @@ from cryptography import x509
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
 from labconsole.errors import UserError
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.records import CertificateRecord, Origin, RequestStatus, RotationRecord, RotationStatus
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore

@@ -10,7 +10,7 @@ from labconsole.errors import BadInput
 from labconsole.model.operation import Confirmation, HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import BundleRecord, Item, Origin, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot

@@ -24,9 +24,9 @@ from labconsole_keypool.device.signing_sessions import LoadedKey, SigningSession
 from labconsole_keypool.messages import sign_request, sign_response
 from labconsole_keypool.messages.certificate_fields import CertificateFields, fields_of, plain_fields
 from labconsole_keypool.messages.safe_xml import SignRequestError
+from labconsole_keypool.messages.service_frames import Done, Job, JobKind, JobStatus
 from labconsole_keypool.messages.sign_request import SignRequest
 from labconsole_keypool.messages.signature_algorithms import SignatureAlgorithm, default_for
-from labconsole_keypool.messages.wire import Done, Job, JobKind, JobStatus
 from labconsole_keypool.series import KEYS_USED_CHANNEL
 from labconsole_keypool.store.key_records import SignatureRow, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore

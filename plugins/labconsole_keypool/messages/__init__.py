@@ -1,1 +1,1 @@
-"""Sign requests (OASIS DSS, csig) and their answers."""
+"""Messages of the signing service: sign requests (OASIS DSS, csig), their answers, frames between its processes."""

@@ -15,7 +15,7 @@ from labconsole.model.trial import Level, RoleSpec, RunContext
 from labconsole.security.token.configuration import TokenConfiguration, is_lab
 from labconsole.security.token.named_tokens import find_configuration
 from labconsole_keypool.choices import GenerateWhen, KeySource
-from labconsole_keypool.messages.wire import TOKEN_BYTES
+from labconsole_keypool.messages.service_frames import TOKEN_BYTES
 from labconsole_keypool.series import KEYS_STORED_CHANNEL, SETTLED_CHANNEL
 from labconsole_keypool.service.connections import connect_command
 from labconsole_keypool.service.role_processes import RoleProcesses, unchanged

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
-from labconsole_keypool.messages.wire import Busy, Decoder, End, Frame, Hello, Idle, Member, WireError, encode
+from labconsole_keypool.messages.service_frames import Busy, Decoder, End, Frame, Hello, Idle, Member, WireError, encode
 
 HOST = "127.0.0.1"
 CONNECT = "connect"

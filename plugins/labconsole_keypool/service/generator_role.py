@@ -12,7 +12,7 @@ from labconsole.model.role import Role, RoleContext
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.errors import TokenGoneError
 from labconsole_keypool.device.generator import Generator, KeyTimes
-from labconsole_keypool.messages.wire import Busy, End, Idle, Member
+from labconsole_keypool.messages.service_frames import Busy, End, Idle, Member
 from labconsole_keypool.series import GENERATED, KEYS_GENERATED_CHANNEL, KEYS_STORED_CHANNEL, of_origin
 from labconsole_keypool.service.connections import ServiceLink, connect
 from labconsole_keypool.service.role_settings import RoleSettings

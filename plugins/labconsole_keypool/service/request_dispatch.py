@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from labconsole_keypool.messages.wire import Job, WireError
+from labconsole_keypool.messages.service_frames import Job, WireError
 
 
 class RequestQueue:

@@ -9,7 +9,7 @@ import numpy as np
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Origin, Series
 from labconsole_keypool.choices import KeyOrigin
-from labconsole_keypool.messages.wire import Done, Job, JobStatus
+from labconsole_keypool.messages.service_frames import Done, Job, JobStatus
 from labconsole_keypool.series import (
     DROPPED_CHANNEL,
     DROPS,

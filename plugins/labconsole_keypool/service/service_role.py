@@ -16,8 +16,8 @@ from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole_keypool.choices import RequestContent
 from labconsole_keypool.messages import sign_request
+from labconsole_keypool.messages.service_frames import Done, Frame, Job, JobKind, Member, Want, WireError
 from labconsole_keypool.messages.signature_algorithms import default_for
-from labconsole_keypool.messages.wire import Done, Frame, Job, JobKind, Member, Want, WireError
 from labconsole_keypool.series import END_EVENT
 from labconsole_keypool.service.arrivals import ARRIVALS_FILE, arrivals_ns
 from labconsole_keypool.service.connections import ClientServer, Peer

@@ -15,7 +15,7 @@ from labconsole.security.token.errors import TokenError, TokenGoneError
 from labconsole_keypool.choices import CaKey, KeySource
 from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.signing import SigningEngine
-from labconsole_keypool.messages.wire import Busy, End, Frame, Idle, Job, Member, Want
+from labconsole_keypool.messages.service_frames import Busy, End, Frame, Idle, Job, Member, Want
 from labconsole_keypool.series import REFILLS, of_origin
 from labconsole_keypool.service.connections import ServiceLink, wait_for_link
 from labconsole_keypool.service.role_settings import RoleSettings

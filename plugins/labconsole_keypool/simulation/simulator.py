@@ -49,7 +49,7 @@ class KeySupply:
         if not ready:
             return None
         taken_ns = max(asked_ns, ready[0])
-        # What was short when the loader came free before this moment was loaded from then on.
+        # Loads that were due when the loader became free before this moment.
         while self._loader_free_ns <= taken_ns and self._refill_if_low(self._loader_free_ns):
             pass
         ready.popleft()

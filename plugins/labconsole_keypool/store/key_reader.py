@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import Connection, bindparam, func, select
 
 from labconsole.security.token.mechanisms import KeyKind
+from labconsole.store.database_file import DatabaseReader
 from labconsole.store.errors import StoreError
-from labconsole.store.opening import DatabaseReader
 from labconsole.store.rows import Prepared, Rows
 from labconsole_keypool.store import key_schema as schema
 from labconsole_keypool.store.key_links import end_of_chain

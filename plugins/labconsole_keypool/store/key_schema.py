@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-from labconsole.store.opening import DatabaseKind
+from labconsole.store.database_file import DatabaseKind
 
 metadata = MetaData()
 NEW = text("status = 0")

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
-from labconsole.store.opening import DatabaseReader
+from labconsole.store.database_file import DatabaseReader
 from labconsole.store.rows import Prepared
 from labconsole_keypool.store import key_schema as schema
 from labconsole_keypool.store.key_links import ORIGIN, KeyEvent, ids_of_text, link

@@ -11,7 +11,7 @@ import pytest
 
 from labconsole.engine.recorder import spool_root
 from labconsole.model.series import RESOURCES
-from labconsole.store.evidence import verify
+from labconsole.store.evidence_check import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail, RunStatus
 from labconsole.store.run_store import Store
@@ -248,8 +248,8 @@ def test_the_same_seed_counts_the_same_numbers(done: Campaign, tmp_path: Path) -
 
 
 def test_evaluating_again_gives_the_same(done: Campaign) -> None:
-    from labconsole.engine.evaluation import WorkerRun, recover
     from labconsole.engine.recorder import Recorder
+    from labconsole.engine.run_end import WorkerRun, recover
 
     before = done["counts"]
     with Store.open(done.bench("counts").database) as store:

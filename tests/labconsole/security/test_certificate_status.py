@@ -10,11 +10,11 @@ import pytest
 from cryptography import x509
 
 from labconsole.security.certificate_status import Status, StatusKind, all_statuses, status_of
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.records import CertificateRecord, Origin, State, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue, make_self_signed
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 from sqlalchemy import REAL, Column, Connection, ForeignKey, Integer, LargeBinary, MetaData, Table, Text, insert, select
 
-from labconsole.store.opening import core_connection
+from labconsole.store.database_file import core_connection
 from labconsole.store.rows import Rows, Words, stored
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, 5, tzinfo=UTC)

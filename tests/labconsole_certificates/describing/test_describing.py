@@ -14,7 +14,7 @@ from cryptography.x509.oid import AttributeOID, NameOID
 
 from labconsole.security.x509 import cms, parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.issuing import Issuer, issue, issue_root

@@ -26,7 +26,7 @@ from labconsole_certificates.operations.received_csrs import approve, import_req
 from labconsole_certificates.operations.record_lookup import state_named
 from labconsole_certificates.operations.self_signed import make_self_signed
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.revocation.crls import import_crl, publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import import_crl, publish_crl, revoke
 from labconsole_certificates.trust.bundle_creation import make_bundle
 from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.roots_and_pins import pin, trust_root

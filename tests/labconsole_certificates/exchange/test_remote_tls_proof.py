@@ -34,7 +34,7 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.own_csrs import make_request
 from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import publish_crl, revoke
 from tests.helpers.authorities import named, new_authority
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.exchange.two_consoles import CLIENT, SERVER, Waiting, connected, state

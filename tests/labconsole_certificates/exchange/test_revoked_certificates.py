@@ -11,7 +11,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.exchange.progress import direction_of
 from labconsole_certificates.exchange.remote_tls_proof import own_certificate
 from labconsole_certificates.operations.received_csrs import approve
-from labconsole_certificates.revocation.crls import revoke
+from labconsole_certificates.revocation.crl_operations import revoke
 from tests.labconsole_certificates.three_states import ThreeStates
 
 

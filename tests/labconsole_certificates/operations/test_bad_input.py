@@ -16,7 +16,7 @@ from labconsole_certificates.operations.authorities import import_authority
 from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import import_crl, publish_crl
+from labconsole_certificates.revocation.crl_operations import import_crl, publish_crl
 from tests.helpers.mutations import mutations
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.three_states import ThreeStates

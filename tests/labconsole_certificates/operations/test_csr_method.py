@@ -21,7 +21,7 @@ from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_intermediate, create_root, import_authority
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import revoke
+from labconsole_certificates.revocation.crl_operations import revoke
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.three_states import ThreeStates

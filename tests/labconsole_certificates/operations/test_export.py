@@ -9,7 +9,7 @@ import pytest
 from labconsole.errors import UserError
 from labconsole.security.pki.records import Item
 from labconsole_certificates.operations.export import Form, exported, note_export, note_handover, write_export
-from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from tests.helpers.openssl_command import run_openssl
 from tests.labconsole_certificates.three_states import ThreeStates
 

@@ -21,7 +21,7 @@ from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.export import Form, exported, pkcs12_bytes
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import publish_crl, revoke
 from tests.helpers.openssl_command import run_openssl
 from tests.labconsole_certificates.three_states import ThreeStates
 

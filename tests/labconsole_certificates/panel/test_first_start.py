@@ -23,7 +23,7 @@ from labconsole_certificates.panel.certificates.certificates_view import Certifi
 from labconsole_certificates.panel.certificates.file_pane import StateQuestion
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.import_request_dialog import NewRequestDialog
-from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import publish_crl, revoke
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.widgets.secret_dialog import SecretDialog

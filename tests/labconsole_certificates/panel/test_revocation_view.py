@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.operations.export import exported
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView, RevokeDialog
-from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from labconsole_ui.widgets.message_bar import MessageBar
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab, certified

@@ -15,15 +15,15 @@ from labconsole.security.pki.records import CertificateRecord, CrlRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.token.softhsm import library
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_intermediate, create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from labconsole_certificates.revocation.crl_renewal import due_crls, renew_crls
-from labconsole_certificates.revocation.crls import publish_crl
 from labconsole_certificates.trust.bundle_creation import expiring_crls, make_bundle
 from labconsole_certificates.trust.bundle_inspection import inspect_bundle
 from labconsole_certificates.upkeep import checks, upkeep

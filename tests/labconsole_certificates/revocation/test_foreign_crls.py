@@ -15,7 +15,7 @@ from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.operations.issuing import opened_issuer
-from labconsole_certificates.revocation import crls
+from labconsole_certificates.revocation import crl_operations
 from tests.labconsole_certificates.three_states import ThreeStates
 
 
@@ -55,7 +55,7 @@ def test_an_untrusted_ca_of_the_same_name_cannot_supply_a_crl(world: ThreeStates
         _crl(namesake, _key_id(namesake.certificate), x509.CRLNumber(9)),
         _crl(namesake, x509.CRLNumber(10), revoked=(leaf.certificate.serial_number,)),
     ):
-        crls.import_crl(world.store, as_pem(crl))
+        crl_operations.import_crl(world.store, as_pem(crl))
         status = status_of(leaf, world.store.snapshot(), datetime.now(UTC))
         assert status.kind is StatusKind.VALID, status.cause
 
@@ -70,10 +70,10 @@ def test_a_ca_of_the_same_name_cannot_hide_a_revocation(world: ThreeStates) -> N
             revoked=(leaf.certificate.serial_number,),
             days_ago=1,
         )
-    crls.import_crl(world.store, as_pem(true))
+    crl_operations.import_crl(world.store, as_pem(true))
     namesake = _ca_of_same_name(world.root_b.certificate)
     import_certificates(world.store, as_pem(namesake.certificate))
-    crls.import_crl(world.store, as_pem(_crl(namesake, _key_id(namesake.certificate), x509.CRLNumber(9))))
+    crl_operations.import_crl(world.store, as_pem(_crl(namesake, _key_id(namesake.certificate), x509.CRLNumber(9))))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED
 
 
@@ -82,9 +82,9 @@ def test_an_old_crl_without_number_does_not_come_back(world: ThreeStates) -> Non
     with opened_issuer(world.store.directory, world.store.snapshot(), world.root_b, None) as issuer:
         old = _crl(issuer, days_ago=2)
         new = _crl(issuer, revoked=(leaf.certificate.serial_number,))
-    crls.import_crl(world.store, as_pem(new))
+    crl_operations.import_crl(world.store, as_pem(new))
     with pytest.raises(UserError, match="ask for the newest"):
-        crls.import_crl(world.store, as_pem(old))
+        crl_operations.import_crl(world.store, as_pem(old))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED
 
 
@@ -110,5 +110,5 @@ def test_a_crl_of_a_part_does_not_take_the_place_of_the_other(part: x509.Extensi
         first = _crl(issuer, _key_id(issuer.certificate), *extensions, revoked=serials)
         second = _crl(issuer, _key_id(issuer.certificate), part, x509.CRLNumber(2))
     for crl in (first, second):
-        crls.import_crl(world.store, as_pem(crl))
+        crl_operations.import_crl(world.store, as_pem(crl))
     assert status_of(leaf, world.store.snapshot(), datetime.now(UTC)).kind is StatusKind.REVOKED

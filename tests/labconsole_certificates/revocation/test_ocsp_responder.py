@@ -29,7 +29,7 @@ from labconsole_certificates.operations.own_csrs import make_request
 from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation import ocsp_responder
-from labconsole_certificates.revocation.crls import revoke
+from labconsole_certificates.revocation.crl_operations import revoke
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.revocation.ocsp_responder import RunningResponder, serving
 from tests.helpers.authorities import new_authority

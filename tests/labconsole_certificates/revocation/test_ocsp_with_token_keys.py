@@ -23,7 +23,7 @@ from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked
+from labconsole.security.x509.crl_issuing import Revoked
 from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType, PublicKey
 from labconsole.security.x509.validity import Validity

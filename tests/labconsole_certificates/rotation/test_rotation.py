@@ -9,7 +9,7 @@ from cryptography import x509
 
 from labconsole.errors import UserError
 from labconsole.security.certificate_status import StatusKind, all_statuses
-from labconsole.security.pki.changes import Change
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import (
     CertificateRecord,
@@ -31,7 +31,7 @@ from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.record_lookup import authorities_of, must_issue
 from labconsole_certificates.operations.self_signed import make_self_signed
-from labconsole_certificates.revocation.crls import publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import publish_crl, revoke
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import RotationStepKind
 from labconsole_certificates.rotation.rotation_kinds import RotationKind

@@ -14,7 +14,7 @@ from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_intermediate
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.bundle_format import BundleContent
 from labconsole_certificates.trust.bundle_inspection import BundleInspection, inspect_bundle

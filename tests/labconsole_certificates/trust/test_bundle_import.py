@@ -17,7 +17,7 @@ from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
@@ -25,7 +25,7 @@ from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.certificate_import import import_certificates
 from labconsole_certificates.operations.export_formats import as_pem
-from labconsole_certificates.revocation.crls import import_crl
+from labconsole_certificates.revocation.crl_operations import import_crl
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
 from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_certificates.trust.bundle_inspection import inspect_bundle, must_be_confirmed

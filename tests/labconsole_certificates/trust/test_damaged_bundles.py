@@ -10,7 +10,7 @@ from asn1crypto import core
 
 from labconsole.errors import BadInput
 from labconsole.security.x509 import cms
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.issuing import Issuer, link_certificates
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.trust.bundle_format import BundleContent, decode, encode

@@ -14,7 +14,7 @@ from labconsole.security.x509.issuing import issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import name_from_text
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.revocation.crls import publish_crl
+from labconsole_certificates.revocation.crl_operations import publish_crl
 from labconsole_certificates.trust.matrix import Cell, CellStatus, matrix, trusted_by
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 

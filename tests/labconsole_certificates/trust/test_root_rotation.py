@@ -13,7 +13,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import grouped
 from labconsole.security.x509.issuing import link_certificates
 from labconsole_certificates.operations.new_keys import NewKey
-from labconsole_certificates.revocation.crls import import_crl, publish_crl
+from labconsole_certificates.revocation.crl_operations import import_crl, publish_crl
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import plan_of
 from labconsole_certificates.trust.bundle_inspection import inspect_bundle

@@ -23,9 +23,9 @@ from labconsole_keypool.choices import KeyOrigin, KeySource, SignTime
 from labconsole_keypool.device.certification_authority import SigningCA
 from labconsole_keypool.device.emulation import Device, Timing
 from labconsole_keypool.messages import sign_request
+from labconsole_keypool.messages.service_frames import Done, Job, JobKind, JobStatus
 from labconsole_keypool.messages.sign_request import SignTask
 from labconsole_keypool.messages.signature_algorithms import ECDSA_SHA256, RSA_SHA256
-from labconsole_keypool.messages.wire import Done, Job, JobKind, JobStatus
 from labconsole_keypool.store.key_records import Counts, SignatureStatus
 from labconsole_keypool.store.key_store import KeyStore
 from tests.labconsole_keypool.sign_request_lab import read

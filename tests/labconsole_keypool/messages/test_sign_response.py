@@ -24,10 +24,10 @@ from labconsole_keypool.device.signing import requested_signature
 from labconsole_keypool.messages import signature_algorithms
 from labconsole_keypool.messages.certificate_fields import fields_of
 from labconsole_keypool.messages.safe_xml import NAMESPACES, SignRequestError
+from labconsole_keypool.messages.service_frames import Job, JobKind
 from labconsole_keypool.messages.sign_request import Form, SignRequest, parse, sample
 from labconsole_keypool.messages.sign_response import Fault, build, refused
 from labconsole_keypool.messages.signature_algorithms import ALGORITHMS, ECDSA_SHA256, RSA_SHA256
-from labconsole_keypool.messages.wire import Job, JobKind
 from tests.labconsole_keypool.sign_request_lab import Answer, LabCA, read
 
 SUCCESS = "urn:oasis:names:tc:dss:1.0:resultmajor:Success"

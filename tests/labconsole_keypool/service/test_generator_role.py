@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole_keypool.messages.wire import Busy, End, Hello, Idle, Member
+from labconsole_keypool.messages.service_frames import Busy, End, Hello, Idle, Member
 from labconsole_keypool.service.generator_role import GeneratorRole
 from labconsole_keypool.service.role_settings import RoleSettings
 from labconsole_keypool.service.service_parameters import ServiceParameters

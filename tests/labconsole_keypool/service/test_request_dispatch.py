@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.messages.wire import Job, JobKind, WireError
+from labconsole_keypool.messages.service_frames import Job, JobKind, WireError
 from labconsole_keypool.service.request_dispatch import Dispatch, RequestQueue
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labconsole_keypool.messages.wire import Busy, Done, End, Idle, JobStatus, Member, Want, encode
+from labconsole_keypool.messages.service_frames import Busy, Done, End, Idle, JobStatus, Member, Want, encode
 from labconsole_keypool.service.connections import LinkClosedError
 from tests.labconsole_keypool.service_lab import Service, Signer
 

@@ -14,7 +14,17 @@ import pytest
 from labconsole.clock import now_ns
 from labconsole.security.token.cryptoki.opening import open_token
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole_keypool.messages.wire import TOKEN_BYTES, Done, End, Hello, Job, JobKind, JobStatus, Member, Want
+from labconsole_keypool.messages.service_frames import (
+    TOKEN_BYTES,
+    Done,
+    End,
+    Hello,
+    Job,
+    JobKind,
+    JobStatus,
+    Member,
+    Want,
+)
 from labconsole_keypool.service.role_settings import RoleSettings
 from labconsole_keypool.service.service_parameters import ServiceParameters
 from labconsole_keypool.service.signer_role import SignerRole

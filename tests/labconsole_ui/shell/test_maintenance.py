@@ -12,7 +12,7 @@ from labconsole.paths import pki_dir
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretSource
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_root

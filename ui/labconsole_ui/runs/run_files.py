@@ -19,7 +19,7 @@ from labconsole.output.bundle_writer import write_bundle
 from labconsole.output.csv_export import export_runs
 from labconsole.output.parquet import export_parquet
 from labconsole.output.run_json import export_json
-from labconsole.store.evidence import Verification, verify
+from labconsole.store.evidence_check import Verification, verify
 from labconsole.store.reader import Reader
 from labconsole_ui.runtime.desktop import open_with_desktop
 from labconsole_ui.runtime.long_jobs import CancelledError, Job, LongJobs

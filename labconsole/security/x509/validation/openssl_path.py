@@ -26,8 +26,8 @@ _ONE_CRL = PATH_FLAGS | _EXTENDED_CRL_SUPPORT | _USE_DELTAS | crypto.X509StoreFl
 CRL_FLAGS = _ONE_CRL | crypto.X509StoreFlags.CRL_CHECK_ALL
 """A CRL of every issuer in the path is required."""
 TLS_CRL_FLAGS = CRL_FLAGS & ~_EXTENDED_CRL_SUPPORT
-"""The same within TLS, for CRLs that a key in the path has signed: to judge others OpenSSL calls pyOpenSSL's
-callback without a connection, which raises. The end of the handshake judges the path by all CRLs afterwards."""
+"""The same within TLS, for CRLs that a key in the path has signed. For CRLs of other signers OpenSSL calls pyOpenSSL's
+callback without a connection, which raises an error. After the handshake the path is judged by all CRLs."""
 NO_CRL = 3
 """X509_V_ERR_UNABLE_TO_GET_CRL."""
 
@@ -84,8 +84,8 @@ class OpenSslStore:
     def judge(self, leaf: x509.Certificate, presented: Iterable[x509.Certificate] = ()) -> OpenSslPath:
         """Judge `leaf`, with the intermediates `presented` along with it.
 
-        CRL. It may be missing only for issuers without any CRL: where one exists that is unusable (of another key or
-        scope, damaged), a newer one may have been withheld.
+        Unless CRLs are required, a CRL may be missing, but only for issuers without any CRL: where one exists that is
+        unusable (of another key or scope, damaged), a newer one may have been withheld.
         """
         certificate = crypto.X509.from_cryptography(leaf)
         others = [*self._intermediates, *map(crypto.X509.from_cryptography, presented)]

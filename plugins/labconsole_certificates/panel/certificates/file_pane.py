@@ -31,7 +31,7 @@ from labconsole_certificates.panel.certificates.selection_details import Selecti
 from labconsole_certificates.panel.drop_area import FILES
 from labconsole_certificates.panel.export_bar import ExportItem
 from labconsole_certificates.panel.tab import TabWork
-from labconsole_certificates.revocation.crls import import_crl
+from labconsole_certificates.revocation.crl_operations import import_crl
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 

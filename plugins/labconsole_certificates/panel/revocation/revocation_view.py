@@ -34,7 +34,7 @@ from labconsole_certificates.panel.revocation.revocation_rows import (
     show_records,
 )
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
-from labconsole_certificates.revocation.crls import import_crl, revoke
+from labconsole_certificates.revocation.crl_operations import import_crl, revoke
 from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
 from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.operations.confirmation import ConfirmationBox

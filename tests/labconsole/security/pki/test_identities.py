@@ -17,7 +17,7 @@ from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TokenKey, TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for, named

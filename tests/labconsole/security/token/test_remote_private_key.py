@@ -28,7 +28,7 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole.security.token.remote_private_key import RemotePrivateKey, make_token_key, opened_token_key
 from labconsole.security.x509 import cms
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.csrs import create_csr, judge_csr
 from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType

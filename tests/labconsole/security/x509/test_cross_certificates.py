@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile, profile_extensions
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.issuing import Issuer, certify, cross_certificate, issue, issue_root, link_certificates
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.validity import Validity

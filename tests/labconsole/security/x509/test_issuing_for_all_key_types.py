@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.csrs import create_csr, judge_csr
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, make_self_signed
 from labconsole.security.x509.key_types import KeyType, type_of

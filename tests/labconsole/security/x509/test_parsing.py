@@ -26,7 +26,7 @@ from labconsole.errors import BadInput
 from labconsole.security.secrets import Secret
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import issue_crl
+from labconsole.security.x509.crl_issuing import issue_crl
 from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.key_types import KeyType

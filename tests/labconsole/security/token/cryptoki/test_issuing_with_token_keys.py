@@ -15,7 +15,7 @@ from labconsole.security.token.cryptoki.key_pairs import generate
 from labconsole.security.token.cryptoki.private_keys import private_key
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.csrs import create_csr, judge_csr
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates
 from labconsole.security.x509.validity import Validity

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from labconsole.errors import UserError
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity
@@ -20,7 +20,7 @@ from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.record_lookup import certificate_named
 from labconsole_certificates.operations.removal import remove
-from labconsole_certificates.revocation.crls import import_crl, publish_crl, revoke
+from labconsole_certificates.revocation.crl_operations import import_crl, publish_crl, revoke
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.three_states import ThreeStates

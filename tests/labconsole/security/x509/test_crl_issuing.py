@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validation.validator import validate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labconsole.engine.evaluation import threshold_verdicts
+from labconsole.engine.run_end import threshold_verdicts
 from labconsole.model.metrics import Metric
 
 RATE = Metric("throughput", 1000.0, "msg/s")

@@ -22,7 +22,7 @@ from labconsole.security.pki.records import (
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.csrs import create_csr
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.issuing import Issuer, issue, issue_root, link_certificates

@@ -18,7 +18,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
-from labconsole.security.x509.crls import Revoked, issue_crl
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.extensions import crl_number, crl_scope
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import name_as_text, short_name

@@ -6,7 +6,7 @@ import pytest
 
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeyOrigin
-from labconsole_keypool.messages.wire import (
+from labconsole_keypool.messages.service_frames import (
     LONGEST_FRAME,
     TOKEN_BYTES,
     Busy,

@@ -1,11 +1,12 @@
 """The evidence of a run: one SHA-256 over all that the database holds of it, sealed when the run ends.
 
-The digest is the SHA-256 over lines of canonical JSON, each `[section, value, ...]` of the rows as they are stored, in
-this order: the format, the run (with its scenario and campaign), its series (with the head of each hash chain), events,
-metrics, verdicts, artefacts (with the hash of each), then what version 4 of the database added, where it differs from
-the default, the roles and their files of version 5, and the attachments of version 6 (so a run that was sealed before
-keeps its digest). It leaves out ids, the process that owned the run, notes, tags, trash and baseline: so it stays the
-same when a bundle carries the run to another database.
+The digest is the SHA-256 over lines of canonical JSON, each `[section, value, ...]` of the rows as they are stored,
+in this order: the format, the run (with its scenario and campaign), its series (with the head of each hash chain),
+events, metrics, verdicts, artefacts (with the hash of each), the values that version 4 of the database added, roles
+and their files (version 5), and attachments (version 6). Values at their defaults and empty tables of later versions
+have no line, so that a run that was sealed before them keeps its digest. The digest leaves out ids, the process that
+owned the run, notes, tags, trash and baseline: so it stays the same when a bundle carries the run to another
+database.
 
 A digest in the same file protects against accident and careless change. A program that rewrites the whole file can
 rewrite it too: that is why reports print it and are signed.
