@@ -23,7 +23,7 @@ from labconsole.security.token.errors import TokenFullError
 from labconsole_keypool.choices import SignTime
 
 
-class Operation(StrEnum):
+class DeviceOperation(StrEnum):
     """An operation of a device that takes time."""
 
     GENERATE = "generate"
@@ -41,31 +41,31 @@ class Timing:
     key_generation: RangeEnd = RangeEnd.SHORTEST
     speed: float = 1.0
 
-    def duration_ns(self, operation: Operation, threads: int = 1) -> int:
+    def duration_ns(self, operation: DeviceOperation, threads: int = 1) -> int:
         """The duration of an operation; of a signature, with this number of signing threads."""
         profile = self.profile
         match operation:
-            case Operation.GENERATE:
+            case DeviceOperation.GENERATE:
                 ms = profile.key_generation.at(self.key_generation)
-            case Operation.WRAP:
+            case DeviceOperation.WRAP:
                 ms = 0.0 if profile.wrap is None else profile.wrap.at(self.key_generation)
-            case Operation.UNWRAP:
+            case DeviceOperation.UNWRAP:
                 ms = profile.unwrap.ms
-            case Operation.SIGN:
+            case DeviceOperation.SIGN:
                 ms = profile.sign_ms(self.sign, threads)
         return self._scaled_ns(ms)
 
-    def drawn_ns(self, operation: Operation, threads: int = 1) -> int:
+    def drawn_ns(self, operation: DeviceOperation, threads: int = 1) -> int:
         """The duration of one operation: random where the profile has a distribution."""
         profile = self.profile
         match operation:
-            case Operation.GENERATE:
+            case DeviceOperation.GENERATE:
                 given: Duration | DurationRange | None = profile.key_generation
-            case Operation.WRAP:
+            case DeviceOperation.WRAP:
                 given = profile.wrap
-            case Operation.UNWRAP:
+            case DeviceOperation.UNWRAP:
                 given = profile.unwrap
-            case Operation.SIGN:
+            case DeviceOperation.SIGN:
                 given = profile.sign[self.sign]
         duration_ns = self.duration_ns(operation, threads)
         if given is None or not given.distribution:
@@ -123,7 +123,7 @@ class Device:
         sleep_until(now_ns() + self._warming_up_ns())
 
     @contextmanager
-    def busy(self, operation: Operation, since_ns: int | None = None) -> Iterator[int]:
+    def busy(self, operation: DeviceOperation, since_ns: int | None = None) -> Iterator[int]:
         """The block is this operation: waits for its turn, and ends no earlier than the device would (given by `as`).
 
         `since_ns`: when the device began with it, if it had it before this call; what a thread needs between two
@@ -137,7 +137,7 @@ class Device:
             waited = self._take_turn(operation, turn)
             began_ns = now_ns() if waited else asked_ns if since_ns is None else since_ns
             ends_ns = began_ns + self.timing.drawn_ns(operation, self.threads)
-            if operation is Operation.SIGN:
+            if operation is DeviceOperation.SIGN:
                 ends_ns += self._warming_up_ns()
             yield ends_ns
             sleep_until(ends_ns)
@@ -173,11 +173,11 @@ class Device:
         with self._lock:
             self._in_ram -= 1
 
-    def _take_turn(self, operation: Operation, turn: ExitStack) -> bool:
+    def _take_turn(self, operation: DeviceOperation, turn: ExitStack) -> bool:
         """Wait until the device accepts this operation; returns whether it had to wait."""
-        if operation is Operation.SIGN:
+        if operation is DeviceOperation.SIGN:
             return False
-        place = self._generating if operation is Operation.GENERATE else self._loading
+        place = self._generating if operation is DeviceOperation.GENERATE else self._loading
         waited = not place.acquire(blocking=False)
         if waited:
             place.acquire()

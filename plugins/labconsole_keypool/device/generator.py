@@ -16,7 +16,7 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.wrapping import Wrapper, find_wrapper, make_wrapper
 from labconsole.security.token.errors import KeyMissingError, TokenError
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
-from labconsole_keypool.device.emulation import Device, Operation
+from labconsole_keypool.device.emulation import Device, DeviceOperation
 from labconsole_keypool.store.key_records import NewKey, WrapperKey
 from labconsole_keypool.store.key_store import KeyStore
 
@@ -116,11 +116,11 @@ class Generator:
     def _key(self, wrapper: Wrapper) -> tuple[NewKey, Callable[[int], KeyTimes]]:
         """A wrapped key pair, which is destroyed in the token, and its times but for the last."""
         started_ns = now_ns()
-        with self._device.busy(Operation.GENERATE):
+        with self._device.busy(DeviceOperation.GENERATE):
             pair = generate(self._session, self._kind, extractable=True)
         generated_ns = now_ns()
         try:
-            with self._device.busy(Operation.WRAP):
+            with self._device.busy(DeviceOperation.WRAP):
                 private = wrapper.wrap(pair)
         finally:
             pair.destroy()

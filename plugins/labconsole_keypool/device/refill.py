@@ -10,7 +10,7 @@ from labconsole.model.trial import Level
 from labconsole.security.token.errors import KeyMissingError, TamperedKeyError, TokenError, TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeyOrigin, Refill
-from labconsole_keypool.device.emulation import Device, Operation
+from labconsole_keypool.device.emulation import Device, DeviceOperation
 from labconsole_keypool.device.signature_writer import Reports
 from labconsole_keypool.device.signing_sessions import LoadedKey, SigningSession, SigningSessions
 from labconsole_keypool.series import KEYS_CLAIMED_CHANNEL, KEYS_LOADED_CHANNEL
@@ -111,7 +111,7 @@ class Refiller:
                 break
             session = self._sessions.next()
             try:
-                with self._device.busy(Operation.UNWRAP, ended_ns if loaded else None) as ends_ns:
+                with self._device.busy(DeviceOperation.UNWRAP, ended_ns if loaded else None) as ends_ns:
                     key = self._unwrap(session, claimed, origin)
                     worked_ns = now_ns()
             except TokenFullError:

@@ -17,7 +17,7 @@ from labconsole.security.token.errors import TokenFullError
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import KeyOrigin, KeySource, Refill
 from labconsole_keypool.device.certification_authority import SigningCA
-from labconsole_keypool.device.emulation import Device, Operation
+from labconsole_keypool.device.emulation import Device, DeviceOperation
 from labconsole_keypool.device.refill import Refiller, discard
 from labconsole_keypool.device.signature_writer import Reports, SignatureWriter
 from labconsole_keypool.device.signing_sessions import LoadedKey, SigningSessions
@@ -227,7 +227,7 @@ class SigningEngine:
             key = self._refiller.take(thread)
             if key is not None:
                 return key
-        with self._device.busy(Operation.GENERATE):
+        with self._device.busy(DeviceOperation.GENERATE):
             return self._sessions[thread].generate(requested.kind)
 
     def _sign(self, thread: int, key: LoadedKey, requested: RequestedSignature, began_ns: int) -> _Signed:
@@ -237,7 +237,7 @@ class SigningEngine:
         requests is part of the time that the source gives for all of it.
         """
         public_key = key.key.public_key()
-        with self._device.busy(Operation.SIGN, began_ns) as ends_ns:
+        with self._device.busy(DeviceOperation.SIGN, began_ns) as ends_ns:
             signatures = tuple(requested.algorithm.sign(key.key, data) for data in requested.to_be_signed)
             signed_ns = now_ns()
             for signature, data in zip(signatures, requested.to_be_signed, strict=True):

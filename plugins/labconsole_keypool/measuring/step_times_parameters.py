@@ -14,7 +14,7 @@ from labconsole.profiles.timing_profile import RangeEnd, load_timing, timing_nam
 from labconsole.security.token.configuration import LAB
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole_keypool.choices import LABELS, SignTime
-from labconsole_keypool.device.emulation import Operation, Timing
+from labconsole_keypool.device.emulation import DeviceOperation, Timing
 from labconsole_keypool.form_fields import known_sign_time, known_timing, sign_time
 from labconsole_keypool.measuring.storage_media import Storage
 from labconsole_keypool.measuring.timed_operations import THREAD, operation_series
@@ -44,11 +44,11 @@ STEP_LABELS = {
 _MEDIA = {Storage.DATABASE: "Database: the key store", Storage.FILE: "Flat file"}
 
 _EMULATED_OPERATIONS = {
-    Step.GENERATE: (Operation.GENERATE,),
-    Step.WRAP_AND_SAVE: (Operation.GENERATE, Operation.WRAP),
-    Step.LOAD_AND_UNWRAP: (Operation.UNWRAP,),
-    Step.SIGN: (Operation.SIGN,),
-    Step.SIGN_WHILE_UNWRAPPING: (Operation.SIGN,),
+    Step.GENERATE: (DeviceOperation.GENERATE,),
+    Step.WRAP_AND_SAVE: (DeviceOperation.GENERATE, DeviceOperation.WRAP),
+    Step.LOAD_AND_UNWRAP: (DeviceOperation.UNWRAP,),
+    Step.SIGN: (DeviceOperation.SIGN,),
+    Step.SIGN_WHILE_UNWRAPPING: (DeviceOperation.SIGN,),
 }
 """Operations of the device for each key; saving and loading are those of the storage."""
 

@@ -26,7 +26,7 @@ from labconsole.security.token.cryptoki.opening import Token
 from labconsole.security.token.cryptoki.private_keys import PrivateKey, private_key
 from labconsole.security.token.cryptoki.wrapping import Wrapper, make_wrapper
 from labconsole.security.token.mechanisms import KeyKind, WrapMechanism, choose_mechanism
-from labconsole_keypool.device.emulation import Device, Operation
+from labconsole_keypool.device.emulation import Device, DeviceOperation
 from labconsole_keypool.measuring.step_times_parameters import (
     DONE_CHANNEL,
     MAIN,
@@ -79,7 +79,7 @@ class StepKeys:
     def generate(self) -> KeyPair:
         """A new key pair. Raises TokenError."""
         started_ns = now_ns()
-        with self.device.busy(Operation.GENERATE):
+        with self.device.busy(DeviceOperation.GENERATE):
             pair = generate(self.wrapper.key.session, self.kind, extractable=True)
         self._record_operation(StepOperation.GENERATE, started_ns)
         return pair
@@ -89,7 +89,7 @@ class StepKeys:
         began_ns = time.time_ns()
         pair = self.generate()
         ended_ns, started_ns = time.time_ns(), now_ns()
-        with self.device.busy(Operation.WRAP):
+        with self.device.busy(DeviceOperation.WRAP):
             private = self.wrapper.wrap(pair)
         self._record_operation(StepOperation.WRAP, started_ns)
         pair.destroy()
@@ -107,7 +107,7 @@ class StepKeys:
     def unwrap(self, key: ClaimedKey | NewKey) -> PrivateKey:
         """The key in the token. Raises TokenError: it was changed, or does not fit in."""
         started_ns = now_ns()
-        with self.device.busy(Operation.UNWRAP):
+        with self.device.busy(DeviceOperation.UNWRAP):
             handle = self.wrapper.unwrap(key.private, self.kind)
         self._record_operation(StepOperation.UNWRAP, started_ns)
         public = load_der_public_key(key.public)
@@ -117,7 +117,7 @@ class StepKeys:
     def sign(self, key: PrivateKey, digest: bytes) -> bytes:
         """The signature of a SHA-256 digest: PKCS #1 v1.5, or ECDSA. Raises TokenError."""
         started_ns = now_ns()
-        with self.device.busy(Operation.SIGN):
+        with self.device.busy(DeviceOperation.SIGN):
             if isinstance(key, rsa.RSAPrivateKey):
                 signature = key.sign(digest, padding.PKCS1v15(), _SHA256)
             else:
