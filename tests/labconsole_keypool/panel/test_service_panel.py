@@ -107,6 +107,7 @@ def test_a_run_with_the_pool_moves_the_picture_and_marks_each_request(qtbot: QtB
     page.watch.framed.connect(frames.append)
     page.watch.drawn.connect(drawings.append)
     assert page.run_bar.run_button.text() == "&Run with pool"
+    page.form.set_values({**page.form.values(), "rate": 20.0})  # keys in the token for more frames than one
     qtbot.mouseClick(page.run_bar.run_button, LEFT)
     qtbot.waitUntil(lambda: page.pool_card.picture.moving, timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: [item.state for item in queue.items] == [QueueState.DONE], timeout=PATIENCE_MS)
