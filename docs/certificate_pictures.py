@@ -94,7 +94,7 @@ def _exchange(camera: Camera, page: CertificatesPage) -> None:
     camera.wait(lambda: view.next_button.text().startswith("Confirm"))
     camera.take("certificates-exchange")
     view.next_button.click()
-    _step(camera, view, "Make the CSR")
+    _step(camera, view, "Create the CSR")
     camera.wait(lambda: view.next_button.text().startswith("Approve"))
     view.details_button.click()
     asked = page.tabs.currentWidget().findChild(RequestsView)

@@ -51,7 +51,7 @@ def sqlite() -> Check:
     """Check SQLite; before 3.51.3 a WAL that two connections reset at once could lose a commit."""
     found = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < WAL_RESET_FIXED:
-        found += " (has the WAL-reset bug fixed in 3.51.3; the console's own checkpointing under a lock avoids it)"
+        found += " (has the WAL-reset bug fixed in 3.51.3; the console's checkpointing under a lock avoids it)"
     ok = sqlite3.threadsafety > 0
     remedy = "" if ok else "use a Python whose SQLite was built for threads"
     return Check("SQLite", ok, found, "the run database", remedy)

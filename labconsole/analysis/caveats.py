@@ -34,7 +34,7 @@ def caveats(run: RunRow) -> tuple[str, ...]:
     """One sentence each: the warnings stored with the run, link-bound, interrupted (or cancelled, failed), trashed."""
     sentences = list(run.warnings)
     if link_bound(run):
-        sentences.append(f"Link-bound: {link_share([run])}, so the figures tell of the link.")
+        sentences.append(f"Link-bound: {link_share([run])}, so the figures show the link.")
     if above_link_rate(run):
         sentences.append(f"It took {link_share([run])}: the link has another rate than was stated.")
     if run.status.final and run.status is not RunStatus.FINISHED:

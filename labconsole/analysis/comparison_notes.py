@@ -36,7 +36,7 @@ def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -
         ]
         sentences += [f"Run {run.id} of {group.title} is in the trash." for run in group.used if run.trashed]
         if bound := list(filter(link_bound, group.used)):
-            sentences.append(f"{group.title} is link-bound ({link_share(bound)}): its figures tell of the link.")
+            sentences.append(f"{group.title} is link-bound ({link_share(bound)}): its figures show the link.")
         if beyond := list(filter(above_link_rate, group.used)):
             sentences.append(f"{group.title} took {link_share(beyond)}: the link has another rate than was stated.")
     sentences += _warnings(groups)

@@ -91,7 +91,7 @@ class WorkerProcess:
         code = self._process.returncode
         if code < 0:
             return f"The {self._what} process was killed by signal {-code}."
-        return f"The {self._what} process ended with exit code {code}; the log tells more."
+        return f"The {self._what} process ended with exit code {code}; see the log."
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; it is dropped once the process has exited."""

@@ -26,7 +26,7 @@ def token_name(**more: Any) -> Any:
     """The field of a token's name; `more` is what its form needs beside the type."""
     return parameter(
         "Token",
-        "Name of the token, as `labconsole hsm tokens` lists it; `lab` is the console's own",
+        "Name of the token, as `labconsole hsm tokens` lists it; `lab` is the built-in one",
         min_length=1,
         **more,
     )
@@ -45,7 +45,7 @@ class ListTokens(Operation[NoParameters]):
     parameters: ClassVar[type[Parameters]] = NoParameters
 
     def run(self, parameters: NoParameters, context: OperationContext) -> Result:
-        of_lab = f"with the token, which is made on first use; so is {LAB}-2 ..."
+        of_lab = f"with the token, which is created on first use; so is {LAB}-2 ..."
         rows = [(LAB, "labconsole", "SoftHSM2", of_lab)]
         found = [{"token": LAB, "label": "labconsole", "module": None, "pin": of_lab}]
         for name, one in load_configurations().items():

@@ -85,7 +85,7 @@ def _module_checks(overview: Overview) -> list[Check]:
     module = f"{identity.module}, version {identity.library_version} (PKCS#11 {identity.cryptoki_version})"
     token = f"{identity.label}, serial number {identity.serial} ({identity.manufacturer}, {identity.model})"
     labels = [label or "(none)" for label in overview.slots]
-    free = "the token does not tell" if overview.free_memory is None else f"{overview.free_memory:,} B"
+    free = "the token does not report it" if overview.free_memory is None else f"{overview.free_memory:,} B"
     room = overview.free_memory != 0
     return [
         Check("module", True, f"{module}, started in {1000 * overview.start_s:.0f} ms", "everything", ""),
@@ -116,8 +116,8 @@ def _probe_checks(findings: Findings) -> list[Check]:
 def _threads(safe: bool | None) -> Check:
     purpose = "signing threads"
     if safe is None:
-        return Check("threads", True, "not tried: it makes no P-256 keys, which this is tried with", purpose, "")
-    found = "eight at a time make keys and sign" if safe else "eight at a time fail"
+        return Check("threads", True, "not tried: it generates no P-256 keys, which the test needs", purpose, "")
+    found = "eight at a time generate keys and sign" if safe else "eight at a time fail"
     return Check("threads", safe, found, purpose, "" if safe else "ask its maker for a module that bears threads")
 
 
@@ -159,8 +159,7 @@ class CheckToken(Operation[CheckTokenParameters]):
     name: ClassVar[str] = "tokens.doctor"
     title: ClassVar[str] = "Try a token"
     description: ClassVar[str] = (
-        "Looks at a token, logs in, and tries what a key pool needs. What it creates in the token for that is gone "
-        "afterwards."
+        "Inspects a token, logs in, and tests what a key pool needs. Objects that it creates in the token are removed."
     )
     parameters: ClassVar[type[Parameters]] = CheckTokenParameters
 

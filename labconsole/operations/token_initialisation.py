@@ -33,7 +33,7 @@ class InitialiseToken(Operation[InitialiseParameters]):
     name: ClassVar[str] = "keypool.initialise-token"
     title: ClassVar[str] = "Initialise the token"
     description: ClassVar[str] = (
-        "Reinitialises the token, with a new PIN. The console's own tokens keep their PINs; for others the PIN of the "
+        "Reinitialises the token, with a new PIN. Built-in tokens keep their PINs; for others the PIN of the "
         "security officer and the new PIN are asked for."
     )
     parameters: ClassVar[type[Parameters]] = InitialiseParameters
@@ -66,7 +66,7 @@ class InitialiseToken(Operation[InitialiseParameters]):
         name = parameters.token
         if is_lab(name) and parameters.new:
             raise TokenError(
-                f"The token {name} is the console's own and is initialised when it is created, on first use: "
+                f"The token {name} is built-in and is initialised when it is created, on first use: "
                 "initialise it as one that is there."
             )
         configuration = find_configuration(name)

@@ -99,15 +99,15 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
             return _found_or_created(directory)
     except Timeout as error:
         raise UserError(
-            f"Another process has been making lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
+            f"Another process has been creating lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
-        raise UserError(f"The lab identities cannot be made in {directory}: {error.strerror or error}.") from error
+        raise UserError(f"The lab identities cannot be created in {directory}: {error.strerror or error}.") from error
 
 
 def _found_or_created(directory: Path) -> LabIdentities:
     """The set in `directory`, created again if it is not usable. The caller has the lock. Raises UserError, OSError."""
-    why = "The lab identities were made."
+    why = "The lab identities were created."
     snapshot = _snapshot(directory)
     if len(_named(snapshot)) == len(_PROFILES):
         problem = _problem(snapshot, directory)

@@ -52,7 +52,7 @@ plugin = Plugin(
         "keypool.timing": OperationEntry(
             "labconsole_keypool.measuring.timing_from_runs:CreateTimingProfile",
             "hsm timing",
-            "make a timing profile of your own device from its runs of keypool.step-times",
+            "create a timing profile of your own device from its runs of keypool.step-times",
         ),
     },
     profiles=(

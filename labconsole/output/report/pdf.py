@@ -122,7 +122,7 @@ def _reason_without_archival(message: str) -> str:
     return (
         f"This document is {PLAIN} and not {ARCHIVAL}: no font of the console has "
         f"{unicodedata.name(character, 'the character')} (U+{ord(character):04X}). Fonts of the computer that created "
-        "it are used instead; a character that they lack, too, is shown as a box."
+        "it are used instead; a character that is missing there, too, is shown as a box."
     )
 
 

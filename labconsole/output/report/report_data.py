@@ -57,7 +57,7 @@ def read_report_data(reader: Reader, plugins: Plugins, request: ReportRequest) -
     rows = reader.comparable(tuple(dict.fromkeys(request.run_ids)))
     for row in rows:
         if not row.status.final:
-            raise UserError(f"Run {row.id} is still {row.status.value}: make the report once it has ended.")
+            raise UserError(f"Run {row.id} is still {row.status.value}: create the report once it has ended.")
     groups = group_repeats(rows)
     named = [column for name in request.published for column in published_columns(plugins, name)]
     asked = request.baseline

@@ -71,7 +71,7 @@ def signer_from_pkcs12(path: Path, secret: Secret | None) -> SimpleSigner:
     """A signer from a PKCS#12 file, which its owner alone may read. Raises UserError, among it SigningError."""
     found = read_pkcs12(read_private(path, "key file"), secret, f"The key file {path}")
     if found.key is None or found.certificate is None:
-        raise SigningError(f"The key file {path} lacks the private key or its certificate: export both into one file.")
+        raise SigningError(f"The key file {path} has no private key with its certificate: export both into one file.")
     return _signer(found.key, found.certificate, list(found.chain), path)
 
 

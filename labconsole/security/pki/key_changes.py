@@ -55,7 +55,7 @@ class KeyChanges(Changing):
         kind = type_of(public_key)
         if kind is None:
             raise BadInput(
-                "The key is of a type that the console cannot use: take RSA-2048, P-256 or another it makes."
+                "The key is of a type that the console cannot use: choose RSA-2048, P-256 or another that it generates."
             )
         spki = key_fingerprint(public_key)
         known = self._all(KEYS, spki_sha256=spki)

@@ -128,11 +128,11 @@ def _made(home: Path | None, name: str) -> Path:
             return directory
     except Timeout as error:
         raise TokenError(
-            f"Another process has been making the token {name} in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
+            f"Another process has been creating the token {name} in {parent} for {_LOCK_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}" if error.filename else error
-        raise TokenError(f"The token {name} cannot be made ({reason}): check the data directory.") from error
+        raise TokenError(f"The token {name} cannot be created ({reason}): check the data directory.") from error
 
 
 def _make(directory: Path) -> None:
@@ -165,7 +165,7 @@ def _sources(directory: Path) -> _Sources:
 def _damage(directory: Path, what: str) -> str:
     return (
         f"The token {directory.name} is damaged ({what}): bring {directory} back from a backup, or move it away;"
-        " then a new token is made, and the keys in this one are lost."
+        " then a new token is created, and the keys in this one are lost."
     )
 
 
@@ -181,4 +181,4 @@ def _configuration(directory: Path, label: str, pin: SecretSource) -> TokenConfi
             environment=softhsm.environment(directory.absolute() / softhsm.CONFIGURATION_FILE),
         )
     except ValidationError as error:
-        raise TokenError(f"SoftHSM2 cannot make the token {label!r}: {error.errors()[0]['msg']}.") from error
+        raise TokenError(f"SoftHSM2 cannot create the token {label!r}: {error.errors()[0]['msg']}.") from error

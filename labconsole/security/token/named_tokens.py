@@ -64,7 +64,7 @@ def forget_configuration(name: str, home: Path | None = None) -> None:
         UserError: as `load_configurations`.
     """
     if is_lab(name):
-        raise TokenError(f"The token {name} is the console's own and has no entry: name another one.")
+        raise TokenError(f"The token {name} is built-in and has no entry: name another one.")
     with _changing(home) as configurations:
         if name not in configurations:
             raise TokenError(_unknown(name, configurations))
@@ -89,7 +89,7 @@ def find_configuration(name: str, home: Path | None = None) -> TokenConfiguratio
 def check_new_name(what: str, name: str) -> None:
     """Raises TokenError, whose sentence begins with `what`: `name` is a lab token's, or not a name."""
     if is_lab(name):
-        raise TokenError(f"{what}: {name} is the console's own token; choose another name.")
+        raise TokenError(f"{what}: {name} is a built-in token; choose another name.")
     if _NAME.fullmatch(name) is None:
         raise TokenError(f"{what}: a name is made of letters, digits, - and _, and begins with a letter or digit.")
 

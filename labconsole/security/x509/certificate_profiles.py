@@ -55,7 +55,9 @@ TEXTS = MappingProxyType(
         CertificateProfile.STATE: ProfileText(
             "State in AMQP trials", "TLS client, signs messages and is encrypted to, all with one RSA or ECDSA key."
         ),
-        CertificateProfile.OCSP_RESPONDER: ProfileText("OCSP responder", "Signs answers on which certificates hold."),
+        CertificateProfile.OCSP_RESPONDER: ProfileText(
+            "OCSP responder", "Signs answers on which certificates are valid."
+        ),
     }
 )
 

@@ -353,7 +353,9 @@ def link_certificates(old: Issuer, new: Issuer) -> tuple[x509.Certificate, x509.
     """
     end = min(old.certificate.not_valid_after_utc, new.certificate.not_valid_after_utc)
     if end <= max(old.certificate.not_valid_before_utc, new.certificate.not_valid_before_utc):
-        raise BadInput("The old and the new CA never hold at the same time: make the new one before the old one ends.")
+        raise BadInput(
+            "The old and the new CA are never valid at the same time: create the new one before the old one expires."
+        )
     return (
         cross_certificate(new, old.certificate, Validity(old.certificate.not_valid_before_utc, end)),
         cross_certificate(old, new.certificate, Validity(new.certificate.not_valid_before_utc, end)),

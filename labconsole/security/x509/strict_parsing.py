@@ -39,7 +39,7 @@ def refused(what: str, kind: str) -> Iterator[None]:
         yield
     except UnsupportedAlgorithm as error:
         raise BadInput(
-            f"{what} holds {kind} with an algorithm that is not known here: ask for RSA, ECDSA, Ed25519 or ML-DSA."
+            f"{what} holds {kind} with an algorithm that is not supported: ask for RSA, ECDSA, Ed25519 or ML-DSA."
         ) from error
     except FAULTS as error:
         raise BadInput(f"{what} holds {kind} that is damaged or not as its standard says: ask for it again.") from error

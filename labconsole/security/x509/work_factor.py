@@ -63,7 +63,7 @@ def _refuse(costs: Callable[[], Iterable[float]], what: str) -> None:
         work = sum(costs())
     except _UNPARSED as error:
         raise BadInput(
-            f"{what} is damaged, or protected in a way that is not known here: ask for it again, with PBES2."
+            f"{what} is damaged, or protected in a way that is not supported: ask for it again, with PBES2."
         ) from error
     if work > 1.0:
         raise BadInput(f"{what} demands far too much work to open it: ask for one with a usual number of iterations.")

@@ -67,13 +67,13 @@ def play(directory: Path, count: int, type: KeyType, audience: DemoObserver) -> 
             members = consoles.enter_context(founded(directory, count, type, audience.founded))
         with audience.phase("Trust bundles imported, fingerprint confirmed", pairs):
             exchange_bundles(members, audience.trusted)
-        with audience.phase("CSRs handed over, approved, certificates handed back", pairs):
+        with audience.phase("CSRs sent, approved, certificates returned", pairs):
             exchange_requests(members, audience.certified)
         with audience.phase("Next trust bundles imported: whom each State trusts", pairs):
             exchange_bundles(members, audience.trusted)
         with audience.phase("Mutual TLS handshakes", pairs):
             handshakes = connect_all_pairs(members, audience.proven)
-        with audience.phase("Matrices made, one by each console", count):
+        with audience.phase("Matrices computed, one by each console", count):
             at = datetime.now(UTC)
             matrices = [seen_matrix(member, at) for member in members]
     names = tuple(member.name for member in members)

@@ -172,7 +172,7 @@ class _Steps:
             done=certificate is not None,
             at=certificate.made if certificate is not None else None,
             missing=f"{self._why_gone(self._server, SERVER_PROFILES)}"
-            f"{name} makes a request to its own CA with the profile TLS server, and approves it.",
+            f"{name} creates a request to its own CA with the profile TLS server, and approves it.",
             subject=certificate.id if certificate is not None else None,
         )
 
@@ -183,7 +183,7 @@ class _Steps:
             ExchangeStepKind.GIVE_CERTIFICATE,
             f"{server.name} has pinned the certificate of {client.name}"
             if own
-            else f"{server.name} made key and certificate for {client.name} (No-CSR method)",
+            else f"{server.name} created key and certificate for {client.name} (No-CSR method)",
             (client, server, Item.CERTIFICATE) if own else (server, client, Item.PKCS12),
             done=True,
             at=certificate.made,
@@ -200,11 +200,11 @@ class _Steps:
         number = None if asked is None else asked.id
         yield _step(
             ExchangeStepKind.MAKE_REQUEST,
-            f"{client.name} makes key pair and CSR for the CA of {server.name}",
+            f"{client.name} creates key pair and CSR for the CA of {server.name}",
             (client, client, None),
             done=asked is not None,
             at=None if asked is None else asked.made,
-            missing=f"{why}{client.name} makes a request with the profile TLS client; the key stays with it.",
+            missing=f"{why}{client.name} creates a request with the profile TLS client; the key stays with it.",
             subject=number,
         )
         given_at = None if asked is None else self._was_handed_over(client, server, Item.CSR, asked.sha256)
@@ -221,7 +221,7 @@ class _Steps:
         approved = asked is not None and asked.status is RequestStatus.APPROVED
         yield _step(
             ExchangeStepKind.APPROVE,
-            f"{server.name} looks at the CSR and approves it",
+            f"{server.name} checks the CSR and approves it",
             (server, server, None),
             done=approved,
             at=asked.decided if asked is not None and approved else None,

@@ -221,7 +221,7 @@ def _judge(snapshot: Snapshot, end: TlsCredentials, other: State, purpose: Purpo
             owner = other.id
         if owner == other.id:
             return True, why
-        whose = "no State known here" if owner is None else snapshot.state_by_id[owner].name
+        whose = "no State in this database" if owner is None else snapshot.state_by_id[owner].name
         return False, f"{short_name(presented[0])} is trusted, but it is a certificate of {whose}, not of {other.name}."
 
     return judge
@@ -267,7 +267,10 @@ class ConnectParameters(_RemoteParameters):
     port: int = parameter("Port", "TCP port at that host", default=AMQPS_PORT, ge=1, le=65_535, metavar="P")
     server_name: str = parameter(
         "Name of its server",
-        ("Name that the server's certificate must have. Empty: that of the certificate known here, else the host"),
+        (
+            "Name that the server's certificate must have. Empty: that of the certificate in this database, else the "
+            "host"
+        ),
         default="",
         empty="As its certificate says, else the host",
         option="--name",

@@ -146,7 +146,7 @@ def must_be_new_file(path: Path) -> None:
     if os.path.lexists(path):
         raise UserError(f"The file {path} is there already and stays as it is: choose another name.")
     if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
-        raise UserError(f"The directory {path.parent} does not exist: make it, or choose another.")
+        raise UserError(f"The directory {path.parent} does not exist: create it, or choose another.")
 
 
 def write_export(path: Path, data: bytes, *, private: bool = False) -> None:

@@ -79,7 +79,7 @@ def made_key(directory: Path, new: NewKey, label: str, prompt: Prompt | None) ->
         return
     kind = _TOKEN_KINDS.get(type)
     if kind is None:
-        raise UserError(f"Keys of the type {TITLES[type]} are made in no token: choose RSA or ECDSA P-256.")
+        raise UserError(f"Keys of the type {TITLES[type]} cannot be created in a token: choose RSA or ECDSA P-256.")
     pin = secrets_of(new)[0].resolve(prompt)
     make_token_key(new.token, label, kind, pin)
     with opened_token_key(new.token, label, pin) as private:
@@ -105,5 +105,5 @@ def _new_passphrase(new: NewKey, prompt: Prompt | None) -> Secret | None:
     """The passphrase of a new key file. Raises UserError: there is none, or it was typed in two ways."""
     entered = [request.resolve(prompt) for request in secrets_of(new)]
     if len({secret.reveal() for secret in entered}) > 1:
-        raise UserError("The new passphrase was typed in two ways, so no key was made: type it again.")
+        raise UserError("The new passphrase was typed in two ways, so no key was created: type it again.")
     return entered[0] if entered else None

@@ -64,7 +64,7 @@ from labconsole_certificates.operations.record_lookup import (
 )
 
 WARNING = (
-    "Without a CSR the private key is made by another State than the one that uses it, and leaves it in a file: the "
+    "Without a CSR the private key is created by another State than the one that uses it, and leaves it in a file: the "
     "source prefers the CSR method, where a private key never leaves the country of origin."
 )
 
@@ -134,7 +134,8 @@ def import_pkcs12(
     profile = profile_of(certificate)
     if profile in AUTHORITIES:
         raise BadInput(
-            f"{short_name(certificate)} is a CA, and no State lets another one make its CA: ask for an end certificate."
+            f"{short_name(certificate)} is a CA, and no State lets another one create its CA: ask for an end "
+            "certificate."
         )
     kept = kept_key(store.directory, private, keep, short_name(certificate), prompt)
     with store.change() as change:

@@ -120,7 +120,7 @@ def _request_for(snapshot: Snapshot, certificate: x509.Certificate, chain: Seque
             waiting.append(request)
     if not waiting:
         raise BadInput(
-            f"Request {ours[0].id} has another certificate already: make a new request for {short_name(certificate)}."
+            f"Request {ours[0].id} has another certificate already: create a new request for {short_name(certificate)}."
         )
     for request in waiting:
         if _can_be_of(snapshot, request.issuer, certificate, chain):

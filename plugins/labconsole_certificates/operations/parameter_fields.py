@@ -270,7 +270,7 @@ class SuccessorKeyParameters(Parameters):
     token: str = parameter(
         "Token",
         (
-            "Name of a PKCS#11 token (`labconsole hsm tokens`) in which the key is made and stays; RSA and "
+            "Name of a PKCS#11 token (`labconsole hsm tokens`) in which the key is created and stays; RSA and "
             "ECDSA only. Empty: an encrypted file"
         ),
         default="",

@@ -146,7 +146,7 @@ def _steps(
         wait = "" if came else f"Give the CSR to {issuer}, and import the certificate that comes back."
         steps += [
             RotationStep(
-                RotationStepKind.PREPARE, f"Make a new key and a CSR for {issuer}", made or request is not None, ""
+                RotationStepKind.PREPARE, f"Create a new key and a CSR for {issuer}", made or request is not None, ""
             ),
             RotationStep(
                 RotationStepKind.ADOPT,
@@ -159,11 +159,11 @@ def _steps(
         steps.append(RotationStep(RotationStepKind.PREPARE, _PREPARE[kind], made, ""))
     missing = [peer.state.name for peer in peers if not peer.confirmed]
     if peers:
-        wait = "" if made else "Make the successor first."
+        wait = "" if made else "Create the successor first."
         title = f"Get the confirmation of {', '.join(missing)}" if missing else "All peers have confirmed"
         steps.append(RotationStep(RotationStepKind.CONFIRM, title, made and not missing, wait))
     wait = f"Wait until {', '.join(missing)} trusts the successor." if missing else ""
-    wait = wait if made else "Make the successor first."
+    wait = wait if made else "Create the successor first."
     steps.append(
         RotationStep(RotationStepKind.SWITCH, "Use the successor from now on", switched, "" if switched else wait)
     )
@@ -171,7 +171,7 @@ def _steps(
     steps.append(
         RotationStep(
             RotationStepKind.FINISH,
-            "Give the old one up",
+            "Retire the old one",
             finished,
             "" if finished else _before_the_end(switched, overlap, at),
         )
@@ -181,9 +181,9 @@ def _steps(
 
 _PREPARE = MappingProxyType(
     {
-        RotationKind.ROOT: "Make a new root, and link certificates both ways",
-        RotationKind.SELF_SIGNED: "Make a new key and a new self-signed certificate",
-        RotationKind.ISSUED_HERE: "Make a new key, and issue the new certificate",
+        RotationKind.ROOT: "Create a new root, and link certificates both ways",
+        RotationKind.SELF_SIGNED: "Create a new key and a new self-signed certificate",
+        RotationKind.ISSUED_HERE: "Create a new key, and issue the new certificate",
     }
 )
 
@@ -201,7 +201,7 @@ def _answer(
         return PeerAnswer(peer, True, "noted by the operator")
     if successor is not None and successor.sha256 in trusted_by(snapshot, peer.id):
         return PeerAnswer(peer, True, "trusts it here" if peer.local else "its newest trust bundle says so")
-    return PeerAnswer(peer, False, "not known here to trust the successor")
+    return PeerAnswer(peer, False, "not known to trust the successor")
 
 
 def _links(

@@ -84,7 +84,7 @@ def confirm(store: PkiStore, rotation: RotationRecord, peer: State) -> RotationR
     Raises UserError: there is none, or `peer` is not a peer of it.
     """
     if rotation.successor is None:
-        raise UserError("There is no successor yet that a peer could trust: make it first.")
+        raise UserError("There is no successor yet that a peer could trust: create it first.")
     with store.change() as change:
         snapshot = change.snapshot()
         found = [answer.state for answer in plan_of(snapshot, rotation, datetime.now(UTC)).peers]

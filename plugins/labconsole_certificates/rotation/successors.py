@@ -132,7 +132,7 @@ def _succeeded(
 
 def _profile(record: CertificateRecord) -> CertificateProfile:
     if record.profile is None:
-        raise UserError("What this certificate is for is not known here: make a new one, and remove this one.")
+        raise UserError("The purpose of this certificate is not known: create a new one, and remove this one.")
     return record.profile
 
 

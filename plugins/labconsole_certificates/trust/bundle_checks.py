@@ -149,8 +149,8 @@ def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) 
     """Check that the bundle is not from the future at `at`, and that its signer is valid then. Raises BadInput."""
     if content.made > at + _SKEW:
         raise BadInput(
-            f"The trust bundle of {content.state} was made at {content.made:%Y-%m-%d %H:%M} UTC, which is yet to come: "
-            "check the clock of this computer, else ask its State."
+            f"The trust bundle of {content.state} was created at {content.made:%Y-%m-%d %H:%M} UTC, which is yet to "
+            "come: check the clock of this computer, else ask its State."
         )
     if at < signer.not_valid_before_utc:
         raise BadInput(
@@ -159,7 +159,7 @@ def check_times(content: BundleContent, signer: x509.Certificate, at: datetime) 
         )
     if at > signer.not_valid_after_utc:
         raise BadInput(
-            f"The root {short_name(signer)} that signed the trust bundle ran out on "
+            f"The root {short_name(signer)} that signed the trust bundle expired on "
             f"{signer.not_valid_after_utc:%Y-%m-%d}: ask {content.state} for one that is signed with its new root."
         )
 

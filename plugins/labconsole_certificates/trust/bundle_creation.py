@@ -74,7 +74,7 @@ def expiring_crls(content: BundleContent) -> str:
             continue
         name, day = short_name(crl.issuer), f"{until:%Y-%m-%d}"
         what = "expired on" if until < content.made else "is valid only until"
-        sentences.append(f"The CRL of {name} in it {what} {day}: publish the next one, and make another bundle then.")
+        sentences.append(f"The CRL of {name} in it {what} {day}: publish the next one, and create another bundle then.")
     return " ".join(sentences)
 
 

@@ -138,7 +138,9 @@ def _parsed(der: bytes) -> _TrustBundle:
     if header[0] != _KIND or not same:
         raise BadInput("This signed file is not a trust bundle: choose one that a State has exported.")
     if header[1] != _VERSION:
-        raise BadInput(f"This trust bundle is not of version {_VERSION}, the only one known here: update the console.")
+        raise BadInput(
+            f"This trust bundle is not of version {_VERSION}, the only one that this console reads: update the console."
+        )
     return bundle
 
 

@@ -145,7 +145,7 @@ class _MatrixBuilder:
         if self._at < begins:
             return CellStatus.NOT_YET_VALID, f"{name} is not valid before {begins:%Y-%m-%d %H:%M} UTC."
         if self._at > ends:
-            return CellStatus.EXPIRED, f"{name} ran out on {ends:%Y-%m-%d}."
+            return CellStatus.EXPIRED, f"{name} expired on {ends:%Y-%m-%d}."
         if ends - self._at <= _NOTICE:
             return CellStatus.EXPIRING, f"{name} runs out on {ends:%Y-%m-%d}, in {(ends - self._at).days} days."
         return CellStatus.TRUSTED, f"{name} is trusted and valid until {ends:%Y-%m-%d}."

@@ -50,10 +50,10 @@ def load_or_create(directory: Path) -> Issuer:
         return _load(directory)
     except Timeout as error:
         raise UserError(
-            f"Another process has been making the signing CA {directory} for {_CREATION_TIMEOUT_S:.0f} s: end it."
+            f"Another process has been creating the signing CA {directory} for {_CREATION_TIMEOUT_S:.0f} s: end it."
         ) from error
     except OSError as error:
-        raise UserError(f"The signing CA {directory} cannot be made: {error.strerror or error}.") from error
+        raise UserError(f"The signing CA {directory} cannot be created: {error.strerror or error}.") from error
 
 
 def _create(directory: Path) -> None:
@@ -87,7 +87,7 @@ def _load(directory: Path) -> Issuer:
 
 
 def _damage(directory: Path, what: str) -> str:
-    return f"The signing CA does not serve ({what}): move {directory} away; then a new one is made."
+    return f"The signing CA does not serve ({what}): move {directory} away; then a new one is created."
 
 
 _LABEL = "labconsole signing CA"

@@ -61,7 +61,7 @@ class FillPool(Operation[FillParameters]):
     title: ClassVar[str] = "Fill the pool"
     description: ClassVar[str] = (
         "Generates key pairs in the token, wraps the private keys, and stores them until the pool holds so many. "
-        "Cancelled, it keeps what was made."
+        "If it is cancelled, the generated key pairs stay."
     )
     parameters: ClassVar[type[Parameters]] = FillParameters
     isolated: ClassVar[bool] = True

@@ -84,7 +84,7 @@ class FlatFile:
                 self._out: BinaryIO = opened.enter_context(path.open("wb"))
                 self._in: BinaryIO = opened.enter_context(path.open("rb"))
             except OSError as error:
-                raise UserError(f"The file of wrapped keys {path} cannot be made: {error.strerror}.") from error
+                raise UserError(f"The file of wrapped keys {path} cannot be created: {error.strerror}.") from error
             self._opened = opened.pop_all()
 
     def save(self, keys: Sequence[NewKey]) -> None:

@@ -70,7 +70,7 @@ def timing_from_runs(
     missing = [label for step, label in _NEEDED.items() if (step, 1) not in steps]
     if missing:
         raise UserError(
-            "No timing profile was made. "
+            "No timing profile was created. "
             + " ".join(f"No run times the step '{label}': run {KIND} with it." for label in missing)
         )
     generate, wrap, unwrap, sign = (steps[step, 1] for step in _NEEDED)
@@ -193,12 +193,12 @@ class CreateTimingProfileParameters(Parameters):
 
 
 class CreateTimingProfile(Operation[CreateTimingProfileParameters]):
-    """Makes a timing profile from runs."""
+    """Creates a timing profile from runs."""
 
     name: ClassVar[str] = "keypool.timing"
-    title: ClassVar[str] = "Make a timing profile"
+    title: ClassVar[str] = "Create a timing profile"
     description: ClassVar[str] = (
-        "Makes a timing profile of your own device from its runs of keypool.step-times; simulations and the planner "
+        "Creates a timing profile of your own device from its runs of keypool.step-times; simulations and the planner "
         "can name it then."
     )
     parameters: ClassVar[type[Parameters]] = CreateTimingProfileParameters

@@ -160,7 +160,7 @@ def _current(extension: Element) -> Element:
     """The extension, whose Conditions (SAML 2.0 core, 2.5) must be met now."""
     conditions = extension.need("saml:Conditions")
     if not _instant(conditions, "NotBefore") <= datetime.now(UTC) < _instant(conditions, "NotOnOrAfter"):
-        raise SignRequestError("The sign request is out of its time (Conditions): make a new one.")
+        raise SignRequestError("The sign request is out of its time (Conditions): create a new one.")
     return extension
 
 

@@ -125,13 +125,13 @@ def _planned(parameters: _Forecast) -> PlannerParameters:
     own, profiled = ([name for name in names if given.get(name)] for names in (_OWN, _PROFILED))
     if own and profiled:
         one, other = (f"--{name.replace('_', '-')}" for name in (own[0], profiled[0]))
-        raise UserError(f"No plan was made: {one} is of own times, {other} of a timing profile; leave one out.")
+        raise UserError(f"No plan was computed: {one} is of own times, {other} of a timing profile; leave one out.")
     if own:
         given["timing"] = OWN_TIMES
     try:
         return PlannerParameters.model_validate(given)
     except ValidationError as error:
-        raise UserError(f"No plan was made: {fault_sentence(error, PlannerParameters)}") from error
+        raise UserError(f"No plan was computed: {fault_sentence(error, PlannerParameters)}") from error
 
 
 def _table(rows: Sequence[PlanRow]) -> TextTable:

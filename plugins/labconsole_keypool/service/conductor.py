@@ -202,7 +202,9 @@ class Conductor:
         if not missing:
             return
         self._context.expect(missing, KEYS_STORED_CHANNEL.name, now_ns())
-        self._context.event("fill", f"The pool lacks {missing:,} keys: they are made now, before T0.", keys=missing)
+        self._context.event(
+            "fill", f"Missing in the pool: {missing:,} keys, which are generated now, before T0.", keys=missing
+        )
         count = len(self._generators)
         shares = [missing // count + (at < missing % count) for at in range(count)]
         self._generators.command(lambda at: [_fill_command(shares[at])])
@@ -215,7 +217,7 @@ class Conductor:
             if missing != last:
                 last, last_change = missing, time.monotonic()
             elif time.monotonic() - last_change > _STALL_S:
-                raise UserError(f"The generators made no key for {_STALL_S:g} s: look at the log for what they say.")
+                raise UserError(f"The generators made no key for {_STALL_S:g} s: see their messages in the log.")
             time.sleep(_POLL_S)
 
     def _missing(self) -> int:

@@ -106,7 +106,7 @@ def wait_for_link(context: RoleContext, member: Member, name: str) -> ServiceLin
 
 
 def _closed() -> LinkClosedError:
-    return LinkClosedError("The signing service closed the connection before its end: look at its own message.")
+    return LinkClosedError("The signing service closed the connection before its end: see its own message.")
 
 
 class Peer:

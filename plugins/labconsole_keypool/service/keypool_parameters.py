@@ -147,7 +147,7 @@ class KeypoolParameters(Parameters):
     base_rate: float = parameter(
         "Normal hours up to",
         (
-            "Rate up to which a request must be signed within 300 ms; above it is peak, and 3,000 ms hold. "
+            "Rate up to which a request must be signed within 300 ms; above it is peak, with a limit of 3,000 ms. "
             "26.3 is the source's base rate"
         ),
         default=26.3,

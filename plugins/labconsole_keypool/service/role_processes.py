@@ -158,7 +158,7 @@ class RoleProcesses:
         place.replacements += 1
         if place.replacements > MOST_REPLACEMENTS:
             raise UserError(
-                f"{lost} was killed as well, after {MOST_REPLACEMENTS} before it: look at the log for what its token's "
+                f"{lost} was killed as well, after {MOST_REPLACEMENTS} before it: see the log for what its token's "
                 "module says."
             )
         name = f"{place.name}{string.ascii_lowercase[place.replacements]}"

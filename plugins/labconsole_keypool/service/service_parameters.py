@@ -91,7 +91,7 @@ class ServiceParameters(KeypoolParameters):
     ] = 12_033
     key_store: str = parameter(
         "Key store",
-        "Name of the database of wrapped keys; it is made when it is not there",
+        "Name of the database of wrapped keys; it is created when it is not there",
         default="lab",
         group=KEYS,
         shown_if=POOL,

@@ -218,9 +218,7 @@ class ServiceRole(Role):
     def _raise_stall(self, now: int) -> None:
         if self._dispatch.outstanding or len(self._dispatch.queue):
             if now - self._moved_ns > _STALL_S * 1e9:
-                raise UserError(
-                    f"No request was answered for {_STALL_S:g} s: look at the signers' messages in the log."
-                )
+                raise UserError(f"No request was answered for {_STALL_S:g} s: see the signers' messages in the log.")
         else:
             self._moved_ns = now
 

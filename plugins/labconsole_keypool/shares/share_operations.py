@@ -52,7 +52,7 @@ class ExportParameters(Parameters):
     directory: Path = parameter(
         "Directory",
         (
-            f"Where {_WRAPPER_FILE} goes (and files of shares); made if it is not there. Files that are"
+            f"Where {_WRAPPER_FILE} goes (and files of shares); created if it is not there. Files that are"
             " there stay, and end the export"
         ),
         default=Path("~/wrapper-keys"),
@@ -177,7 +177,7 @@ def _write_export(
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise TokenError(f"{directory} cannot be made ({error.strerror}): name another directory.") from error
+        raise TokenError(f"{directory} cannot be created ({error.strerror}): name another directory.") from error
     file = directory / _WRAPPER_FILE
     write_wrapper_file(file, carried)
     with ExitStack() as undo:

@@ -83,7 +83,7 @@ class SimulationTrial(Trial[SimulationParameters]):
         simulator.begin(begin_ns)
         context.expect(requests, SIMULATED_CHANNEL.name, begin_ns)
         context.event("T0", f"T0: {requests:,} requests, on a virtual clock.", begin_ns=begin_ns)
-        context.wait([simulator], stall_s=_STALL_S, reason="The simulator does not come to its end: look at the log.")
+        context.wait([simulator], stall_s=_STALL_S, reason="The simulator does not come to its end: see the log.")
 
     def evaluate(self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
         return evaluation.evaluate(parameters, samples)

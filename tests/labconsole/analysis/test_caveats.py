@@ -44,7 +44,7 @@ def test_a_run_that_fills_its_link_is_link_bound_and_the_link_is_named() -> None
     parameters = {"letters": 10, LINK_RATE: 2.0}
     bound = run(1, "open", {LINK_USE: 92.4}, parameters=parameters)
     assert link_bound(bound) and link_share([bound]) == "92 % of 2 Mbit/s"
-    assert caveats(bound) == ("Link-bound: 92 % of 2 Mbit/s, so the figures tell of the link.",)
+    assert caveats(bound) == ("Link-bound: 92 % of 2 Mbit/s, so the figures show the link.",)
     assert link_share([bound, run(2, "open", {LINK_USE: 80.4}, parameters=parameters)]) == "86 % of 2 Mbit/s"
     assert link_share([run(1, "open", {LINK_USE: 92.0})]) == "92 % of its link"
     assert not link_bound(run(1, "open", {LINK_USE: 79.9})) and not link_bound(run(1, "open", {}))

@@ -74,7 +74,7 @@ def test_lab_token_is_created_and_meets_all_requirements(labconsole: CommandLine
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["What", "Found", "Needed", "for", "To", "do"]
     assert [line.split()[0] for line in lines[1:10]] == ["ok"] * 9
-    assert "free space   the token does not tell" in done.stdout
+    assert "free space   the token does not report it" in done.stdout
     assert "RSA keys     wrapped with AES_KEY_WRAP_PAD (0x210A), sign again" in done.stdout
     assert "\nMechanisms (" in done.stdout
     [padding] = [line for line in lines if line.startswith("AES_KEY_WRAP_PAD (0x210A)")]
@@ -253,7 +253,7 @@ def _names(hsm: Hsm) -> list[str]:
         (["add", "a", "--module", "x", "--label", "é" * 17], 1, "labconsole: The token a was not added: label: "),
         (["init", "office"], 1, "labconsole: Every key in the token office will be destroyed. "),
         (["init", "office", "--new"], 1, "labconsole: To initialise the token office, its PINs are asked for: do it"),
-        (["init", "lab", "--new"], 1, "labconsole: The token lab is the console's own and is initialised when"),
+        (["init", "lab", "--new"], 1, "labconsole: The token lab is built-in and is initialised when"),
     ],
 )
 @pytest.mark.usefixtures("office")

@@ -67,7 +67,7 @@ def test_every_bad_end_is_one_sentence(actions: Operations) -> None:
     cases: dict[str, Callable[[], OperationProcess]] = {
         "The numbers are out: order new ones.": lambda: actions.start(NAME, fault="refuse"),
         "A fault in the operation: RuntimeError: seven": lambda: actions.start(NAME, fault="fault"),
-        "The operation process ended with exit code 7; the log tells more.": lambda: actions.start(NAME, fault="exit"),
+        "The operation process ended with exit code 7; see the log.": lambda: actions.start(NAME, fault="exit"),
         "Count to a number: count: input should be greater than or equal to 1 (it is 0).": lambda: actions.start(
             NAME, count=0
         ),

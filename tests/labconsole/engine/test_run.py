@@ -153,7 +153,7 @@ def test_a_run_is_sealed_however_it_ended(done: Campaign, name: str) -> None:
             RunStatus.FAILED,
             "The live channel secretly counted is not declared: add it to `live` of the trial.",
         ),
-        ("die at the end", RunStatus.INTERRUPTED, "The worker process ended with exit code 9; the log tells more."),
+        ("die at the end", RunStatus.INTERRUPTED, "The worker process ended with exit code 9; see the log."),
     ],
 )
 def test_a_run_that_fails_has_the_reason(done: Campaign, name: str, status: RunStatus, reason: str) -> None:

@@ -73,7 +73,7 @@ def certificates(directory: Path) -> list[str]:
 def test_first_use_creates_a_set_and_names_its_secret_source(made: LabIdentities, home: Path) -> None:
     [passphrase_file] = keys_directory(home).glob("passphrase-*")
     assert made.notes == (
-        "The lab identities were made.",
+        "The lab identities were created.",
         f"Their passphrase is in the file {passphrase_file}, readable by its owner alone.",
     )
     for name in NAMES:

@@ -178,7 +178,7 @@ def test_a_certificate_moves_as_pkcs12_and_gets_a_name(pki: Pki, world: ThreeSta
     password.write_text("by-telephone\n")
     password.chmod(0o600)
     output = pki("make-for", A, "--issuer", B, "--out", "a.p12", "--password-file", password)
-    assert "Warning: Without a CSR the private key is made by another State" in output
+    assert "Warning: Without a CSR the private key is created by another State" in output
     assert (tmp_path / "a.p12").stat().st_mode & 0o777 == 0o600
     taken = fingerprint(pki("take-p12", A, "a.p12", "--from", B, "--password-file", password))
     pki("name", "a-to-b", taken)

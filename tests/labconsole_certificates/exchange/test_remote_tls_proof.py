@@ -171,7 +171,7 @@ def test_an_end_without_a_certificate_names_the_missing_step(consoles: Path) -> 
         add_state(store, "State C", local=False)
         add_state(store, "State D", "d.example")
         for here, connects, needed in (
-            (A, True, "State C yet: State A makes a request with the profile TLS client"),
+            (A, True, "State C yet: State A creates a request with the profile TLS client"),
             ("State D", False, "State D yet: Create or import the root of State D"),
         ):
             with pytest.raises(UserError, match=needed):

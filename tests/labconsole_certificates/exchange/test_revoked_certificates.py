@@ -31,5 +31,7 @@ def test_listen_reports_when_the_server_certificate_was_revoked(world: ThreeStat
     profile = CertificateProfile.TLS_SERVER
     request = world.asks(world.b, world.b, "swim.b.example", profile=profile)
     revoke(world.store, approve(world.store, request))
-    with pytest.raises(UserError, match=r"State B TLS server was revoked on .*: State B makes a request to its own CA"):
+    with pytest.raises(
+        UserError, match=r"State B TLS server was revoked on .*: State B creates a request to its own CA"
+    ):
         own_certificate(world.store.snapshot(), world.b.name, world.a.name, connects=False)

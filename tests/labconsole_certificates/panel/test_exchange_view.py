@@ -36,7 +36,7 @@ def test_button_does_missing_steps_until_both_directions_are_proven(pair: Pair, 
     lab.until(lambda: view.next_button.text() == "Confirm: State A trusts State B")
     assert view.fingerprint.text().split() == grouped(pair.root_b.sha256).split()
     lab.click(view.next_button)
-    lab.until(lambda: view.next_button.text() == "Make the CSR of State A")
+    lab.until(lambda: view.next_button.text() == "Create the CSR of State A")
     assert not view.fingerprint.isVisible()
     [row] = [each for each in lab.snapshot().trust if each.state == pair.a.id]
     assert row.confirmed == "fingerprint confirmed at the console that has both States"

@@ -43,7 +43,7 @@ def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab
     form = lab.dialog(OperationDialog).form
     form.set_values({**form.values(), "overlap_days": 0})
     lab.do_action()
-    lab.until(lambda: view.card.step_button.text() == "&Make the successor …")
+    lab.until(lambda: view.card.step_button.text() == "&Create the successor …")
     lab.click(view.card.step_button)
     lab.do_action()
     lab.until(lambda: "State B" in view.card.peer_buttons)

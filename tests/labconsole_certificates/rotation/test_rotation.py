@@ -84,7 +84,7 @@ def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:
         change.name_identity("broker-b", lab.broker.id)
     rotation = steps.begin(lab.store, lab.broker)
     assert lab.plan(rotation).kind is RotationKind.ISSUED_HERE
-    assert lab.plan(rotation).next_sentence == "Make a new key, and issue the new certificate."
+    assert lab.plan(rotation).next_sentence == "Create a new key, and issue the new certificate."
 
     rotation = steps.prepare(lab.store, rotation, NewKey())
     successor = _successor(lab, rotation.id)
@@ -101,7 +101,7 @@ def test_an_end_certificate_gets_a_new_key_and_keeps_the_rest(lab: Lab) -> None:
     with pytest.raises(UserError, match="The overlap lasts until"):
         steps.finish(lab.store, rotation)
     later = lab.plan(rotation, datetime.now(UTC) + timedelta(days=31))
-    assert later.next_sentence == "Give the old one up."
+    assert later.next_sentence == "Retire the old one."
 
     assert steps.finish(lab.store, rotation, wait_for_overlap=False).status is RotationStatus.FINISHED
     assert lab.plan(rotation).next_step is None

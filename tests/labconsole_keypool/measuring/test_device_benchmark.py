@@ -88,7 +88,9 @@ def test_unsupported_key_size_is_reported_and_its_rows_are_empty(
     monkeypatch.setattr(DeviceBenchmarkParameters, "sizes", (256, 1024))
     run = done(configuration, tmp_path)
     (event,) = run.events
-    assert event.message.startswith("RSA keys of 256 bits: left out. The token test cannot make an RSA key pair of 256")
+    assert event.message.startswith(
+        "RSA keys of 256 bits: left out. The token test cannot generate an RSA key pair of 256"
+    )
     assert {name.rpartition(" ")[2] for name in run.figures} == {"1024"}
     assert run.live["measured"].count == 12, "the progress comes to its end all the same"
 

@@ -50,5 +50,5 @@ def test_only_the_leftovers_of_a_killed_run_are_removed(own_home: Path) -> None:
 
 
 def test_missing_directory_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"keys\.bin cannot be made: No such file or directory\.$"):
+    with pytest.raises(UserError, match=r"keys\.bin cannot be created: No such file or directory\.$"):
         open_medium(Storage.FILE, tmp_path / "gone", "serial", KIND, MECHANISM)

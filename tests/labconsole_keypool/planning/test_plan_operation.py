@@ -65,10 +65,14 @@ def test_forecast_shows_its_error_next_to_the_benchmark_and_is_written_to_csv(
         (
             ["--timing", "luna"],
             1,
-            "No plan was made: timing: no timing profile is called luna; there are: luna-sa-1700",
+            "No plan was computed: timing: no timing profile is called luna; there are: luna-sa-1700",
         ),
         (["--sign-ms", "1000001"], 2, "--sign-ms: input should be less than or equal to 1000000"),
-        (["--wrap-ms", "5", "--sign", "malmo"], 1, "No plan was made: --wrap-ms is of own times, --sign of a timing"),
+        (
+            ["--wrap-ms", "5", "--sign", "malmo"],
+            1,
+            "No plan was computed: --wrap-ms is of own times, --sign of a timing",
+        ),
         (["--arrivals", "short.csv"], 1, "short.csv: 0.1 days of arrivals. A forecast needs 3 weeks at least"),
         (["--arrivals", "text.csv"], 1, "Arrival log text.csv, line 2: the count must be a whole number from 0 on"),
         (["--from-runs", "--db", "none.db"], 1, "There is no database none.db"),

@@ -198,7 +198,7 @@ def test_without_the_secret_nothing_is_done(qtbot: QtBot, open_dialog: Open) -> 
     ("fault", "sentence"),
     [
         ("refuse", "The numbers are out: order new ones."),
-        ("exit", "The operation process ended with exit code 7; the log tells more."),
+        ("exit", "The operation process ended with exit code 7; see the log."),
     ],
 )
 def test_a_failure_is_one_sentence_and_leads_back(qtbot: QtBot, open_dialog: Open, fault: str, sentence: str) -> None:

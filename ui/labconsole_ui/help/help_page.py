@@ -67,8 +67,8 @@ class HelpPage(QTextBrowser):
         ]
         return [
             *own,
-            (QKeySequence("Ctrl+Return").toString(native), self.tr("Run what the form holds")),
-            (QKeySequence("Ctrl+Shift+Return").toString(native), self.tr("Add what the form holds to the queue")),
+            (QKeySequence("Ctrl+Return").toString(native), self.tr("Run the scenario of the form")),
+            (QKeySequence("Ctrl+Shift+Return").toString(native), self.tr("Add the scenario of the form to the queue")),
             (QKeySequence("Ctrl+Tab").toString(native), self.tr("Next tab")),
         ]
 

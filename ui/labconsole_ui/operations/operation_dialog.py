@@ -222,7 +222,7 @@ class OperationDialog(QDialog):
             self.reject()
             return
         self.cancel_button.setEnabled(False)
-        self.work.show_status(self.tr("Cancelling: what was made until now is kept ..."))
+        self.work.show_status(self.tr("Cancelling: results so far are kept ..."))
         for process in self._processes:
             process.cancel()
 

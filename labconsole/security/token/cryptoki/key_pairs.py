@@ -59,7 +59,7 @@ def generate(session: Session, kind: KeyKind, *, extractable: bool, label: str =
         Attribute.EXTRACTABLE: extractable,
         Attribute.DERIVE: False,
     }
-    with translated_errors(f"make a key pair {kind}", session.token.label):
+    with translated_errors(f"generate a key pair {kind}", session.token.label):
         if key_type(kind) is KeyType.EC:
             curve = session.create_domain_parameters(KeyType.EC, _EC_PARAMETERS, local=True)
             made = curve.generate_keypair(label=label, store=stored, capabilities=_USES, private_template=private)

@@ -216,7 +216,7 @@ def _probe(
 ) -> WrapProbe:
     behaviour = WrapBehaviour.NOT_TESTABLE if known is None else known.behaviour(mechanism)
     if key is None:
-        return WrapProbe(mechanism, behaviour, {}, False, False, "no AES key can be made")
+        return WrapProbe(mechanism, behaviour, {}, False, False, "no AES key can be generated")
     wrapper = Wrapper(key, "the probe's key", mechanism)
     carried = {pair.kind: _carry(wrapper, pair) for pair in pairs}
     there = [one for one in carried.values() if one.signs]

@@ -19,7 +19,10 @@ from labconsole.security.token.errors import (
 
 _GONE = (TokenGoneError, "is gone: put it back and start again")
 _FULL = (TokenFullError, "is full: destroy keys that are not needed, or keep fewer in it")
-_NOT_ALLOWED = (TokenError, "does not allow that with this key: it was made for another use, or to stay in the token")
+_NOT_ALLOWED = (
+    TokenError,
+    "does not allow that with this key: it was created for another use, or to stay in the token",
+)
 _SENTENCES: dict[type[pkcs11.PKCS11Error], tuple[type[TokenError], str]] = {
     pkcs11.PinIncorrect: (WrongPinError, "refuses the PIN: it is wrong, and was tried once"),
     pkcs11.PinLocked: (WrongPinError, "has locked its PIN: let its security officer set a new one"),

@@ -22,7 +22,7 @@ from labconsole.security.token.mechanisms import TokenIdentity, WrapMechanism
 _PIN_WARNINGS = {
     TokenFlag.USER_PIN_LOCKED: "its PIN is locked, and its security officer must set a new one",
     TokenFlag.USER_PIN_FINAL_TRY: "one try is left before it locks its PIN",
-    TokenFlag.USER_PIN_COUNT_LOW: "few tries may be left before it locks its PIN, and it does not tell how many",
+    TokenFlag.USER_PIN_COUNT_LOW: "few tries may be left before it locks its PIN, and it does not report how many",
 }
 """In order of urgency (PKCS#11 v2.40, section 3.2)."""
 

@@ -123,7 +123,7 @@ def _only(session: Session, object_class: ObjectClass, label: str) -> object:
     what = "private" if object_class is ObjectClass.PRIVATE_KEY else "public"
     raise (TokenError if found else KeyMissingError)(
         f"The token {session.token.label} has {len(found) or 'no'} {what} keys labelled {label}, where one is needed: "
-        "name another label, or make the key pair."
+        "name another label, or generate the key pair."
     )
 
 

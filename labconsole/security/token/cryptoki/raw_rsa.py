@@ -87,7 +87,7 @@ def generate_rsa(session: Session, bits: int) -> RawRSAPair:
     """
     key_id = secrets.token_bytes(_ID_BYTES)
     private = {Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False}
-    with translated_errors(f"make an RSA key pair of {bits} bits", session.token.label):
+    with translated_errors(f"generate an RSA key pair of {bits} bits", session.token.label):
         public, handle = session.generate_keypair(
             KeyType.RSA, bits, id=key_id, store=False, capabilities=_USES, private_template=private
         )
@@ -97,5 +97,5 @@ def generate_rsa(session: Session, bits: int) -> RawRSAPair:
 def _only(session: Session, object_class: ObjectClass, key_id: bytes) -> object:
     found = list(session.get_objects({Attribute.CLASS: object_class, Attribute.ID: key_id}))
     if len(found) != 1:
-        raise TokenError(f"The token {session.token.label} has lost a key pair that was made for a benchmark.")
+        raise TokenError(f"The token {session.token.label} has lost a key pair that was generated for a benchmark.")
     return found[0]

@@ -186,7 +186,7 @@ def make_wrapper(session: Session, serial: str, mechanism: WrapMechanism, *, sto
     Raises:
         TokenError: one with that serial exists; the token is full, write-protected or gone.
     """
-    with translated_errors(f"make the wrapper key {serial}", session.token.label):
+    with translated_errors(f"generate the wrapper key {serial}", session.token.label):
         if _keys(session, serial):
             raise TokenError(
                 f"The token {session.token.label} has a wrapper key {serial} already: take another serial."
@@ -214,7 +214,7 @@ def find_wrapper(session: Session, serial: str, mechanism: WrapMechanism) -> Wra
     if not found:
         raise KeyMissingError(
             f"The token {session.token.label} has no wrapper key {serial}: "
-            "load it from its shares, or take the token that it was made in."
+            "load it from its shares, or use the token that it was generated in."
         )
     if len(found) > 1:
         raise TokenError(

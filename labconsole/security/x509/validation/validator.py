@@ -143,7 +143,7 @@ def _acceptance(cryptography: Opinion, revocation_unknown: tuple[x509.Name, ...]
     if cryptography.answer is Answer.ACCEPTED:
         said = "cryptography and OpenSSL both accept it."
     else:
-        said = f"OpenSSL accepts it; cryptography cannot tell: {cryptography.why}."
+        said = f"OpenSSL accepts it; cryptography does not know: {cryptography.why}."
     if not revocation_unknown:
         return said
     issuers = " and ".join(map(name_as_text, revocation_unknown))
@@ -158,7 +158,10 @@ def _refusal(cryptography: Opinion, openssl: Opinion, unfit: str) -> tuple[Decis
         case Answer.REFUSED, Answer.REFUSED:
             return Decision.BOTH, f"Both refuse it. OpenSSL: {openssl.why}. cryptography: {cryptography.why}."
         case Answer.REFUSED, Answer.UNKNOWN:
-            return Decision.OPENSSL, f"OpenSSL refuses it: {openssl.why}. cryptography cannot tell: {cryptography.why}."
+            return (
+                Decision.OPENSSL,
+                f"OpenSSL refuses it: {openssl.why}. cryptography does not know: {cryptography.why}.",
+            )
         case Answer.REFUSED, _:
             return (
                 Decision.OPENSSL,

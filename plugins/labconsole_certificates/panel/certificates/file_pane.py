@@ -222,7 +222,7 @@ class FilePane(QObject):
     def choose(self) -> None:
         """Ask for files, and show their content."""
         kinds = self.tr("{known};;All files (*)").format(known=FILES)
-        names, _ = QFileDialog.getOpenFileNames(self._page, self.tr("Look into files"), str(Path.home()), kinds)
+        names, _ = QFileDialog.getOpenFileNames(self._page, self.tr("Inspect files"), str(Path.home()), kinds)
         if names:
             self.inspect_files([Path(name) for name in names])
 

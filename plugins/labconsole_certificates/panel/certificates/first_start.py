@@ -27,8 +27,8 @@ class FirstStart(ScrollPage):
         text = QLabel(
             self.tr(
                 "States trust each other without a common authority: each issues certificates with its own CA, takes "
-                "the other's certificate signing request, and hands over its root. Begin with the CA of your State; "
-                "for a lab of two, make one for each."
+                "the other's certificate signing request, and exports its root. Begin with the CA of your State; "
+                "for a lab of two, create one for each."
             ),
             self.page,
         )
@@ -49,7 +49,7 @@ class FirstStart(ScrollPage):
             theme,
             "import",
             self.tr("Import a CA"),
-            self.tr("One that was made elsewhere: certificate and key as PEM, DER or PKCS#12"),
+            self.tr("One that was created elsewhere: certificate and key as PEM, DER or PKCS#12"),
             primary=False,
         )
         self.import_button.clicked.connect(lambda _checked: self.import_wanted.emit())

@@ -25,9 +25,9 @@ from labconsole_certificates.panel.labels import moment
 from labconsole_certificates.panel.tab import DatabaseReading
 
 _ORIGINS = {
-    Origin.SELF_SIGNED: "Made here, signed by itself",
+    Origin.SELF_SIGNED: "Created here, signed by itself",
     Origin.ISSUED: "Issued here",
-    Origin.LINK: "Made here, a link certificate of a rotation",
+    Origin.LINK: "Created here, a link certificate of a rotation",
     Origin.IMPORTED: "Imported",
     Origin.BUNDLE: "Came with a trust bundle",
 }

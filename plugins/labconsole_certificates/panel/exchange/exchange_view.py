@@ -151,12 +151,12 @@ class ExchangeView(Tab):
         names = [] if self._snapshot is None else [state.name for state in self._snapshot.states]
         self.empty_hint.setText(
             self.tr(
-                "{state} is here. An exchange needs a second State: make one, or import another State's bundle."
+                "{state} is here. An exchange needs a second State: create one, or import another State's bundle."
             ).format(state=names[0])
             if len(names) == 1
             else self.tr("Two States are chosen from the lists: choose another one in one of them.")
             if names
-            else self.tr("An exchange needs two States. Make each with its CA, or import another State's bundle.")
+            else self.tr("An exchange needs two States. Create each with its CA, or import another State's bundle.")
         )
         self.empty_hint.setVisible(not pair)
         self.found_button.setVisible(not pair and len(names) < 2)

@@ -151,15 +151,15 @@ class NextSteps(QObject):
                     sentence.format(client=client, server=server)
                 )
             case ExchangeStepKind.MAKE_SERVER:
-                sentence = self.tr("{server} makes a key and certifies its server {host} with its own CA.")
+                sentence = self.tr("{server} creates a key and certifies its server {host} with its own CA.")
                 return self.tr("Certify the server of {server}").format(server=server), (
                     sentence.format(server=server, host=server_host(direction.server))
                 )
             case ExchangeStepKind.MAKE_REQUEST:
                 sentence = self.tr(
-                    "{client} makes key pair and CSR, and gives the CSR to {server}. The key stays with {client}."
+                    "{client} creates key pair and CSR, and gives the CSR to {server}. The key stays with {client}."
                 )
-                return self.tr("Make the CSR of {client}").format(client=client), (
+                return self.tr("Create the CSR of {client}").format(client=client), (
                     sentence.format(client=client, server=server)
                 )
             case ExchangeStepKind.GIVE_REQUEST:
@@ -223,7 +223,7 @@ class NextSteps(QObject):
             case ExchangeStepKind.MAKE_SERVER:
                 return self._server_step(step, sender)
             case ExchangeStepKind.MAKE_REQUEST if sender.local:
-                button = self.tr("Make key and CSR of {state} …").format(state=sender.name)
+                button = self.tr("Create key and CSR of {state} …").format(state=sender.name)
                 make = partial(self._forms.make_request, direction.client.name, direction.server.name)
                 return Upcoming(step.missing, button, make)
             case ExchangeStepKind.APPROVE if request is not None and sender.local:
@@ -242,7 +242,7 @@ class NextSteps(QObject):
         """The receiver types the fingerprint; a remote State is sent a bundle."""
         root = self._certificate(step)
         if not receiver.local:
-            button = self.tr("Make the bundle of {state} …").format(state=sender.name)
+            button = self.tr("Create the bundle of {state} …").format(state=sender.name)
             return Upcoming(step.missing, button, self._show_trust, waits=not sender.local)
         if root is None:
             button = self.tr("Import root or bundle of {state} …").format(state=sender.name)
@@ -254,7 +254,7 @@ class NextSteps(QObject):
         """A State certifies its own server by the same two steps as another one's client."""
         asked = proposed_server_request(self._snapshot, server)
         if asked is None:
-            button = self.tr("Make key and CSR of its server …")
+            button = self.tr("Create key and CSR of its server …")
             return Upcoming(step.missing, button, lambda: self._forms.make_server_request(server))
         button = self.tr("Approve the request of its server …")
         return Upcoming(step.missing, button, lambda: self._forms.approve(asked))

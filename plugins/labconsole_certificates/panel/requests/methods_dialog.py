@@ -34,7 +34,7 @@ class MethodsDialog(QDialog):
 
     def __init__(self, theme: Theme, methods: tuple[Method, ...], parent: QWidget) -> None:
         super().__init__(parent)
-        self.setWindowTitle(self.tr("How shall the certificate be made?"))
+        self.setWindowTitle(self.tr("How shall the certificate be created?"))
         self.setMinimumWidth(_WIDTH)
         self.buttons: dict[str, QPushButton] = {}
         column = QVBoxLayout(self)
@@ -98,7 +98,7 @@ def methods(
             "csr",
             translate("With a CSR (preferred)"),
             translate(
-                "The client makes its key pair here and sends a certificate signing request to the other State, "
+                "The client creates its key pair here and sends a certificate signing request to the other State, "
                 "whose CA certifies it. The private key never leaves its country of origin."
             ),
             "",
@@ -108,7 +108,7 @@ def methods(
         Method(
             "no-csr",
             translate("Without a CSR"),
-            translate("The server makes key and certificate for the client, and hands over one PKCS#12 file."),
+            translate("The server creates key and certificate for the client, and sends one PKCS#12 file."),
             no_csr.WARNING,
             "key",
             without_csr,

@@ -57,7 +57,7 @@ def subjects_of(snapshot: Snapshot, known: Mapping[str, str]) -> dict[str, str]:
 def status_text(status: RequestStatus) -> str:
     """A request's status in a word or two."""
     return {
-        RequestStatus.MADE: _translate("Requests", "made, not sent"),
+        RequestStatus.MADE: _translate("Requests", "created, not sent"),
         RequestStatus.RECEIVED: _translate("Requests", "to be decided"),
         RequestStatus.APPROVED: _translate("Requests", "approved"),
         RequestStatus.REFUSED: _translate("Requests", "refused"),

@@ -46,7 +46,7 @@ class PlanCard(QFrame):
         self.peer_buttons: dict[str, QPushButton] = {}
         self.begin_button = self._button(self.tr("&Begin rotation"), self._begin, primary=True)
         self.step_button = self._button("", self._step, primary=True)
-        self.cancel_button = self._button(self.tr("&Give up"), self._cancel)
+        self.cancel_button = self._button(self.tr("&Cancel rotation"), self._cancel)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.begin_button, self.step_button, self.cancel_button):
@@ -86,14 +86,14 @@ class PlanCard(QFrame):
         self.title.setText(self.tr("{name} of {owner}").format(name=row.name, owner=row.owner))
         if plan is None:
             self.sentence.setText(
-                self.tr("It holds until {day}, for {days} days more.").format(
+                self.tr("It is valid until {day}, for {days} days more.").format(
                     day=day(row.record.certificate.not_valid_after_utc), days=f"{row.days_left:,}"
                 )
                 if row.days_left >= 0
                 else self.tr("It has run out.")
             )
             for line in (
-                self.tr("A rotation makes its successor while it still holds."),
+                self.tr("A rotation creates its successor while it is still valid."),
                 self.tr("Peers confirm that they have the successor."),
                 self.tr("Then you switch over; the old one is kept until you finish."),
             ):
@@ -111,7 +111,9 @@ class PlanCard(QFrame):
         parts = [plan.next_sentence]
         if plan.overlap is not None:
             begin, end = plan.overlap
-            parts.append(self.tr("Old and new hold from {begin} to {end}.").format(begin=day(begin), end=day(end)))
+            parts.append(
+                self.tr("Old and new are both valid from {begin} to {end}.").format(begin=day(begin), end=day(end))
+            )
         if plan.links:
             parts.append(self.tr("{count} link certificates join the two roots.").format(count=len(plan.links)))
         self.sentence.setText("\n".join(parts))
@@ -177,7 +179,7 @@ class PlanCard(QFrame):
 
 def _step_button(translate: Callable[[str], str], step: RotationStep) -> str:
     return {
-        RotationStepKind.PREPARE: translate("&Make the successor …"),
+        RotationStepKind.PREPARE: translate("&Create the successor …"),
         RotationStepKind.ADOPT: translate("&Take the new certificate"),
         RotationStepKind.CONFIRM: translate("&Confirm"),
         RotationStepKind.SWITCH: translate("S&witch over"),

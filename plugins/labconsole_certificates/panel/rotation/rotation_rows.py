@@ -73,7 +73,7 @@ def status_text(status: RotationStatus) -> str:
     """A rotation's status in a few words."""
     return {
         RotationStatus.PREPARING: _translate("Rotation", "preparing"),
-        RotationStatus.OVERLAP: _translate("Rotation", "both hold"),
+        RotationStatus.OVERLAP: _translate("Rotation", "both valid"),
         RotationStatus.SWITCHED: _translate("Rotation", "switched"),
         RotationStatus.FINISHED: _translate("Rotation", "finished"),
         RotationStatus.CANCELLED: _translate("Rotation", "cancelled"),

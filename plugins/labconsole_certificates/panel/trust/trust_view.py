@@ -61,7 +61,7 @@ class TrustView(Tab):
         )
         self.drop_box.files.connect(self.take)
         self.drop_box.pasted.connect(self._take_data)
-        self.make_button = self._button(self.tr("&Make bundle …"), self.make_bundle)
+        self.make_button = self._button(self.tr("&Create bundle …"), self.make_bundle)
         self.trust_button = self._button(self.tr("&Trust …"), self.trust)
         self.read_button = self._button(self.tr("Read &out …"), self.show_fingerprints)
         self.grid = TrustGrid(theme, self)

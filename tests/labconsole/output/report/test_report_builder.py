@@ -264,7 +264,7 @@ def test_what_cannot_be_reported_is_refused_in_one_sentence(store: Store, reader
     for asked, more, said in (
         ([], {}, "There is no run to report on"),
         ([99], {}, "There is no run 99"),
-        (going, {}, f"Run {going[0]} is still running: make the report once it has ended."),
+        (going, {}, f"Run {going[0]} is still running: create the report once it has ended."),
         (run_ids, {"baseline": 99}, "The baseline, run 99, is none of the runs of the report"),
         (run_ids, {"published": ("gazette",)}, "There are no published figures gazette"),
     ):

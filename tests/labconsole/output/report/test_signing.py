@@ -149,7 +149,7 @@ def test_a_pkcs12_file_without_a_key_is_refused(tmp_path: Path) -> None:
     key, path = ec.generate_private_key(ec.SECP256R1()), tmp_path / "trust.p12"
     encryption = BestAvailableEncryption(SECRET.reveal().encode())
     write_private(path, pkcs12.serialize_key_and_certificates(None, None, self_signed(key), None, encryption))
-    with pytest.raises(UserError, match="lacks the private key or its certificate"):
+    with pytest.raises(UserError, match="has no private key with its certificate"):
         signer_from_pkcs12(path, SECRET)
 
 

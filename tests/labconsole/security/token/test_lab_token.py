@@ -109,7 +109,7 @@ def test_further_tokens_are_devices_of_their_own(home: Path) -> None:
     assert second == lab_token(home, "lab-2") and second.label == "labconsole-2"
     assert keys(second) == [] and keys(lab_token(home)) == ["kept"]
     assert len({lab_so_pin(home, name).resolve("test").reveal() for name in ("lab", "lab-2")}) == 2
-    with pytest.raises(TokenError, match="lab-2 is the console's own token; choose another name"):
+    with pytest.raises(TokenError, match="lab-2 is a built-in token; choose another name"):
         save_configuration("lab-2", second, home)
 
 

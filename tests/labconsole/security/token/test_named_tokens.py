@@ -82,7 +82,7 @@ def test_the_file_is_its_owners_alone() -> None:
         ("format = 1\n[token.a]", r"there is no key token; did you mean tokens\?$"),
         ("format = 1\n[tokens.a]\nmodule = '/x'", r"token a: the key label is missing\.$"),
         ("format = 1\n[tokens.a]\nmodule = 'x.so'\nlabel = 'a'", r"token a: module: give the whole path"),
-        ("format = 1\n[tokens.lab]", r"lab is the console's own token; choose another name\.$"),
+        ("format = 1\n[tokens.lab]", r"lab is a built-in token; choose another name\.$"),
         ("format = 1\n[tokens.'a b']", r"a name is made of letters"),
         ("format = 1\ntokens = 3", r"tokens must be tables"),
         ("format = 1\ntokens.a = 3", r"token a: it must be a table, as in \[tokens\.a\]\.$"),

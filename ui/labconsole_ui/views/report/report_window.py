@@ -187,7 +187,9 @@ class ReportWindow(QDialog):
 
             return write_pdf(document, path, paper, last)
 
-        self._jobs.run(self.tr("Making the report"), work, lambda result: self._show_saved(result, signing is not None))
+        self._jobs.run(
+            self.tr("Creating the report"), work, lambda result: self._show_saved(result, signing is not None)
+        )
 
     def _show_saved(self, result: PdfResult, signed: bool) -> None:
         text = self.tr("Signed and saved: {0} ({1} pages).") if signed else self.tr("Saved: {0} ({1} pages).")
@@ -199,7 +201,9 @@ class ReportWindow(QDialog):
         """Ignore it while the PDF is written: that is cancelled in its own dialog."""
         if self._jobs.dialogs:
             event.ignore()
-            self.messages.show_message(Message(Tone.INFO, self.tr("The PDF is still being made: wait, or cancel it.")))
+            self.messages.show_message(
+                Message(Tone.INFO, self.tr("The PDF is still being created: wait, or cancel it."))
+            )
 
     def reject(self) -> None:
         """Close on Escape as the button does."""

@@ -104,7 +104,7 @@ def test_a_wrong_pin_is_tried_once_and_says_what_is_left(configuration: TokenCon
         open_token("test", configuration, WRONG)
     assert str(refused.value) == (
         "The token test cannot be opened: it refuses the PIN: it is wrong, and was tried once; "
-        "few tries may be left before it locks its PIN, and it does not tell how many."
+        "few tries may be left before it locks its PIN, and it does not report how many."
     )
     with found(configuration) as token:
         assert TokenFlag.USER_PIN_COUNT_LOW in token.flags

@@ -39,7 +39,7 @@ def test_threads_use_one_pair_through_sessions_of_their_own(token: Token) -> Non
 
 def test_what_a_token_cannot_do_is_one_sentence(token: Token) -> None:
     session = token.session()
-    with pytest.raises(TokenError, match="The token test cannot make an RSA key pair of 256 bits"):
+    with pytest.raises(TokenError, match="The token test cannot generate an RSA key pair of 256 bits"):
         generate_rsa(session, 256)
     pair = generate_rsa(session, 1024)
     pair.destroy()
