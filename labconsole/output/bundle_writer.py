@@ -109,7 +109,7 @@ class _Manifest:
             now = digest(connection, run_id).hex()
         if [sealed["digest"] for sealed in described["evidence"]] != [now]:
             raise ExportError(
-                f"Run {run_id} is not as it was sealed, and is not handed on: `labconsole verify {run_id}` shows more."
+                f"Run {run_id} is not as it was sealed, and is not exported: `labconsole verify {run_id}` shows more."
             )
         scenario, campaign = described.pop("scenario"), described.pop("campaign")
         _, scenarios = self._campaigns.setdefault(row.campaign_id, (CampaignRow.model_validate(campaign), {}))

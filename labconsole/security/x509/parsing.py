@@ -183,7 +183,7 @@ def read(data: bytes, password: Secret | None = None, what: str = "The file") ->
                 objects.append(pkcs12_in(piece, password, what))
     if not objects:
         raise BadInput(
-            f"{what} has no content that the console reads, or is damaged: give a certificate, CSR, CRL, key or PKCS#12."
+            f"{what} has nothing that can be read, or is damaged: give a certificate, CSR, CRL, key or PKCS#12 file."
         )
     return tuple(objects)
 

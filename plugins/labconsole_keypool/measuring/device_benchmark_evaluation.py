@@ -75,8 +75,8 @@ METRICS: tuple[MetricKind, ...] = (
         "Capacity",
         "keys",
         Direction.HIGHER,
-        "Keys of a kind that the device holds, as its manufacturer states. No run fills a token to measure it: only the "
-        "source has it.",
+        "Keys of a kind that the device holds, as its manufacturer states. No run fills a token to measure it: only "
+        "the source has it.",
     ),
 )
 

@@ -247,7 +247,7 @@ def _names(hsm: Hsm) -> list[str]:
     [
         (["doctor", "offfice"], 1, "labconsole: No token is called offfice; did you mean office?"),
         (["remove", "offfice"], 1, "labconsole: No token is called offfice; did you mean office?"),
-        (["remove", "lab"], 1, "labconsole: The token lab is the console's own"),
+        (["remove", "lab"], 1, "labconsole: The token lab is built-in"),
         (["add", "lab", "--module", "x", "--label", "x"], 1, "labconsole: The token lab was not added: "),
         (["add", "a", "--module", "x", "--label", "x" * 33], 2, "labconsole: --label: "),
         (["add", "a", "--module", "x", "--label", "é" * 17], 1, "labconsole: The token a was not added: label: "),

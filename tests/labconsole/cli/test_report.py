@@ -98,7 +98,7 @@ def test_characters_without_a_font_are_noted(report: Command) -> None:
         (("1", "--csv", "x", "--sign", "key.pem"), 2, "only a PDF can be signed"),
         (("1", "--pdf", "r.pdf", "--certificate", "own.pem"), 2, "nothing is signed without a key"),
         (("99", "--pdf", "r.pdf"), 1, "There is no run 99"),
-        (("5", "--pdf", "r.pdf"), 1, "Run 5 is still running: make the report once it has ended"),
+        (("5", "--pdf", "r.pdf"), 1, "Run 5 is still running: create the report once it has ended"),
         (("1", "2", "--baseline", "4", "--pdf", "r.pdf"), 1, "The baseline, run 4, is none of the runs"),
         (("1", "--baseline", "gazette", "--pdf", "r.pdf"), 1, "There are no published figures gazette"),
         (("1", "--published", "gazette", "--pdf", "r.pdf"), 1, "There are no published figures gazette"),

@@ -66,7 +66,7 @@ def test_changed_run_is_reported_and_not_bundled(command: Command, tmp_path: Pat
     assert "Run 2: not verified\nRun 2 is not as it was sealed" in printed
     code, _, error = command("bundle", "2", "more.lcz", "--db", "a.db")
     assert code == 1
-    assert "`labconsole verify 2` tells more" in error
+    assert "`labconsole verify 2` shows more" in error
     assert not (tmp_path / "more.lcz").exists()
 
 

@@ -309,5 +309,5 @@ def test_secret_is_stored_in_the_keyring_if_there_is_one(use_keyring: UseKeyring
 def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(UserError, match="cannot be made in"):
+    with pytest.raises(UserError, match="cannot be created in"):
         lab_identities(file / "pki")

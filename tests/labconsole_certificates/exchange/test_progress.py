@@ -193,7 +193,7 @@ def test_another_certificate_must_be_proven_again(trusting: PkiStore) -> None:
 
 def test_missing_steps_are_reported_before_any_handshake(trusting: PkiStore) -> None:
     _complete(trusting, "A", "B")
-    with pytest.raises(UserError, match=r"B cannot connect to A yet: B makes a request"):
+    with pytest.raises(UserError, match=r"B cannot connect to A yet: B creates a request"):
         prove(trusting, "A", "B")
     assert not trusting.snapshot().proofs
 
@@ -232,7 +232,7 @@ def test_a_revoked_certificate_is_requested_again(trusting: PkiStore) -> None:
     assert _next(trusting) is ExchangeStepKind.PROVE and _there(trusting).steps[-1].subject == first.id
     revoke(trusting, first)
     assert _next(trusting) is ExchangeStepKind.MAKE_REQUEST
-    said = r"A TLS client was revoked on .* UTC: A makes a request"
+    said = r"A TLS client was revoked on .* UTC: A creates a request"
     found = _there(trusting).next
     assert found is not None and re.match(said, found.missing)
     with pytest.raises(UserError, match=f"A cannot connect to B yet: {said}"):

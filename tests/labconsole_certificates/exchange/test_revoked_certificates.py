@@ -20,7 +20,7 @@ def test_connect_reports_when_the_client_certificate_was_revoked(
 ) -> None:
     record = revoke(world.store, world.certified(world.a, world.b), x509.ReasonFlags.superseded)
     assert record.revoked is not None
-    when = f"State A TLS client was revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC: State A makes a request"
+    when = f"State A TLS client was revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC: State A creates a request"
     steps = direction_of(world.store.snapshot(), world.a, world.b).steps
     assert any(step.missing.startswith(when) for step in steps)
     assert main(["pki", "connect", world.a.name, world.b.name, "--host", "127.0.0.1", "--port", "1"]) == 1

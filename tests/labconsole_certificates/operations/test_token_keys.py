@@ -70,7 +70,7 @@ def test_a_ca_in_a_token_signs_certificates_and_crls(world: ThreeStates, office:
 
 def test_a_refusal_of_the_token_changes_nothing(world: ThreeStates) -> None:
     before = world.rows()
-    with pytest.raises(UserError, match="Keys of the type Ed25519 are made in no token"):
+    with pytest.raises(UserError, match="Keys of the type Ed25519 cannot be created in a token"):
         create_root(world.store, world.a, NewKey(KeyType.ED25519, token="lab"))
     with pytest.raises(UserError, match="nowhere"):
         create_root(world.store, world.a, NewKey(token="nowhere"))

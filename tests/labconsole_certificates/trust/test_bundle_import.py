@@ -270,7 +270,7 @@ def test_a_root_outside_its_validity_signs_nothing(alpha: Console) -> None:
     ahead = _root(validity=Validity(_NOW + timedelta(days=1), _NOW + timedelta(days=9)))
     _refused(alpha, _signed(_content(ahead), ahead), "not valid before .* check the clock", _typed(ahead))
     over = _root(validity=Validity(_NOW - timedelta(days=9), _NOW - timedelta(days=1)))
-    _refused(alpha, _signed(_content(over), over), "ran out", _typed(over))
+    _refused(alpha, _signed(_content(over), over), "expired on", _typed(over))
 
 
 def test_two_certificates_with_one_serial_number_are_refused(alpha: Console, beta: Issuer) -> None:

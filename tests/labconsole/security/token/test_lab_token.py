@@ -254,7 +254,7 @@ def test_a_token_whose_objects_are_gone_is_reported_and_never_replaced(home: Pat
 
 def test_a_home_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(TokenError, match=r"The token lab cannot be made \([A-Za-z ]+: .*file.*\): check"):
+    with pytest.raises(TokenError, match=r"The token lab cannot be created \([A-Za-z ]+: .*file.*\): check"):
         lab_token(tmp_path / "file" / "home")
 
 
