@@ -54,6 +54,7 @@ FAULTS = (
         "die at the end",
         "same artefact",
         "miscount",
+        "missing metric",
         "undeclared metric",
         "undeclared channel",
         "undeclared progress",
@@ -205,7 +206,8 @@ class CountingTrial(Trial[CountingParameters]):
         disturbed = "a door slammed" if parameters.fault == "disturbed" else ""
         counted = Metric("counted", total, "", samples=total, not_judged=disturbed)
         summed = Metric("sum" if parameters.fault == "undeclared metric" else "checksum", checksum, "")
-        return Evaluation((counted, summed), (verdict,), disturbed)
+        metrics = (counted,) if parameters.fault == "missing metric" else (counted, summed)
+        return Evaluation(metrics, (verdict,), disturbed)
 
     def warnings(self, parameters: CountingParameters) -> tuple[str, ...]:
         return ("Counting is not measuring.",)

@@ -140,6 +140,15 @@ def test_a_missed_threshold_is_exit_code_3(labconsole: CommandLine) -> None:
     assert labconsole("run", profile, "--set", "count=150").returncode == 0
 
 
+def test_a_threshold_of_a_metric_that_the_run_lacks_is_exit_code_3(labconsole: CommandLine) -> None:
+    """Nothing shows that it was met."""
+    text = profile_text(count=100, fault="missing metric") + "[thresholds]\nchecksum = { min = 0 }\n"
+    done = labconsole("run", labconsole.profile(text), "--json")
+    assert done.returncode == 3, done.stderr
+    [verdict] = [one for one in json.loads(done.stdout)["verdicts"] if one["name"] == "threshold: checksum"]
+    assert (verdict["result"], verdict["reason"]) == ("unknown", "The run has no metric checksum.")
+
+
 def test_a_failed_check_of_the_data_is_exit_code_3_and_marks_the_run(labconsole: CommandLine) -> None:
     """No profile declares it as a threshold: a run whose data are not whole never passes for a good one."""
     profile = labconsole.profile(profile_text({"fault": "miscount"}, {}, count=100))
