@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,13 @@ def test_repeats_are_one_column_with_their_number(view: ComparisonView) -> None:
     throughput = row(view, "Message throughput")
     assert throughput.arrow == "↑", "it is next to the title"
     assert index(view, "Message throughput", -1).data() == "Message throughput, higher is better, fewer than 5 repeats"
+
+
+def test_the_arrow_to_better_values_is_drawn_next_to_the_title(view: ComparisonView) -> None:
+    drawn = image(view, "Message throughput", -1)
+    assert image(view, "Message throughput", -1) == drawn
+    view.table.rows.set_records([replace(one, better="") for one in view.table.rows.records()])
+    assert image(view, "Message throughput", -1) != drawn
 
 
 def test_few_repeats_are_named_in_the_line_and_never_coloured(view: ComparisonView, theme: Theme) -> None:
