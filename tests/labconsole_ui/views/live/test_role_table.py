@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from labconsole_ui.views.live.growing_curves import HIGHEST, LOWEST, MEDIAN, Rol
 from labconsole_ui.views.live.live_run import LiveRun
 from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.live.role_rows import RoleRow, field_text, role_rows, state_fields
+from labconsole_ui.views.live.role_table import RoleTable
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 T0 = 10**12
@@ -143,6 +145,21 @@ def test_three_hundred_roles_are_a_table_and_three_curves_a_plot(
     qtbot.keyClicks(view.role_table.filter_edit, "station-29")
     assert view.role_table.model.rowCount() == 11
     assert view.role_table.count_label.text() == "11 of 300 roles"
+
+
+@pytest.mark.parametrize("typed", ["tow", "TOW", " Tower "])
+def test_roles_are_filtered_by_name_in_any_case(qtbot: QtBot, theme: Theme, typed: str) -> None:
+    live = LiveRun(CHANNELS)
+    usage = {name: Usage(5.0, 70_000_000) for name in ("worker", "radar", "Tower")}
+    live.add_frame(replace(frame(1.0, 0), usage=usage))
+    table = RoleTable(theme)
+    qtbot.addWidget(table)
+    table.begin(CHANNELS)
+    table.show_roles(live)
+    assert table.model.rowCount() == 2
+    qtbot.keyClicks(table.filter_edit, typed)
+    assert [row.name for row in table.model.records()] == ["Tower"]
+    assert table.count_label.text() == "1 of 2 roles"
 
 
 def test_only_the_visible_ones_of_three_hundred_rows_are_painted(
