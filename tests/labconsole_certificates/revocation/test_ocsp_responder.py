@@ -6,7 +6,9 @@ import base64
 import http.client
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -23,6 +25,9 @@ from labconsole.errors import BadInput, UserError
 from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.issuing import issue
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.own_csrs import make_request
@@ -30,11 +35,13 @@ from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.revocation import ocsp_responder
 from labconsole_certificates.revocation.crl_operations import revoke
+from labconsole_certificates.revocation.ocsp_answers import NotRevoked, answer
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.revocation.ocsp_responder import RunningResponder, serving
-from tests.helpers.authorities import new_authority
+from tests.helpers.authorities import named, new_authority
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.practice import wait_until
+from tests.helpers.x509_keys import key_of
 
 
 class Lab:
@@ -67,6 +74,27 @@ def running(lab: Lab) -> Iterator[RunningResponder]:
         assert ask(responder.url, lab.bad.certificate, lab.root.certificate).status is ocsp.OCSPCertStatus.GOOD
         revoke(lab.store, lab.bad, x509.ReasonFlags.key_compromise)
         yield responder
+
+
+@contextmanager
+def answering(answered: Callable[[bytes], bytes]) -> Iterator[str]:
+    """The address of a server that answers one request as it likes."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = answered(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        thread.join()
 
 
 def test_a_new_revocation_is_answered_at_once(lab: Lab, running: RunningResponder) -> None:
@@ -240,25 +268,25 @@ def test_an_invalid_address_is_refused(lab: Lab, url: str) -> None:
 
 def test_an_answer_to_an_earlier_question_is_not_believed(lab: Lab, running: RunningResponder) -> None:
     recorded = running.answer(_request(lab))
-
-    class Replays(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(recorded)
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Quiet."""
-
-    with HTTPServer(("127.0.0.1", 0), Replays) as server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        with pytest.raises(BadInput, match="may be an old one"):
-            ask(f"http://127.0.0.1:{server.server_port}/", lab.good.certificate, lab.root.certificate)
-        thread.join()
+    with answering(lambda _request: recorded) as url, pytest.raises(BadInput, match="may be an old one"):
+        ask(url, lab.good.certificate, lab.root.certificate)
 
 
 def test_only_a_ca_with_its_key_here_can_be_served(lab: Lab) -> None:
     with pytest.raises(UserError, match="is not a CA"), serving(lab.store, lab.good):
         pass
+
+
+@pytest.mark.parametrize(("begin", "end"), [(-48, -24), (24, 48)], ids=["out of date", "of tomorrow"])
+def test_an_answer_that_is_not_of_now_is_not_believed(begin: int, end: int) -> None:
+    authority = new_authority("State A Root")
+    key = key_of(KeyType.P_256).public_key()
+    certificate = issue(authority, key, named("CN=client"), [], CertificateProfile.TLS_CLIENT, Validity.for_days(1))
+    now = datetime.now(UTC).replace(microsecond=0)
+    validity = Validity(now + timedelta(hours=begin), now + timedelta(hours=end))
+
+    def answered(request: bytes) -> bytes:
+        return answer(request, authority.certificate, authority, lambda _serial: NotRevoked.GOOD, validity)
+
+    with answering(answered) as url, pytest.raises(BadInput, match="The OCSP answer is not of now"):
+        ask(url, certificate, authority.certificate)
