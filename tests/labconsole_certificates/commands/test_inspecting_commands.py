@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,16 @@ import pytest
 
 from labconsole.cli.main import main
 from labconsole.engine.operation_process import Outcome
+from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.secrets import Secret
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.issuing import make_self_signed
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.names import name_from_text
+from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.export import pkcs12_bytes
 from tests.helpers.operations import Operations
+from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.three_states import ThreeStates
 
 LEFT, RIGHT = "left's password", "right's password"
@@ -96,3 +104,27 @@ def test_an_export_that_cannot_be_writes_nothing(
     assert main(["pki", "export", "request:1", str(tmp_path / "out"), *arguments]) == 1
     assert why in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_pinned_certificate_that_has_expired_is_refused(
+    world: ThreeStates, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    sha256s = []
+    for name, end in (("good", now + timedelta(days=1)), ("expired", now - timedelta(hours=1))):
+        certificate = make_self_signed(
+            key_of(KeyType.P_256),
+            name_from_text(f"CN={name}"),
+            [],
+            CertificateProfile.TLS_CLIENT,
+            Validity(now - timedelta(days=2), end),
+        )
+        with world.store.change() as change:
+            record = change.add_certificate(
+                certificate, state=world.c.id, profile=CertificateProfile.TLS_CLIENT, origin=Origin.IMPORTED
+            )
+            change.trust(world.a.id, record.id, TrustKind.PIN, "fingerprint typed")
+        sha256s.append(record.sha256)
+    assert answered(capsys, "check", "State A", sha256s[0])["why"] == "it is pinned."
+    refused = answered(capsys, "check", "State A", sha256s[1], code=1)
+    assert not refused["accepted"] and refused["why"].startswith("it is pinned, but ")
