@@ -385,3 +385,9 @@ class TestAccess:
         with pytest.raises(UserError, match="needs the broker's certificate and key"):
             broker.listen()
         broker.close()
+
+    @pytest.mark.parametrize("password", ["secre", "secret2", "SECRET", " "])
+    def test_only_the_whole_password_is_accepted(self, secure: RunningBroker, password: str) -> None:
+        with pytest.raises(UserError):
+            connect(Endpoint("127.0.0.1", secure.plain.port, username="lab", password=password))
+        until(lambda: secure.refused == Counter({"wrong user name or password": 1}))
