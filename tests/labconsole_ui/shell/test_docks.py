@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import shiboken6
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -33,6 +34,20 @@ def test_layout_and_theme_are_remembered(services: Services, open_window: Callab
     services.state.set("window/geometry", "nonsense")
     third = open_window(services)
     assert third.queue_dock.isVisible()
+
+
+def test_size_of_the_window_is_remembered(services: Services, open_window: Callable[[Services], MainWindow]) -> None:
+    """Its height: Qt limits the width to that of the test's small screen."""
+    window = open_window(services)
+    window.resize(1280, 740)
+    heights = []
+    for remembered in (False, True):
+        if remembered:
+            window.remember()
+        again = MainWindow(services)
+        heights.append(again.height())
+        shiboken6.delete(again)
+    assert heights[0] != heights[1] == 740
 
 
 def test_default_layout_fits_a_small_screen(window: MainWindow) -> None:
