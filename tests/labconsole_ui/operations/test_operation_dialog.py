@@ -132,8 +132,10 @@ def test_destructive_operation_needs_its_label_typed_exactly(qtbot: QtBot, open_
     ended = ends(dialog)
     qtbot.waitUntil(dialog.confirmation.isVisible, timeout=TIMEOUT_MS)
     assert dialog.confirmation.loss.text() == "All numbers in my-label will be lost."
-    qtbot.keyClicks(dialog.confirmation.edit, "my-labe")
-    assert not dialog.start_button.isEnabled()
+    for typed in ("My-Label", "my-label2", "my-labe"):
+        dialog.confirmation.edit.clear()
+        qtbot.keyClicks(dialog.confirmation.edit, typed)
+        assert not dialog.start_button.isEnabled(), typed
     qtbot.keyClicks(dialog.confirmation.edit, "l")
     press_start(qtbot, dialog)
     qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
