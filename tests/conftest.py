@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 import psutil
+import pydantic.fields  # noqa: F401 - before PySide6, whose import hook would meet it half imported
 import pytest
 
 if TYPE_CHECKING:
