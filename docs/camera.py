@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import ThemeMode
 
-LIMIT_S = 180.0
+LIMIT_S = 600.0
 BOTH = (ThemeMode.LIGHT, ThemeMode.DARK)
 
 
@@ -26,15 +26,18 @@ class Camera:
 
     def settle(self, seconds: float = 0.6) -> None:
         """Let the window work for a while."""
-        self.wait(lambda: False, seconds)
-
-    def wait(self, done: Callable[[], bool], limit_s: float = LIMIT_S) -> bool:
-        """Let the window work until `done`; returns whether it came to that."""
-        end = time.monotonic() + limit_s
-        while not done() and time.monotonic() < end:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             self._app.processEvents()
             time.sleep(0.01)
-        return done()
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Let the window work until `done`; ends the program if that takes longer than `LIMIT_S`."""
+        end = time.monotonic() + LIMIT_S
+        while not done():
+            if time.monotonic() > end:
+                raise SystemExit("the window did not come to what a picture waits for")
+            self.settle(0.01)
 
     def theme(self, mode: ThemeMode) -> None:
         """Show the window in this theme."""

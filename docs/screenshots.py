@@ -34,9 +34,8 @@ from labconsole_ui.views.report.report_window import ReportWindow
 from labconsole_ui.views.run.run_view import RunView
 
 KIND = "amqp.messaging"
-REPEATS = 5
-LONGER = "20000"
-"""Messages of a run that is pictured while it goes on."""
+LONGER = {"loop": "closed", "count": "20000"}
+"""Settings of a run that is pictured while it is in progress."""
 WIDER = 1.3
 """Tables of many columns are taken in a window that much larger."""
 TABLE_WIDTH = 1170
@@ -107,7 +106,7 @@ def take_key_pool(camera: Camera, window: MainWindow) -> None:
         toggle_bottom(window)
         camera.wait(lambda: page.pool_card.picture.state.used > POOL_KEYS / 2)
         camera.take("keypool-live", (mode,))
-        camera.wait(lambda: all(item.state is QueueState.DONE for item in window.services.bridge.queue.items))
+        camera.wait(partial(all_done, window.services.bridge.queue))
         camera.settle(1.0)
     for entry in window.messages.entries():
         window.messages.withdraw(entry.message)
@@ -119,8 +118,6 @@ def take_key_pool(camera: Camera, window: MainWindow) -> None:
 def take_all(camera: Camera, window: MainWindow) -> None:
     """Every view, in the order in which a newcomer meets them."""
     bridge = window.services.bridge
-    finished: list[RunStatus] = []
-    bridge.finished.connect(lambda run_id, status: finished.append(status))
     camera.settle()
     camera.take("start")
     window.open_trial(KIND)
@@ -129,24 +126,30 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     window.show_page(HELP)
     camera.take("help")
     window.show_page(START)
-    window.run_demo()
-    camera.wait(lambda: len(finished) >= 4)
     settings = {"payload": "small", "fields_in": "message-annotations"}
-    repeats = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, settings, REPEATS)), {})
-    camera.wait(lambda: len(finished) >= 4 + len(repeats))
-    window.show_page(START)
+    demo = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, settings)), {})
+    camera.wait(partial(all_done, bridge.queue))
+    with window.services.reader() as reader:
+        [campaign] = {row.campaign_id for row in reader.comparable(demo)}
+        runs = sorted(row.id for row in reader.runs(campaign_id=campaign))  # those that were repeated as well
+    compared(camera, window, runs)
     bring_forward(window.live_dock, focus=False)
-    longer = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, {"count": LONGER}, 1)), {})
+    longer = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, LONGER, 1)), {})
     for run, mode in zip(longer[-2:], BOTH, strict=True):
         camera.theme(mode)
         camera.wait(partial(half_done, bridge.queue, run))
         camera.take("live", (mode,))
-    camera.wait(lambda: len(finished) >= 4 + len(repeats) + len(longer))
-    if set(finished) != {RunStatus.FINISHED}:
-        raise SystemExit(f"the runs did not finish: {finished}")
+    camera.wait(partial(all_done, bridge.queue))
+    if {item.status for item in bridge.queue.items} != {RunStatus.FINISHED}:
+        raise SystemExit("a run did not finish")
     for entry in window.messages.entries():
         window.messages.withdraw(entry.message)
-    take_results(camera, window, repeats)
+    take_results(camera, window, runs)
+
+
+def all_done(queue: RunQueue) -> bool:
+    """Whether no run waits or is in progress."""
+    return all(item.state is QueueState.DONE for item in queue.items)
 
 
 def half_done(queue: RunQueue, run: int) -> bool:
