@@ -1,21 +1,23 @@
-"""Each operation has the same parameters and defaults on the terminal and in the window's dialog."""
+"""Each operation has the same parameters, defaults and refusals on the terminal and in the window's dialog."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from labconsole.cli.operation_arguments import add_arguments, parameters_of
+from labconsole.model.field_spec import FieldSpec, fields_of
 from labconsole.model.operation import Operation
 from labconsole.model.plugin import Plugins
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.theme.theme import Theme
 
 PLUGINS = Plugins.discover()
-FILLED_IN: dict[type, str] = {str: "State A", int: "1"}
+FILLED_IN: dict[Any, str] = {str: "State A", int: "1", tuple[int, ...]: "1"}
 """Values for parameters without default, on the terminal and in the form."""
 
 
@@ -29,6 +31,32 @@ def _required(operation: Operation[Any]) -> dict[str, str]:
     return {name: FILLED_IN.get(info.annotation or str, "file.pem") for name, info in needed}
 
 
+def _typed(operation: Operation[Any], values: dict[str, str]) -> object:
+    """The parameters of a command line with these values. Raises ValueError."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, operation.parameters)
+    options: list[str] = []
+    positional: list[str] = []
+    for action in parser._actions:
+        value = values.get(action.dest.removeprefix("parameter "))
+        if value is not None:
+            options += [f"{action.option_strings[0]}={value}"] if action.option_strings else []
+            positional += [] if action.option_strings else [value]
+    return parameters_of(
+        parser.parse_args([*options, *(["--", *positional] if positional else [])]), operation.parameters
+    )
+
+
+def _bounded() -> Iterator[tuple[str, FieldSpec, float]]:
+    """Operation, parameter and a value beyond each of its bounds."""
+    for name in PLUGINS.operations():
+        for spec in fields_of(PLUGINS.operation(name).parameters):
+            if spec.minimum is not None:
+                yield name, spec, spec.minimum - 1
+            if spec.maximum is not None:
+                yield name, spec, spec.maximum + 1
+
+
 @pytest.mark.parametrize("name", PLUGINS.operations())
 def test_terminal_and_window_have_the_same_parameters(qtbot: QtBot, theme: Theme, name: str) -> None:
     operation = PLUGINS.operation(name)
@@ -37,16 +65,23 @@ def test_terminal_and_window_have_the_same_parameters(qtbot: QtBot, theme: Theme
     qtbot.addWidget(form)
     form.set_values(required)
 
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, operation.parameters)
-    typed: list[str] = []
-    for action in parser._actions:
-        field = action.dest.removeprefix("parameter ")
-        if field in required:
-            typed += [*action.option_strings[:1], required[field]]
     try:
-        by_terminal: object = parameters_of(parser.parse_args(typed), operation.parameters)
+        by_terminal: object = _typed(operation, required)
     except ValueError as error:
         by_terminal = None
         assert form.problems, f"only the terminal refuses it: {error}"
     assert form.parameters == by_terminal, form.problems
+
+
+@pytest.mark.parametrize(("name", "spec", "value"), _bounded(), ids=lambda part: getattr(part, "name", str(part)))
+def test_terminal_and_window_refuse_the_same_numbers(
+    qtbot: QtBot, theme: Theme, name: str, spec: FieldSpec, value: float
+) -> None:
+    operation = PLUGINS.operation(name)
+    form = ParameterForm(operation.parameters, theme)
+    qtbot.addWidget(form)
+    needed = {name: when[0] for name, when in spec.shown_if.items()}
+    form.set_values({**_required(operation), **needed, spec.name: value})
+    assert any(problem.startswith(f"{spec.title}: ") for problem in form.problems), form.problems
+    with pytest.raises(ValueError, match=r"input should be (greater|less) than"):
+        _typed(operation, {**_required(operation), spec.name: f"{value:.20g}"})
