@@ -21,10 +21,10 @@ from labconsole.engine.queue_items import (
     time_left_s,
     waiting_item,
 )
-from labconsole.engine.recovery import Recoveries, Recovery
 from labconsole.engine.run_commands import SentCommands
+from labconsole.engine.run_end import Recoveries, Recovery
 from labconsole.engine.supervisor import WorkerProcess
-from labconsole.errors import UserError
+from labconsole.errors import UserError, joined_sentences
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event
 from labconsole.processes import this_process
@@ -397,7 +397,7 @@ class RunQueue:
             status, reason = RunStatus.FAILED, ""
         else:
             status, reason = RunStatus.INTERRUPTED, job.worker.exit_reason()
-        reason = _unique(reason, job.sentence)
+        reason = joined_sentences(reason, job.sentence)
         if row.status is RunStatus.RUNNING and job.recovery is None:
             self._start_recovery(Recovery(job.run_id, status, reason))
         else:
@@ -423,7 +423,7 @@ class RunQueue:
         try:
             self._store.run_ended(run_id, status, reason, wall_now())
         except StoreError as error:  # a full disk, say: the next console marks it
-            status, reason = RunStatus.FAILED, _unique(reason, str(error))
+            status, reason = RunStatus.FAILED, joined_sentences(reason, str(error))
         self._show_finished(run_id, status, reason)
 
     def _show_finished(self, run_id: int, status: RunStatus, reason: str) -> None:
@@ -502,8 +502,3 @@ class RunQueue:
     def _follow(self) -> None:
         live = {item.run_id: item.shown for item in (*self._others.items, *self._items)}
         self._shown = {**self._others.ended, **self._ended, **live}
-
-
-def _unique(*sentences: str) -> str:
-    """These sentences in one text: a disk that fails gives the same one to the worker, to recovery and to the queue."""
-    return " ".join(dict.fromkeys(filter(None, sentences)))

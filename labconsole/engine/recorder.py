@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from labconsole.engine.spool import AttachmentBlock, Block, RoleBlock, SampleBlock, SpoolReader
@@ -16,6 +17,8 @@ from labconsole.store.run_store import EventRecord, SampleChunk, Store
 
 RESERVE_BYTES = 8 * 1024 * 1024
 """Disk space that a run reserves, so that a full disk leaves room for its last samples and its end."""
+_RESERVE_FOR_END = 1024 * 1024
+"""The part of it that is kept for the end, where more samples are left than the rest has room for."""
 BATCH_BYTES = 8 * 1024 * 1024
 """How much of the spool is stored in one transaction at least, if there is so much."""
 _DAMAGED = ".damaged"
@@ -77,9 +80,16 @@ class Recorder:
             pass
 
     def finish(self) -> None:
-        """Release the reserve, and store all that is left. Raises StoreError."""
-        _reserve(self._directory).unlink(missing_ok=True)
+        """Store all that is left, with most of the reserve. Raises StoreError; `release_reserve` then gives room for
+        the end."""
+        with suppress(FileNotFoundError):
+            os.truncate(_reserve(self._directory), _RESERVE_FOR_END)
         self.poll()
+        self.release_reserve()
+
+    def release_reserve(self) -> None:
+        """Give all of the reserve back to the disk."""
+        _reserve(self._directory).unlink(missing_ok=True)
 
     def discard_spool(self) -> None:
         """Remove the spool files once everything in them is stored; damaged ones are set aside."""

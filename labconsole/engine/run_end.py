@@ -1,27 +1,29 @@
-"""The end of a run: store the rest of its spool, evaluate it, record its status. Repeatable after a crash."""
+"""The end of a run: store the rest of its spool, evaluate it, record its status. Repeatable: recovery after a crash."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.recorder import Recorder, spool_directory
-from labconsole.errors import UserError
+from labconsole.engine.recorder import Recorder, leftovers, spool_directory
+from labconsole.errors import UserError, joined_sentences
 from labconsole.model.metrics import Evaluation, Metric, Verdict
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event
 from labconsole.model.trial import Trial
 from labconsole.processes import is_alive
+from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail, RunRow, RunStatus
+from labconsole.store.records import LiveRun, RunDetail, RunRow, RunStatus
 from labconsole.store.run_store import Store
 
 PREFIX = "threshold: "
+_KEPT = "Samples without room are kept next to the database, and are stored when a console opens it with more room."
 
 
 def threshold_verdicts(thresholds: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]) -> tuple[Verdict, ...]:
@@ -92,11 +94,7 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
     fault, disturbed = _evaluate(run, events)
     if fault and status is RunStatus.FINISHED:
         status = RunStatus.FAILED
-    reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
-    for live in run.store.live_runs():
-        if live.id == run.id:
-            # Nothing happens if another console was faster.
-            run.store.mark_ended([live.id], live.status, status, reason, wall_now())
+    _mark_ended(run, status, joined_sentences(reason, fault, *recorder.damage))
     if run.spool.exists():
         recorder.discard_spool()
     return disturbed
@@ -105,12 +103,24 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
 def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> None:
     """Bring a run to its end whose process is dead. Raises UserError if it is not.
 
-    A run that has ended already but left a spool keeps its status; the rest of its samples is stored.
+    A run that has ended already but left a spool keeps its status; the rest of its samples is stored. Where a full disk
+    has no room for them, the run is ended all the same, and its spool kept until a console finds room.
     """
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
         raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
-    finalize_run(run, recorder, status, reason)
+    try:
+        finalize_run(run, recorder, status, reason)
+    except StoreError as error:
+        recorder.release_reserve()
+        if row.status.final or not _mark_ended(run, status, joined_sentences(reason, str(error), _KEPT)):
+            raise
+
+
+def _mark_ended(run: WorkerRun, status: RunStatus, reason: str) -> bool:
+    """End the run, unless another console was faster; returns whether it was this one."""
+    live = [live.status for live in run.store.live_runs() if live.id == run.id]
+    return bool(live) and run.store.mark_ended([run.id], live[0], status, reason, wall_now()) > 0
 
 
 def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
@@ -134,3 +144,60 @@ def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
         return f"The samples could not be evaluated: {type(error).__name__}: {error}", ""
     run.store.replace_evaluation(run.id, Evaluation(evaluation.metrics, verdicts))
     return "", evaluation.disturbed
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A run whose process died, with the status and reason that it gets unless it has ended already."""
+
+    run_id: int
+    status: RunStatus
+    reason: str
+
+    def task(self, database: Path) -> dict[str, Any]:
+        """The worker's task: store the samples that the run left, and evaluate them."""
+        return {
+            "t": "recover",
+            "database": str(database),
+            "run_id": self.run_id,
+            "status": self.status,
+            "reason": self.reason,
+        }
+
+
+class Recoveries:
+    """The recoveries that wait for a worker, in order; each dead run is taken over once."""
+
+    def __init__(self, store: Store, reader: Reader) -> None:
+        self._store = store
+        self._reader = reader
+        self._taken_over: set[int] = set()
+        self.waiting: list[Recovery] = []
+
+    def take_over_again(self, in_progress: int | None) -> None:
+        """Allow a second recovery of runs whose first one is neither waiting nor `in_progress`."""
+        self._taken_over &= {recovery.run_id for recovery in self.waiting} | {in_progress}
+
+    def take_over(self, dead: Collection[LiveRun]) -> bool:
+        """Mark runs of dead consoles that never began, and queue the recovery of those that were in progress.
+
+        Returns whether there were any.
+        """
+        dead = [live for live in dead if live.id not in self._taken_over]
+        self._taken_over |= {live.id for live in dead}
+        never_began = [live.id for live in dead if live.status is RunStatus.QUEUED]
+        if never_began:
+            reason = "The console ended before this run began."
+            self._store.mark_ended(never_began, RunStatus.QUEUED, RunStatus.CANCELLED, reason, wall_now())
+        reason = "Its process ended in mid-run; what it had measured until then is kept."
+        self.waiting += [
+            Recovery(live.id, RunStatus.INTERRUPTED, reason) for live in dead if live.status is RunStatus.RUNNING
+        ]
+        return bool(dead)
+
+    def add_leftovers(self) -> None:
+        """Queue the recovery of runs that have ended, and whose spools are still on disk."""
+        left = set(leftovers(self._store.path)) - {live.uuid for live in self._reader.live_runs()}
+        if left:
+            ended = [row for row in self._reader.runs(include_trashed=True) if row.uuid in left]
+            self.waiting += [Recovery(row.id, row.status, row.reason) for row in ended]

@@ -1,4 +1,7 @@
-"""The run database as a kind of file: its tables, and the conditions of its migration."""
+"""The run database as a kind of file: its tables, and the steps and conditions of its migration.
+
+Step N brings a database of version N-1 to version N.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from labconsole.processes import Owner, is_alive
 from labconsole.store.database_file import DatabaseKind, core_connection
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence_sealing import seal_unsealed
-from labconsole.store.migrations import MIGRATIONS
 from labconsole.store.schema import APPLICATION_ID, VERSION, metadata
 
 
@@ -38,13 +40,80 @@ def _refuse_live_runs(raw: sqlite3.Connection, path: Path) -> None:
             )
 
 
+_OF_RUN = "INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE"
+
+
+def to_version_2(connection: Connection) -> None:
+    """Move the warnings of a run from its provenance into a column of their own."""
+    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]'")
+    connection.exec_driver_sql(
+        "UPDATE run SET warnings = json_extract(provenance, '$.warnings'), "
+        "provenance = json_remove(provenance, '$.warnings') "
+        "WHERE json_type(provenance, '$.warnings') = 'array'"
+    )
+
+
+def to_version_3(connection: Connection) -> None:
+    """Add artefacts and evidence of runs, and the pinned baseline of each kind of trial.
+
+    `database_file` seals the runs afterwards.
+    """
+    for columns in (
+        f"artefact (run_id {_OF_RUN}, name TEXT NOT NULL, media_type TEXT NOT NULL, sha256 BLOB NOT NULL, "
+        "content BLOB NOT NULL, PRIMARY KEY (run_id, name))",
+        f"evidence (run_id {_OF_RUN}, digest BLOB NOT NULL, sealed TEXT NOT NULL, PRIMARY KEY (run_id))",
+        f"baseline (kind TEXT NOT NULL, run_id {_OF_RUN}, PRIMARY KEY (kind))",
+    ):
+        connection.exec_driver_sql(f"CREATE TABLE {columns} STRICT")
+
+
+def to_version_4(connection: Connection) -> None:
+    """Add why a figure is not judged, the kind of a verdict, and the version of the metric definitions of a run.
+
+    Digests that were sealed before stay valid.
+    """
+    for table, column in (
+        ("run", "definitions INTEGER NOT NULL DEFAULT 1"),
+        ("metric", "not_judged TEXT NOT NULL DEFAULT ''"),
+        ("verdict", "kind TEXT NOT NULL DEFAULT 'finding'"),
+    ):
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+
+
+def to_version_5(connection: Connection) -> None:
+    """Add the roles that a run started, with host, clock domain and the files that they read.
+
+    Digests that were sealed before stay valid.
+    """
+    for columns in (
+        f"role (run_id {_OF_RUN}, name TEXT NOT NULL, host TEXT NOT NULL, clock_domain TEXT NOT NULL, "
+        "PRIMARY KEY (run_id, name))",
+        f"role_file (run_id {_OF_RUN}, role TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, "
+        "size INTEGER NOT NULL, sha256 BLOB NOT NULL, PRIMARY KEY (run_id, role, key))",
+    ):
+        connection.exec_driver_sql(f"CREATE TABLE {columns} STRICT")
+
+
+def to_version_6(connection: Connection) -> None:
+    """Add attachments of runs, files of any size in chunks. Digests that were sealed before stay valid."""
+    for columns in (
+        f"attachment (id INTEGER NOT NULL, run_id {_OF_RUN}, "
+        "role TEXT NOT NULL, name TEXT NOT NULL, media_type TEXT NOT NULL, chunks INTEGER NOT NULL, "
+        "size INTEGER NOT NULL, link BLOB NOT NULL, sha256 BLOB, PRIMARY KEY (id), UNIQUE (run_id, role, name))",
+        "attachment_chunk (attachment_id INTEGER NOT NULL REFERENCES attachment (id) ON DELETE CASCADE, "
+        "seq INTEGER NOT NULL, size INTEGER NOT NULL, sha256 BLOB NOT NULL, payload BLOB NOT NULL, "
+        "PRIMARY KEY (attachment_id, seq))",
+    ):
+        connection.exec_driver_sql(f"CREATE TABLE {columns} STRICT")
+
+
 RUN_DATABASE = DatabaseKind(
     noun="database",
     first="run a trial first",
     application_id=APPLICATION_ID,
     version=VERSION,
     metadata=metadata,
-    migrations=MIGRATIONS,
+    migrations={2: to_version_2, 3: to_version_3, 4: to_version_4, 5: to_version_5, 6: to_version_6},
     may_migrate=_refuse_live_runs,
     after_migration=seal_unsealed,
 )

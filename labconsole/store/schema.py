@@ -1,4 +1,4 @@
-"""The tables of the run database, as of `VERSION`; `labconsole.store.migrations` brings older ones to it."""
+"""The tables of the run database, as of `VERSION`; `labconsole.store.run_database` brings older ones to it."""
 
 from __future__ import annotations
 

@@ -109,7 +109,9 @@ class Writer:
 
     def _checkpoint_when_long(self) -> None:
         log = self.path.with_name(self.path.name + "-wal")
-        if log.exists() and log.stat().st_size > _WAL_LIMIT:
+        size = log.stat().st_size if log.exists() else 0
+        room = shutil.disk_usage(self.path.absolute().parent).free  # what is left of it is for the transaction
+        if _WAL_LIMIT < size < room:
             self._checkpoint()
 
     def _checkpoint(self) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -177,18 +177,45 @@ def _blocks(spool: SpoolReader) -> Iterable[Any]:
 
 
 def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_written_part(tmp_path: Path) -> None:
-    profile, disk = tmp_path / "big.toml", tmp_path / "disk"
-    profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\nrate = 8000000\n')
-    console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
-    commands = f"{console} run {profile} {database} --json; {console} show 1 --json {database}; {console} verify 1 "
-    done = on_small_disk(disk, "60m", commands + database, environment(PLUGIN))
-    run_line, shown, *verified = done.stdout.splitlines()
-    reason = json.loads(run_line)["reason"]
-    assert "Free space on that disk" in reason or "disk of" in reason
-    [capture] = [kept for kept in json.loads(shown)["attachments"] if kept["name"] == CAPTURE]
+    _ended, shown = _until_the_disk_is_full(tmp_path, 8_000_000)
+    capture = _kept_capture(shown)
     assert (capture["complete"], capture["sha256"]) == (False, None) and capture["size"] > 5_000_000
-    assert "Run 1: ok" in verified[0] and done.returncode == 0
-    assert "Traceback" not in done.stderr
+
+
+def test_what_a_full_disk_has_no_room_for_is_stored_when_there_is_room(tmp_path: Path) -> None:
+    """A role that is faster than the recorder leaves more in its spool than the reserve can take."""
+    later = tmp_path / "later.toml"
+    later.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 1\nlines = 0\n')
+    ended, shown, second, shown_later = _until_the_disk_is_full(tmp_path, 0, later)
+    assert second["status"] == "finished", second["reason"]
+    before, after = (_kept_capture(run) for run in (shown, shown_later))
+    assert not after["complete"] and after["size"] > 5_000_000
+    assert (before["size"] < after["size"]) == ("when a console opens it" in ended["reason"])
+
+
+def _until_the_disk_is_full(folder: Path, rate: int, later: Path | None = None) -> list[dict[str, Any]]:
+    """What `run` and `show` say of a run that fills its disk, which fails and is verified; then, with more room, what
+    they say of the run `later` and again of the first one, whose spool is then gone."""
+    profile, disk = folder / "big.toml", folder / "disk"
+    profile.write_text(f'format = 1\nkind = "{KIND}"\n[parameters]\nsize = 200000000\nrate = {rate}\n')
+    console, database = f"{sys.executable} -m labconsole.cli.main", f"--db {disk}/runs.db"
+    shown = f"{console} show 1 --json {database}; {console} verify 1 {database} >&2"
+    commands = f"{console} run {profile} {database} --json; {shown}"
+    if later is not None:
+        commands += f"; mount -o remount,size=300m {disk}; {console} run {later} {database} --json; {shown}"
+        commands += f"; ls {disk}/runs.db.spool"
+    done = on_small_disk(disk, "32m", commands, environment(PLUGIN))
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert said[0]["status"] == "failed" and "Traceback" not in done.stderr
+    assert "Free space on that disk" in said[0]["reason"] or "disk of" in said[0]["reason"]
+    assert done.stderr.count("Run 1: ok, sealed") == len(said) // 2
+    return said
+
+
+def _kept_capture(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """The capture among the attachments of a run; one of no bytes where nothing of it was stored."""
+    kept = [kept for kept in shown["attachments"] if kept["name"] == CAPTURE]
+    return kept[0] if kept else {"size": 0}
 
 
 @pytest.mark.slow
