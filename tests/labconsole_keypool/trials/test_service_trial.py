@@ -99,7 +99,7 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     """One generates, one signs; kill -9 of either loses no request, and its keys are not used again."""
 
     def kill_both(lab: LiveLab) -> None:
-        lab.until("processed", 60)
+        lab.until("processed", 30)
         lab.kill("generator-1")
         lab.until("processed", 120)
         lab.kill("signer-1")
@@ -107,7 +107,7 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
     outcome = LiveLab(tmp_path / "run", during=kill_both).run(
         **{**P_256, "generate": "idle"},
         rate=100.0,
-        requests=500,
+        requests=800,
         further_tokens="lab-2",
         token_use="split",
         threads=2,
@@ -119,14 +119,14 @@ def test_two_tokens_pass_a_load_with_signer_and_generator_killed(tmp_path: Path)
         content="sign-requests",
     )
     assert_sound(outcome)
-    assert outcome.figures["processed"] == 500
+    assert outcome.figures["processed"] == 800
     assert [event.data["by"] for event in outcome.events_named("replaced")] == ["generator-1b", "signer-1b"]
     assert outcome.events_named("carried"), "the second token has the wrapper key of the first"
     assert outcome.sources["pool"] > 60, "the second signer found keys too"
     assert outcome.samples.roles("refills") == ["signer-1", "signer-1b"]
     assert outcome.samples.table("generated", "generator-1b")["stored"].size
     numbers = outcome.samples.table("requests", "service")["request"]
-    assert np.array_equal(np.sort(numbers), np.arange(1, 501))
+    assert np.array_equal(np.sort(numbers), np.arange(1, 801))
     assert b"SignRequest" in outcome.artefacts["sign-request.xml"]
     assert b"resultmajor:Success" in outcome.artefacts["sign-response.xml"]
 
