@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from proton import ConnectionException, Message, SSLDomain
+from proton import ConnectionException, Message, SSLDomain, symbol, ubyte
 from proton.utils import BlockingConnection, LinkDetached
 
 from labconsole.errors import UserError
@@ -23,6 +23,7 @@ from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire.template import Template
+from tests.labconsole_amqp.amqp_frames import SASL, SASL_INIT, SASL_OUTCOME, frame
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 
@@ -342,6 +343,18 @@ class TestAccess:
             "wrong user name or password": 2,
         }
         until(lambda: secure.refused == Counter(reasons))
+
+    @pytest.mark.parametrize("mechanism", ["ANONYMOUS", "EXTERNAL"])
+    def test_a_mechanism_that_was_not_offered_is_refused(self, secure: RunningBroker, mechanism: str) -> None:
+        """Here EXTERNAL names no certificate: the port is plain."""
+        with socket.create_connection(("127.0.0.1", secure.plain.port), timeout=10) as sock:
+            sock.sendall(SASL + frame(SASL_INIT, [symbol(mechanism), b""], kind=1))
+            received = b""
+            while part := sock.recv(4096):
+                received += part
+        auth_failed = frame(SASL_OUTCOME, [ubyte(1)], kind=1)
+        assert received.endswith(auth_failed) and b"PLAIN" in received
+        until(lambda: secure.refused == Counter({f"SASL {mechanism} not offered": 1}))
 
     def test_anonymous_clients_are_refused(self, secure: RunningBroker) -> None:
         with pytest.raises(UserError, match="does not offer SASL ANONYMOUS"):

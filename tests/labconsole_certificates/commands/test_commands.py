@@ -41,6 +41,8 @@ class Pki:
         output = self._capsys.readouterr()
         self.said += output.out + output.err
         assert returned == code, output.out + output.err
+        if "--json" in arguments and code == 0:
+            json.loads(output.out)  # nothing else on standard output: warnings and progress are elsewhere
         return output.out + output.err
 
 
@@ -156,8 +158,9 @@ def test_an_identity_as_json_has_its_state_and_fingerprint(pki: Pki, world: Thre
 def test_a_self_signed_certificate_is_written_for_peers_to_pin(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
     said = pki("self-signed", A, "--name", "pinned.a.example", "--out", "pinned.pem")
     assert "Warning: A self-signed certificate has no CA" in said and "pinned.pem contains the certificate" in said
+    assert "Warning: A self-signed certificate has no CA" in pki("self-signed", A, "--name", "b.a.example", "--json")
     [certificate] = load_pem_x509_certificates((tmp_path / "pinned.pem").read_bytes())
-    assert certificate == world.store.snapshot().certificates[-1].certificate
+    assert certificate == world.store.snapshot().certificates[-2].certificate
     before = world.store.snapshot().keys
     assert "is there already" in pki("self-signed", A, "--out", "pinned.pem", code=1)
     assert world.store.snapshot().keys == before, "no key is created for a file that cannot be written"

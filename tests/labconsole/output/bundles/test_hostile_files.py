@@ -22,6 +22,7 @@ from labconsole.output.bundle_format import (
     VERSION,
     BundleError,
     RunRows,
+    artefact_member,
     attachment_member,
     chunk_bytes,
     run_member,
@@ -29,6 +30,7 @@ from labconsole.output.bundle_format import (
 )
 from labconsole.output.bundle_import import import_bundle
 from labconsole.store import attachments, chunks
+from labconsole.store.run_store import ARTEFACT_LIMIT
 from labconsole.store.samples import StoredChunk, series_columns
 from tests.labconsole.output.bundles.campaign import counts, digests, filled
 
@@ -143,6 +145,10 @@ TAMPERED: dict[str, tuple[Callable[[Members], object], str]] = {
     "objects as samples": (
         _run(lambda r: r["series"][0].update(columns='[["a","O","",""]]')),
         "not a list of columns",
+    ),
+    "artefact larger than any may be": (
+        lambda members: members.update({artefact_member(_first_uuid(members), "trust.pem"): bytes(ARTEFACT_LIMIT + 1)}),
+        "has 1,000,001 bytes, more than the 1,000,000 allowed",
     ),
     "artefact's name a path": (_run(lambda r: r["artefact"][0].update(name="../x")), "name of an artefact"),
     "more rows than there are": (_run(lambda r: r["series"][0].update(rows=2**40)), "does not end as declared"),

@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from labconsole.errors import BadInput
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crl_issuing import Revoked, issue_crl
-from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.issuing import Issuer, issue, issue_root
 from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.signatures import crl_signed_by
 from labconsole.security.x509.validation.validator import validate
 from labconsole.security.x509.validity import Validity
 from tests.helpers.authorities import named, new_authority
@@ -97,3 +98,12 @@ def test_the_clock_of_a_ca_may_be_five_minutes_ahead(root: Issuer, minutes: int,
     leaf = issue(root, key_of(KeyType.P_256).public_key(), named("CN=a"), HOST, CertificateProfile.TLS_SERVER, WEEK)
     judged = validate(leaf, [], [root.certificate], [crl], at=now, crls_required=True)
     assert judged.accepted is accepted, judged.why
+
+
+def test_a_crl_is_of_the_ca_that_it_names_and_whose_key_signed_it(root: Issuer) -> None:
+    other, namesake = new_authority("State B Root"), new_authority("State A Root")
+    same_key = Issuer(issue_root(root.key, other.certificate.subject, WEEK), root.key)
+    crl = issue_crl(root, [], 1, WEEK)
+    assert crl_signed_by(crl, root.certificate)
+    for stranger in (other, namesake, same_key):
+        assert not crl_signed_by(crl, stranger.certificate)
