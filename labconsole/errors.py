@@ -9,8 +9,3 @@ class UserError(Exception):
 
 class BadInput(UserError):  # noqa: N818 - named as the operator sees it
     """Input from outside that cannot be accepted; the message is one sentence: cause and remedy."""
-
-
-def joined_sentences(*sentences: str) -> str:
-    """Those that are not empty in one text, each once: a failing disk gives the same one to worker, recovery, queue."""
-    return " ".join(dict.fromkeys(filter(None, sentences)))

@@ -24,7 +24,7 @@ from labconsole.engine.queue_items import (
 from labconsole.engine.run_commands import SentCommands
 from labconsole.engine.run_end import Recoveries, Recovery
 from labconsole.engine.supervisor import WorkerProcess
-from labconsole.errors import UserError, joined_sentences
+from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event
 from labconsole.processes import this_process
@@ -397,11 +397,10 @@ class RunQueue:
             status, reason = RunStatus.FAILED, ""
         else:
             status, reason = RunStatus.INTERRUPTED, job.worker.exit_reason()
-        reason = joined_sentences(reason, job.sentence)
         if row.status is RunStatus.RUNNING and job.recovery is None:
-            self._start_recovery(Recovery(job.run_id, status, reason))
+            self._start_recovery(Recovery(job.run_id, status, _unique(reason, job.sentence)))
         else:
-            self._end(job.run_id, status, reason)
+            self._end(job.run_id, status, reason, job.sentence, Recovery.UNSTORED if job.recovery else "")
 
     def _repeat_disturbed(self, run_id: int, reason: str) -> None:
         """Repeat a run next whose figures are not judged because it was disturbed: once, and never a repeat of it."""
@@ -418,12 +417,13 @@ class RunQueue:
         for listener in self.listeners:
             listener.log(run_id, sentence)
 
-    def _end(self, run_id: int, status: RunStatus, reason: str) -> None:
+    def _end(self, run_id: int, status: RunStatus, *sentences: str) -> None:
         """Mark a run as ended that has no process."""
+        reason = _unique(*sentences)
         try:
             self._store.run_ended(run_id, status, reason, wall_now())
         except StoreError as error:  # a full disk, say: the next console marks it
-            status, reason = RunStatus.FAILED, joined_sentences(reason, str(error))
+            status, reason = RunStatus.FAILED, _unique(*sentences, str(error))
         self._show_finished(run_id, status, reason)
 
     def _show_finished(self, run_id: int, status: RunStatus, reason: str) -> None:
@@ -502,3 +502,8 @@ class RunQueue:
     def _follow(self) -> None:
         live = {item.run_id: item.shown for item in (*self._others.items, *self._items)}
         self._shown = {**self._others.ended, **self._ended, **live}
+
+
+def _unique(*sentences: str) -> str:
+    """These sentences in one text: a disk that fails gives the same one to the worker, to recovery and to the queue."""
+    return " ".join(dict.fromkeys(filter(None, sentences)))

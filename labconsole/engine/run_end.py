@@ -10,7 +10,7 @@ from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.recorder import Recorder, leftovers, spool_directory
-from labconsole.errors import UserError, joined_sentences
+from labconsole.errors import UserError
 from labconsole.model.metrics import Evaluation, Metric, Verdict
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
@@ -23,7 +23,6 @@ from labconsole.store.records import LiveRun, RunDetail, RunRow, RunStatus
 from labconsole.store.run_store import Store
 
 PREFIX = "threshold: "
-_KEPT = "Samples without room are kept next to the database, and are stored when a console opens it with more room."
 
 
 def threshold_verdicts(thresholds: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]) -> tuple[Verdict, ...]:
@@ -94,7 +93,11 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
     fault, disturbed = _evaluate(run, events)
     if fault and status is RunStatus.FINISHED:
         status = RunStatus.FAILED
-    _mark_ended(run, status, joined_sentences(reason, fault, *recorder.damage))
+    reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
+    for live in run.store.live_runs():
+        if live.id == run.id:
+            # Nothing happens if another console was faster.
+            run.store.mark_ended([live.id], live.status, status, reason, wall_now())
     if run.spool.exists():
         recorder.discard_spool()
     return disturbed
@@ -103,24 +106,17 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
 def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> None:
     """Bring a run to its end whose process is dead. Raises UserError if it is not.
 
-    A run that has ended already but left a spool keeps its status; the rest of its samples is stored. Where a full disk
-    has no room for them, the run is ended all the same, and its spool kept until a console finds room.
+    A run that has ended already but left a spool keeps its status; the rest of its samples is stored. Raises
+    StoreError, where a full disk has no room for them, say: the spool is kept, and there is room to mark the run.
     """
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
         raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
     try:
         finalize_run(run, recorder, status, reason)
-    except StoreError as error:
+    except StoreError:
         recorder.release_reserve()
-        if row.status.final or not _mark_ended(run, status, joined_sentences(reason, str(error), _KEPT)):
-            raise
-
-
-def _mark_ended(run: WorkerRun, status: RunStatus, reason: str) -> bool:
-    """End the run, unless another console was faster; returns whether it was this one."""
-    live = [live.status for live in run.store.live_runs() if live.id == run.id]
-    return bool(live) and run.store.mark_ended([run.id], live[0], status, reason, wall_now()) > 0
+        raise
 
 
 def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
@@ -149,6 +145,9 @@ def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
 @dataclass(frozen=True)
 class Recovery:
     """A run whose process died, with the status and reason that it gets unless it has ended already."""
+
+    UNSTORED = "Samples that could not be stored are kept next to the database until a console has room for them."
+    """What the reason says besides where the recovery itself fails."""
 
     run_id: int
     status: RunStatus

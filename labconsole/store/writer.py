@@ -74,7 +74,7 @@ class Writer:
             )
             kept = (pages - free) * page_size
             much = free * page_size > _WORTH_RECLAIMING and free * 4 > pages and kept < _MOST_KEPT
-            room = shutil.disk_usage(self.path.absolute().parent).free > 2 * kept
+            room = self._free_bytes() > 2 * kept
             if much and room and self._raw.execute(unless).fetchone() is None:
                 self._raw.execute("VACUUM")
                 self._checkpoint()
@@ -108,11 +108,14 @@ class Writer:
                 self._lock.release()
 
     def _checkpoint_when_long(self) -> None:
+        """Empty a long log, unless the disk may be full before that is done: its last room is for the transaction."""
         log = self.path.with_name(self.path.name + "-wal")
         size = log.stat().st_size if log.exists() else 0
-        room = shutil.disk_usage(self.path.absolute().parent).free  # what is left of it is for the transaction
-        if _WAL_LIMIT < size < room:
+        if size > _WAL_LIMIT and size < self._free_bytes():
             self._checkpoint()
+
+    def _free_bytes(self) -> int:
+        return shutil.disk_usage(self.path.absolute().parent).free
 
     def _checkpoint(self) -> None:
         timeout_ms = self._raw.execute("PRAGMA busy_timeout").fetchone()[0]
