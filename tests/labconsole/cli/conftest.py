@@ -1,36 +1,47 @@
-"""Runs `labconsole` as its own process, with the practice plugin installed."""
+"""Runs `labconsole` with the practice plugin installed, in the process of the tests or in one of its own."""
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.parallel import run_parallel
+from labconsole.cli.main import main
 from tests.helpers.practice import PLUGIN, environment
 from tests.helpers.signals import interruptible
 
 
 class CommandLine:
-    """Starts `labconsole`; its home and database are the test's own."""
+    """Runs `labconsole`; its home and database are the test's own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = environment(PLUGIN)
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
-        return subprocess.run(
-            self.command(*arguments), capture_output=True, text=True, timeout=90, env=self.environment, cwd=self.folder
-        )
+        """Run a command to its end, here: what a process of its own does besides, `start` shows."""
+        words = [*map(str, arguments)]
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            patch.syspath_prepend(PLUGIN)
+            patch.chdir(self.folder)
+            try:
+                code: int | str | None = main(words)
+            except SystemExit as end:
+                code = end.code
+        assert isinstance(code, int), code
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
-    def together(self, *commands: Sequence[str | Path]) -> list[subprocess.CompletedProcess[str]]:
-        """Run commands that do not touch each other, two at a time, and give their ends in this order."""
-        ends = run_parallel(range(len(commands)), lambda number: self(*commands[number]))
-        return [ends[number].result() for number in range(len(commands))]
+    def each(self, *commands: Sequence[str | Path]) -> list[subprocess.CompletedProcess[str]]:
+        """Run commands one after the other."""
+        return [self(*command) for command in commands]
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command; the test ends it."""
@@ -63,7 +74,9 @@ class Demo:
     def __init__(self, folder: Path) -> None:
         self.database = folder / "own.db"
         small = ("--set", "loop=closed", "--set", "count=300", "--repeat", "1")
-        self.done = CommandLine(folder)("run", "demo", *small, "--json", "--db", self.database)
+        process = CommandLine(folder).start("run", "demo", *small, "--json", "--db", self.database)
+        out, err = process.communicate(timeout=90)
+        self.done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 @pytest.fixture(scope="session")

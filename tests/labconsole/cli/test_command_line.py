@@ -93,8 +93,8 @@ BAD_USAGE = [
 
 @pytest.fixture(scope="module")
 def refusals(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.CompletedProcess[str]]:
-    """What the command line says to each of `BAD_USAGE`: every one is a process of its own."""
-    return CommandLine(tmp_path_factory.mktemp("bad usage")).together(*(arguments for arguments, _ in BAD_USAGE))
+    """What the command line says to each of `BAD_USAGE`."""
+    return CommandLine(tmp_path_factory.mktemp("bad usage")).each(*(arguments for arguments, _ in BAD_USAGE))
 
 
 @pytest.mark.parametrize("number", range(len(BAD_USAGE)), ids=[sentence for _, sentence in BAD_USAGE])
@@ -107,7 +107,7 @@ def test_bad_usage_is_one_sentence(refusals: list[subprocess.CompletedProcess[st
 def test_file_name_that_is_too_long_is_one_sentence(labconsole: CommandLine) -> None:
     name = "x" * 300
     asked = (("import", name), ("run", f"{name}.toml"), ("runs", "--db", name), ("verify", "1", "--db", name))
-    for done in labconsole.together(*asked):
+    for done in labconsole.each(*asked):
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"labconsole: The file name {name}")
         assert done.stderr.endswith(" is too long: shorten it.\n") and "Traceback" not in done.stderr
@@ -200,7 +200,7 @@ def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_
     sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
     profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
-    listed, shown, text, told_json, exported = labconsole.together(
+    listed, shown, text, told_json, exported = labconsole.each(
         *(["runs"], ["show", "1", "--json"], ["show", "2"], ["show", "2", "--json"]),
         ["export", "1", "--csv", tmp_path / "out"],
     )
@@ -254,7 +254,7 @@ def test_a_database_of_a_newer_console_is_refused(labconsole: CommandLine, tmp_p
         raw.execute("PRAGMA user_version = 99")
     raw.close()
     profile = labconsole.profile(profile_text(count=10))
-    for done in labconsole.together(["runs", "--db", "runs.db"], ["run", profile, "--db", "runs.db"]):
+    for done in labconsole.each(["runs", "--db", "runs.db"], ["run", profile, "--db", "runs.db"]):
         assert done.returncode == 1
         assert "was written by a newer lab console" in done.stderr and "It was not changed." in done.stderr
 
@@ -282,7 +282,7 @@ def test_two_consoles_on_one_database(labconsole: CommandLine, tmp_path: Path) -
 def test_lists_show_broken_plugins_and_continue(labconsole: CommandLine, own_home: Path) -> None:
     (own_home / "profiles").mkdir(parents=True)
     (own_home / "profiles" / "bad.toml").write_text("format = 1\nextends = [nothing]\n")
-    profiles, trials, one, doctor = labconsole.together(
+    profiles, trials, one, doctor = labconsole.each(
         ["profiles"], ["trials"], ["trials", "practice.counting"], ["doctor"]
     )
     assert profiles.returncode == 0
@@ -380,7 +380,7 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.Comple
     for number in range(len(READING)):
         shutil.copy(old, folder / f"{number}.db")
     commands = [[*command, "--db", f"{number}.db"] for number, command in enumerate(READING)]
-    return CommandLine(folder).together(*commands)
+    return CommandLine(folder).each(*commands)
 
 
 @pytest.mark.parametrize("number", range(len(READING)), ids=[command[0] for command in READING])
