@@ -27,10 +27,13 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.extensions import alternative_names, crl_number, extension_of
 from labconsole.security.x509.fingerprints import fingerprint, key_fingerprint
 from labconsole.security.x509.names import short_name
+from labconsole.store.rows import Prepared
 
-_STORED = select(
-    *(schema.certificate.c[name] for name in ("id", "removed", "state", "profile", "replaces")),
-).where(schema.certificate.c.sha256 == bindparam("of_sha256"))
+_STORED = Prepared(
+    select(*(schema.certificate.c[name] for name in ("id", "removed", "state", "profile", "replaces"))).where(
+        schema.certificate.c.sha256 == bindparam("of_sha256")
+    )
+)
 _ADDED = {
     Origin.SELF_SIGNED: "made self-signed certificate",
     Origin.ISSUED: "issued certificate",
@@ -63,7 +66,7 @@ class CertificateChanges(Changing):
         der = certificate.public_bytes(Encoding.DER)
         sha256, spki = fingerprint(der), key_fingerprint(certificate.public_key())
         given: dict[str, Any] = {"state": state, "profile": profile, "replaces": replaces}
-        stored = self._connection.execute(_STORED, {"of_sha256": sha256}).first()
+        stored = _STORED(self._connection, {"of_sha256": sha256}).fetchone()
         if stored is not None:
             number, removed, *values = stored
             new = {name: given[name] for name, old in zip(given, values, strict=True) if old is None and given[name]}
