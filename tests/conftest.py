@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -59,11 +60,13 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> Iterator[QApplication]:
-    """As the window's: garbage is collected in its thread alone."""
+    """As the window's: garbage is collected in its thread alone, and never looked for in what was loaded until then."""
     from labconsole_ui.runtime.garbage_collection import (
         WindowCollector,  # most tests do without Qt, and some where there is none
     )
 
+    gc.collect()
+    gc.freeze()
     collector = WindowCollector(qapp)
     yield qapp
     collector.stop()
