@@ -74,9 +74,11 @@ class Demo:
     def __init__(self, folder: Path) -> None:
         self.database = folder / "own.db"
         small = ("--set", "loop=closed", "--set", "count=300", "--repeat", "1")
-        process = CommandLine(folder).start("run", "demo", *small, "--json", "--db", self.database)
-        out, err = process.communicate(timeout=90)
-        self.done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        labconsole = CommandLine(folder)
+        command = labconsole.command("run", "demo", *small, "--json", "--db", self.database)
+        self.done = subprocess.run(
+            command, capture_output=True, text=True, timeout=90, env=labconsole.environment, cwd=folder
+        )
 
 
 @pytest.fixture(scope="session")

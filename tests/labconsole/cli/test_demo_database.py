@@ -39,7 +39,7 @@ def checked(labconsole: CommandLine, *arguments: str | Path) -> str:
 
 
 def all_checked(labconsole: CommandLine, *commands: Sequence[str | Path]) -> list[str]:
-    """What commands that must succeed print, two of them at a time."""
+    """What commands that must succeed print."""
     ends = labconsole.each(*commands)
     for command, done in zip(commands, ends, strict=True):
         assert (done.returncode, done.stderr) == (0, ""), (command, done.stderr)
