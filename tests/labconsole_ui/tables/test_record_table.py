@@ -1,11 +1,12 @@
-"""Columns that fit: cut as little as necessary, the widest first, at each width of the table."""
+"""Columns that fit: cut as little as necessary, the widest first, at each width; rows that the program selects."""
 
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from labconsole_ui.tables.record_table import MIN_CUT_WIDTH, DataTable, Field, RecordModel, cut_to
+from labconsole_ui.tables.record_table import MIN_CUT_WIDTH, DataTable, Field, RecordModel, cut_to, selected_rows
 from labconsole_ui.theme.theme import Theme
 
 
@@ -56,3 +57,22 @@ def test_a_long_last_column_gets_its_share(qtbot: QtBot, theme: Theme) -> None:
     table.setColumnWidth(0, 300)
     table.fit_columns()
     assert abs(table.columnWidth(0) - table.columnWidth(1)) <= 1
+
+
+@pytest.mark.parametrize("held", [Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier])
+def test_the_program_selects_a_row_whatever_keys_are_held(
+    qtbot: QtBot, theme: Theme, held: Qt.KeyboardModifier
+) -> None:
+    table = DataTable("Names", theme)
+    qtbot.addWidget(table)
+    model = RecordModel([Field[str]("Name", str)], theme, table)
+    table.setModel(model)
+    model.set_records(["A", "B", "C"])
+    table.show()
+    qtbot.keyPress(table, Qt.Key.Key_Shift, held)
+    try:
+        for row in (0, 2):
+            table.selectRow(row)
+            assert selected_rows(table) == [row] and table.currentIndex().row() == row
+    finally:
+        qtbot.keyRelease(table, Qt.Key.Key_Shift)

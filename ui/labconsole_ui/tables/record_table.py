@@ -265,6 +265,12 @@ class DataTable(QTableView):
         if self._fit_width and event.size().width() != event.oldSize().width():
             self._share_width()
 
+    def selectRow(self, row: int) -> None:
+        """Select this row alone and make it current. Qt's own takes a held Shift as a range, and selects nothing."""
+        chosen = self.selectionModel()
+        command = chosen.SelectionFlag.ClearAndSelect | chosen.SelectionFlag.Rows
+        chosen.setCurrentIndex(self.model().index(row, 0), command)
+
     def copy_rows(self) -> None:
         """Copy the selected rows, or all without a selection."""
         QGuiApplication.clipboard().setText(self.as_tsv())
