@@ -42,7 +42,7 @@ from labconsole_ui.widgets.labels import busy_bar, plain_label
 """Pause between two tables or plots, in which the window paints and reacts."""
 
 
-WIDEST_COLUMN = {"metrics": 190, "parameters": 280}
+WIDEST_PARAMETER = 280
 MIN_TABLES_WIDTH, MIN_PLOTS_WIDTH = 380, 340
 FIRST_TABLES_WIDTH = 574
 """Initial width of the tables where there is room; more if the tabs need it."""
@@ -215,7 +215,9 @@ class RunView(QWidget):
     def _fill(self, key: str, title: str, fields: list[Field[Any]], rows: Sequence[Any], empty: str = "") -> None:
         table = self.tables.get(key)
         if table is None:
-            table = self.tables[key] = DataTable(title, self._theme, self)
+            table = self.tables[key] = DataTable(title, self._theme, self, fit_width=key == "metrics")
+            if key == "metrics":
+                table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many titles differ in their last word
             model: RecordModel[Any] = RecordModel(fields, self._theme, table)
             table.setModel(model)
             table.setSortingEnabled(True)
@@ -228,7 +230,7 @@ class RunView(QWidget):
         table.setToolTip("" if rows else empty)
         if key == "events":
             self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})")
-        table.fit_columns(widest=WIDEST_COLUMN.get(key, 320))
+        table.fit_columns(widest=WIDEST_PARAMETER if key == "parameters" else 320)
 
     def _with_button(self, table: DataTable) -> QWidget:
         page = QWidget(self)
