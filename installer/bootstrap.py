@@ -43,7 +43,7 @@ def main(arguments: "list[str]") -> int:
 
 
 def set_up(command: str) -> bool:
-    """Install and make what is not there yet; say what stands in the way and return False when it cannot be done."""
+    """Install and make what is not there yet; say what prevents it and return False when it cannot be done."""
     sys.path.append(str(ROOT))  # what the installer shares with the console, which is not installed yet
     import system_packages
     from environment import Environment, Step
@@ -63,10 +63,10 @@ def set_up(command: str) -> bool:
         say(str(error))
         return False
     except OSError as error:
-        say(f"the set-up cannot go on: {error}")
+        say(f"the set-up cannot continue: {error}")
         return False
     except KeyboardInterrupt:
-        say("interrupted: start again to go on.")
+        say("interrupted: start again to continue.")
         return False
     return True
 

@@ -1,7 +1,7 @@
 """The virtual environment `.venv` of a checkout: made once with the locked dependencies, then only recognised.
 
 A small state file in it says for which locks, which Python and which place it was completed. It is written last, and
-says `installing` before: an environment whose set-up was interrupted is made anew, because nobody knows what is in it.
+says `installing` before: an environment whose set-up was interrupted is created again, since its contents are unknown.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ class Environment:
     def _make(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise SetupError(f"{self.path} is in the way of the virtual environment: move it away and start again.")
-        say(f"making the virtual environment {self.path}" + (" anew" if self.path.exists() else ""))
+        say(f"creating the virtual environment {self.path}" + (" again" if self.path.exists() else ""))
         code, _ = run_shown([sys.executable, "-m", "venv", "--clear", str(self.path)])
         if code:
-            raise SetupError(f"the virtual environment {self.path} could not be made: the last lines above say why.")
+            raise SetupError(f"the virtual environment {self.path} could not be created: the last lines above say why.")
 
     def _fill(self) -> None:
         say("installing the locked dependencies: about 550 MB on the disk, a few minutes the first time")

@@ -12,7 +12,7 @@ KEPT_LINES = 200
 
 
 class SetupError(Exception):
-    """The set-up cannot go on; the message is one sentence that says what is wrong and what to do."""
+    """The set-up cannot continue; the message is one sentence that says what is wrong and what to do."""
 
 
 def say(text: str) -> None:

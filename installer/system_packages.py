@@ -61,7 +61,7 @@ def needs(command: str, building: bool) -> list[Need]:
             Need(name, lambda name=name: qt_libraries.loads(name), package)  # type: ignore[misc]
             for name, package in qt_libraries.PACKAGES.items()
         ]
-        if os.geteuid() == 0 and shutil.which("apt-get"):  # worth no question: others are told by `labconsole doctor`
+        if os.geteuid() == 0 and shutil.which("apt-get"):  # worth no question: `labconsole doctor` informs others
             wanted += [
                 Need(f"fonts ({script})", lambda patterns=patterns: script_fonts.there(patterns), package)  # type: ignore[misc]
                 for script, (patterns, package) in script_fonts.SCRIPTS.items()
@@ -91,7 +91,7 @@ def build_needs() -> list[Need]:
 
 
 def test_needs() -> list[Need]:
-    """Return what the tests use beside the console: a broker, a token, a protocol analyser, readers of results."""
+    """Return what the tests use besides the console: a broker, a token, a protocol analyser, readers of results."""
     return [
         Need("RabbitMQ", has_rabbitmq, "rabbitmq-server", "rabbitmq", "RabbitMQ with Erlang"),
         Need("NSS softokn", lambda: any_file(NSS_LIBRARIES), "libnss3", "nss"),
@@ -196,7 +196,7 @@ def install_through_apt(packages: list[str]) -> None:
     """Install `packages` as root or with sudo.
 
     Raises:
-        SetupError: no rights (with the command for somebody who has them), or apt failed (with the reason).
+        SetupError: no rights (with the command for an administrator), or apt failed (with the reason).
     """
     rights = elevation()
     if rights is None:
@@ -225,7 +225,7 @@ def elevation() -> list[str] | None:
 
 
 def apt_command(packages: list[str]) -> str:
-    """Return the command line that installs `packages`, for somebody with the rights to run it."""
+    """Return the command line that installs `packages`, for an administrator to run."""
     install = "apt-get install --no-install-recommends " + " ".join(packages)
     return f"sudo apt-get update && sudo {install}" if shutil.which("sudo") else f"apt-get update && {install}"
 
@@ -236,7 +236,7 @@ def explain_apt(output: str, packages: list[str]) -> str:
     if "Could not get lock" in output or "Unable to lock" in output or "Unable to acquire" in output:
         return "another package installation is running and holds apt's lock: wait until it has ended and start again."
     if "a password is required" in output or "not in the sudoers" in output or "incorrect password" in output:
-        return f"sudo gave no rights; have this run by somebody who has them, then start again:\n  {command}"
+        return f"sudo gave no rights; let an administrator run this, then start again:\n  {command}"
     if "No space left on device" in output or "enough free space" in output:
         return "the disk is full: free some space and start again."
     if "Unable to locate package" in output or "no installation candidate" in output:

@@ -89,7 +89,9 @@ if TYPE_CHECKING:
     from labconsole.security.secrets import SecretRequest as SecretRequest
     from labconsole.security.secrets import SecretSource as SecretSource
     from labconsole.store.database_file import DatabaseKind as DatabaseKind
+    from labconsole.store.database_file import DatabaseReader as DatabaseReader
     from labconsole.store.errors import StoreError as StoreError
+    from labconsole.store.rows import Rows as Rows
     from labconsole.store.writer import Writer as Writer
 
 PLACES = {
@@ -106,8 +108,9 @@ PLACES = {
     "labconsole.model.role": "Role RoleContext SeriesWriter",
     "labconsole.security.secrets": "Secret SecretRefusedError SecretRequest SecretSource",
     "labconsole.model.series": "BYTES REMEDY Attachment Column Event Level LiveChannel LiveKind Origin Series",
-    "labconsole.store.database_file": "DatabaseKind",
+    "labconsole.store.database_file": "DatabaseKind DatabaseReader",
     "labconsole.store.errors": "StoreError",
+    "labconsole.store.rows": "Rows",
     "labconsole.store.writer": "Writer",
     "labconsole.profiles.timing_profile": "TimingProfile load_timing",
     "labconsole.model.metrics": (

@@ -1,4 +1,4 @@
-"""The source tree stays one in which a stranger finds things; run as a program, this writes it into CONTRIBUTING.md."""
+"""The source tree shows where each feature is; run as a program, this writes the tree into CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tree() -> str:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
-def test_folders_and_files_have_a_size_that_can_be_overlooked(source: Path) -> None:
+def test_folders_and_files_have_a_size_that_can_be_surveyed(source: Path) -> None:
     folders = {str(package.relative_to(ROOT)): len([*package.glob("*.py")]) for package in packages(source)}
     files = {
         str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in source.rglob("*.py")
@@ -66,12 +66,24 @@ def test_contributing_shows_the_tree() -> None:
     assert shown[0] == tree(), "run: .venv/bin/python tests/test_tree.py"
 
 
-def test_files_that_contributing_names_are_there() -> None:
+def test_files_that_contributing_and_decisions_name_are_there() -> None:
     roots = (ROOT, *(ROOT / name for name in ("labconsole", "ui", "plugins", "tests")))
-    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|typ|md|toml))`", CONTRIBUTING.read_text(encoding="utf-8"))
+    pages = [CONTRIBUTING, *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|typ|md|toml))`", text)
     assert len(named) > 20
     missing = [name for name in named if not any((root / name).is_file() for root in roots)]
     assert [name for name in missing if not name.startswith("labconsole_dice/")] == []
+
+
+def test_only_operations_open_the_certificate_database_for_writing() -> None:
+    """A panel performs operations, so that terminal and window have the same refusals, confirmations and audit list."""
+    panel = ROOT / "plugins" / "labconsole_certificates" / "panel"
+    assert [
+        path.name
+        for path in sorted(panel.rglob("*.py"))
+        if re.search(r"\bPkiStore\b", path.read_text(encoding="utf-8"))
+    ] == []
 
 
 if __name__ == "__main__":

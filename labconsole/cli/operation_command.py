@@ -188,6 +188,8 @@ def _confirm(chosen: Operation[Any], parameters: Parameters) -> str:
     confirmation = chosen.confirmation(parameters)
     if confirmation is None:
         return ""
+    if confirmation.window_only:
+        return confirmation.text
     if not has_terminal():
         raise UserError(confirmation.without_terminal)
     print(shown_lines(f"{confirmation.loss} {confirmation.request}"), file=sys.stderr)

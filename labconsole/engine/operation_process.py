@@ -69,7 +69,7 @@ class OperationProcess:
         """The newest report of the operation."""
         self.end: OperationEnd | None = None
         self._begun: tuple[float, int] | None = None
-        self._told: dict[str, Any] | None = None
+        self._report: dict[str, Any] | None = None
         self._handed_over: list[tuple[str, Secret]] = []
         self._log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         task = {"t": "operation", "name": name, "parameters": dict(parameters), "typed": typed}
@@ -131,7 +131,7 @@ class OperationProcess:
             case "log":
                 self._log.append(message["line"])
             case "end":
-                self._told = message
+                self._report = message
 
     def _follow(self, done: int, total: int) -> None:
         now = time.monotonic()
@@ -142,14 +142,14 @@ class OperationProcess:
         self.progress = OperationProgress(done, total, None if each_s is None else each_s * max(0, total - done))
 
     def _ended(self) -> OperationEnd:
-        if self._told is None:
+        if self._report is None:
             if self.cancelled:
                 return OperationEnd(
                     Outcome.CANCELLED, "Cancelled: it did not stop by itself, and its process was ended."
                 )
             return OperationEnd(Outcome.FAILED, self._process.exit_reason())
-        result = Result.from_json(self._told["result"])
-        sentence: str = self._told["fault"] or result.text
-        if self._told["stopped"]:
+        result = Result.from_json(self._report["result"])
+        sentence: str = self._report["fault"] or result.text
+        if self._report["stopped"]:
             return OperationEnd(Outcome.CANCELLED, sentence, result)
-        return OperationEnd(Outcome.FAILED if self._told["failed"] else Outcome.DONE, sentence, result)
+        return OperationEnd(Outcome.FAILED if self._report["failed"] else Outcome.DONE, sentence, result)

@@ -36,7 +36,7 @@ ShownStatus = RunStatus | Activity
 class QueueItem:
     """One run in the queue. `rate` is counts per second of the progress channel since T0.
 
-    `expected_s` is how long the run is expected to take in all, `begun_s` when its process was started and `took_s` how
+    `expected_s` is how long the run is expected to last in all, `begun_s` when its process was started and `took_s` how
     long that process lived (all of `time.monotonic`). `console` is the other console whose run it is.
     """
 

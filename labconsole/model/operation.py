@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, S
 from pydantic import AfterValidator
 
 from labconsole.errors import UserError
-from labconsole.model.parameters import Parameters
+from labconsole.model.parameters import Parameters, secret_fields
 
 if TYPE_CHECKING:
     from labconsole.security.secrets import Secret, SecretRequest
@@ -35,6 +35,8 @@ class Confirmation:
     fingerprint: bool = False
     """Whether `text` is the SHA-256 (hex) of a certificate, which its owner reads out: it is never shown, and groups,
     colons and case of what is typed do not matter."""
+    window_only: bool = False
+    """Whether a command needs no confirmation, since it names what is lost: scripts can run it as it is."""
 
     @property
     def request(self) -> str:
@@ -189,6 +191,7 @@ class Operation(ABC, Generic[P]):
 
     `name` is unique among all plugins (`keypool.fill`), `title` is what buttons and dialogs show. Only `run` works: in
     a process of its own if the window starts it. The rest is called in the console's process, and must be quick.
+    A class whose parameters hold a secret raises TypeError: they become arguments, and are recorded in audit lists.
     """
 
     name: ClassVar[str]
@@ -201,6 +204,15 @@ class Operation(ABC, Generic[P]):
     """Whether cancelling it is its regular end: Ctrl+C then ends its command with exit code 0."""
     writes: ClassVar[tuple[str, ...]] = ()
     """Files that it changes: `certificates`, `keys`, `tokens`, `runs`, `timing profiles`."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        declared = cls.__dict__.get("parameters")
+        if declared is not None and (secrets := list(secret_fields(declared))):
+            raise TypeError(
+                f"{cls.__qualname__}: {', '.join(secrets)} is a secret, and parameters become arguments of a command "
+                "and are recorded; declare it in `Operation.secrets`"
+            )
 
     def confirmation(self, parameters: P) -> Confirmation | None:
         """The confirmation that it needs, where it destroys something. May read files. Raises UserError."""

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypedDict, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr
+
+from labconsole.model.validation_faults import annotation_types
 
 STORED = "stored"
 """In the context of a validator: the parameters are those of a run of the database."""
@@ -87,3 +89,19 @@ def parameter(title: str, description: str, *, default: Any = ..., **settings: U
     bounds: dict[str, Any] = {key: value for key, value in settings.items() if key in Bounds.__annotations__}
     hints: dict[str, Any] = {key: value for key, value in settings.items() if key not in bounds}
     return Field(default, title=title, description=description, json_schema_extra=hints or None, **bounds)
+
+
+def secret_fields(model: type[BaseModel], *, with_files: bool = False) -> Iterator[str]:
+    """Names of the model's fields that hold a secret, those of nested models included.
+
+    `with_files`: also those that name a file with one.
+    """
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        types = list(annotation_types(field.annotation))
+        marked = bool(extra.get("secret")) or (with_files and str(extra.get("kind", "")).startswith("secret"))
+        if marked or any(one in (SecretStr, SecretBytes) for one in types):
+            yield name
+        for one in types:
+            if issubclass(one, BaseModel):
+                yield from (f"{name}.{inner}" for inner in secret_fields(one, with_files=with_files))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+from pydantic import ValidationError
 
 from labconsole.errors import UserError
-from labconsole.model.parameters import Parameters
-from labconsole.model.validation_faults import annotation_types
+from labconsole.model.parameters import Parameters, secret_fields
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class TrialCommand:
     roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if secrets := list(_secrets(self.parameters)):
+        if secrets := list(secret_fields(self.parameters, with_files=True)):
             raise ValueError(
                 f"command {self.name}: {', '.join(secrets)} is a secret, and commands are recorded with their "
                 "parameters; declare it in `Trial.secrets`"
@@ -50,16 +49,3 @@ class TrialCommand:
             raise UserError(f"{self.title} was not delivered: {where or 'its parameters'}: {first['msg']}.") from error
         except Exception as error:  # a validator is foreign code, and must not end the reading thread
             raise UserError(f"{self.title} was not delivered: {type(error).__name__}: {error}.") from error
-
-
-def _secrets(model: type[BaseModel]) -> Iterator[str]:
-    """Names of the model's fields that hold a secret, those of nested models included."""
-    for name, field in model.model_fields.items():
-        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        types = list(annotation_types(field.annotation))
-        marked = str(extra.get("kind", "")).startswith("secret") or bool(extra.get("secret"))
-        if marked or any(one in (SecretStr, SecretBytes) for one in types):
-            yield name
-        for one in types:
-            if issubclass(one, BaseModel):
-                yield from (f"{name}.{inner}" for inner in _secrets(one))

@@ -23,7 +23,7 @@ from labconsole.security.token.named_tokens import (
 
 
 def token_name(**more: Any) -> Any:
-    """The field of a token's name; `more` is what its form needs beside the type."""
+    """The field of a token's name; `more` is what its form needs besides the type."""
     return parameter(
         "Token",
         "Name of the token, as `labconsole hsm tokens` lists it; `lab` is the built-in one",

@@ -63,7 +63,7 @@ def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
     runs, origin = "", str(Origin.PUBLISHED)
     if isinstance(column, RunGroup):
         runs, origin = " ".join(str(run.id) for run in column.used), ""
-    told = {
+    printed = {
         "scenario": column.title,
         "runs": cell.runs,
         "run numbers": runs,
@@ -74,7 +74,7 @@ def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
         "reason": cell.reason,
         "result agrees with published": _yes_or_no(cell.agrees),
     }
-    return [told.get(heading, "") for heading in COLUMNS]
+    return [printed.get(heading, "") for heading in COLUMNS]
 
 
 def _yes_or_no(answer: bool | None) -> str:

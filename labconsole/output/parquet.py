@@ -43,7 +43,7 @@ def export_parquet(
 ) -> list[Path]:
     """Write `samples-<series>.parquet` of one run to `directory`, of several to `run-<number>` in it; return the files.
 
-    They hold what the CSV files of that name do. A field's unit stands in its metadata (`unit`), the run, the series'
+    They hold what the CSV files of that name do. A field's unit is in its metadata (`unit`), the run, the series'
     title and its origin in those of the file. The files of a run become complete together.
     Raises StoreError, and ExportError, also where pyarrow is not installed or no run has samples.
     """

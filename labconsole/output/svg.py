@@ -56,7 +56,7 @@ def shortened(text: str, width: float) -> str:
 
 
 def element(name: str, content: str = "", /, **attributes: str | float) -> str:
-    """An element; `_` in attribute names stands for `-`. `content` is SVG already."""
+    """An element; `_` in attribute names means `-`. `content` is SVG already."""
     pairs = "".join(
         f" {key.strip('_').replace('_', '-')}={quoteattr(_plain(value))}" for key, value in attributes.items()
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from labconsole.model.plugin import Plugins
-from labconsole.reference.commands import command_pages
+from labconsole.reference.commands import command_pages, operations_page
 from labconsole.reference.formats import format_pages
 from labconsole.reference.interface import interface_page
-from labconsole.reference.operations import operations_page
 from labconsole.reference.trials import trial_page, trial_page_name
 
 

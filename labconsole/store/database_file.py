@@ -185,7 +185,7 @@ def checked_version(raw: sqlite3.Connection, path: Path, kind: DatabaseKind) -> 
         return 0
     if application != kind.application_id:
         raise StoreError(
-            f"{path} is no {kind.noun} but that of another program, or another file of this one: choose another file. "
+            f"{path} is a file of another program, not a {kind.noun} of the lab console: choose another file. "
             "It was not changed."
         )
     if version > kind.version:

@@ -48,7 +48,7 @@ _SENTENCES = {
     "SQLITE_CANTOPEN": "{path} cannot be opened ({error}): check that the file is there and its directory writable.",
     "SQLITE_BUSY": "{path} is locked by another program: close that program, then try again.",
     "SQLITE_LOCKED": "{path} is locked by another program: close that program, then try again.",
-    "SQLITE_NOTADB": "{path} is no {noun} of the lab console: choose another file. It was not changed.",
+    "SQLITE_NOTADB": "{path} is not a {noun} of the lab console: choose another file. It was not changed.",
 }
 
 

@@ -114,6 +114,11 @@ plugin = Plugin(
         "certificates.exchange": _operation(
             "exchange.progress:ShowExchange", "pki exchange", "show how far the exchange between two States is"
         ),
+        "certificates.exchange-step": _operation(
+            "exchange.step_execution:DoExchangeStep",
+            "pki exchange-step",
+            "do the next step of the exchange between two States of this console",
+        ),
         "certificates.prove": _operation(
             "exchange.tls_proof:Prove", "pki prove", "connect two States by TLS, both ways"
         ),
@@ -139,6 +144,9 @@ plugin = Plugin(
         ),
         "certificates.export": _operation(
             "operations.export:Export", "pki export", "write a certificate, CSR or CRL to a file"
+        ),
+        "certificates.note-export": _operation(
+            "operations.export:NoteExport", "pki note-export", "note that certificates, CSRs or CRLs were sent"
         ),
         "certificates.audit": _operation("operations.listing:Audit", "pki audit", "list who did what, and when"),
         "certificates.demo": _operation(

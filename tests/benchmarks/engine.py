@@ -122,7 +122,7 @@ def recorder(folder: Path) -> None:
         begun = time.perf_counter()
         Recorder(store, run_id, directory).poll()
         took = time.perf_counter() - begun
-    print(f"spool: {ROWS / wrote:,.0f} rows/s written in batches of 500; recorder: {ROWS / took:,.0f} rows/s taken in")
+    print(f"spool: {ROWS / wrote:,.0f} rows/s written in batches of 500; recorder: {ROWS / took:,.0f} rows/s stored")
 
 
 def overhead(folder: Path, live_hz: float) -> None:
@@ -134,7 +134,7 @@ def overhead(folder: Path, live_hz: float) -> None:
         table = reader.samples(run.row.id).table(RESOURCES.name, "worker")
     busy = float(np.mean(table["cpu"][2:]))
     print(
-        f"worker beside {RATE:,.0f} rows/s, live view at {live_hz:g} Hz: {busy:.1f} % of a core, "
+        f"worker alongside {RATE:,.0f} rows/s, live view at {live_hz:g} Hz: {busy:.1f} % of a core, "
         f"{table['rss'].max() / 1e6:.0f} MB"
     )
 

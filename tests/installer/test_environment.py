@@ -1,4 +1,4 @@
-"""The virtual environment: made once, completed when its locks change, made anew when nobody knows what is in it.
+"""The virtual environment: made once, completed when its locks change, created again when its contents are unknown.
 
 Packages come from a folder of small wheels made here, so that the real venv and the real pip run without a network.
 """

@@ -48,7 +48,7 @@ def drain(store: KeyStore) -> None:
     """Claim everything, a few at a time."""
     while keys := store.claim(KIND, [wrapper.serial for wrapper in store.wrappers()], 5):
         say("claimed", ids_as_text([key.id for key in keys]))
-        time.sleep(0.002)  # as somebody who does something with them
+        time.sleep(0.002)  # in place of work with them
 
 
 def fill(store: KeyStore) -> None:

@@ -38,7 +38,7 @@ def new_keys(wrapper: WrapperKey, count: int, first: int = 0) -> list[NewKey]:
 
 
 def private_of(serial: str, number: int) -> bytes:
-    """What stands for the wrapped private key."""
+    """In place of the wrapped private key."""
     return b"wrapped" + hashlib.sha256(f"{serial} {number}".encode()).digest() * 2
 
 

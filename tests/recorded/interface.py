@@ -82,7 +82,10 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, Json]]:
         if action.dest != "help":
             seen = {"nargs": action.nargs, "choices": _plain(action.choices), "default": _plain(action.default)}
             for spelling in action.option_strings:
-                yield spelling, {**seen, "required": action.required, "flag": action.const is not None}
+                yield (
+                    spelling,
+                    {**seen, "required": action.required, "flag": action.const is not None, "dest": action.dest},
+                )
 
 
 def trial(plugins: Plugins, kind: str) -> Json:

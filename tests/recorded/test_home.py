@@ -143,6 +143,16 @@ def test_files_of_certificates_are_read(console: Console, name: str) -> None:
     assert SAID["files"][name] in console("pki", "show", f"files/{name}")
 
 
+@pytest.mark.parametrize(("table", "command"), [("certificate", "list"), ("crl", "crls"), ("request", "requests")])
+def test_a_tampered_certificate_database_is_found(console: Console, files: Path, table: str, command: str) -> None:
+    """An octet in the signature: it can still be parsed."""
+    with sqlite3.connect(files / "home" / "pki" / "pki.db") as database:
+        tail = "CAST(substr(der, 1, length(der) - 1) || x'00' AS BLOB)"
+        assert database.execute(f"UPDATE {table} SET der = {tail}").rowcount > 0
+    database.close()
+    console("pki", command, code=1)
+
+
 def test_a_key_store_is_as_it_was_written_and_tampering_is_found(console: Console, files: Path) -> None:
     assert SAID["head of the key store"] in console("hsm", "verify-store", "demo")
     with sqlite3.connect(files / "home" / "key-stores" / "demo.db") as database:

@@ -1,7 +1,7 @@
 """The DNS domains that a State claims: names outside them are refused in its certificates.
 
 A State claims its domains once, and the operator confirms them. One without a domain is not restricted, so that
-exchanges made before go on working. Only DNS names of subjectAltName (RFC 5280, 4.2.1.6) count: what certifies none is
+exchanges made before still work. Only DNS names of subjectAltName (RFC 5280, 4.2.1.6) count: what certifies none is
 not affected.
 """
 

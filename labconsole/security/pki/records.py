@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -15,6 +16,17 @@ from labconsole.security.x509.extensions import crl_scope
 from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.signatures import issued_by
+from labconsole.store.errors import StoreError
+
+
+def _unchanged(der: bytes, sha256: str) -> bytes:
+    """`der`, whose hash is stored with it. Raises StoreError."""
+    if hashlib.sha256(der).hexdigest() != sha256:
+        raise StoreError(
+            f"The certificate database does not contain what it stored with SHA-256 {sha256}: another program changed "
+            "it. Keep it, and continue with an earlier copy."
+        )
+    return der
 
 
 @dataclass(frozen=True)
@@ -100,8 +112,8 @@ class CertificateRecord:
 
     @cached_property
     def certificate(self) -> x509.Certificate:
-        """The certificate itself, parsed once."""
-        return x509.load_der_x509_certificate(self.der)
+        """The certificate itself, parsed once. Raises StoreError: another program changed it."""
+        return x509.load_der_x509_certificate(_unchanged(self.der, self.sha256))
 
     @cached_property
     def self_signed(self) -> bool:
@@ -152,8 +164,8 @@ class RequestRecord:
 
     @cached_property
     def csr(self) -> x509.CertificateSigningRequest:
-        """The request itself, parsed once."""
-        return x509.load_der_x509_csr(self.der)
+        """The request itself, parsed once. Raises StoreError: another program changed it."""
+        return x509.load_der_x509_csr(_unchanged(self.der, self.sha256))
 
 
 @dataclass(frozen=True)
@@ -170,8 +182,8 @@ class CrlRecord:
 
     @cached_property
     def crl(self) -> x509.CertificateRevocationList:
-        """The CRL itself, parsed once."""
-        return x509.load_der_x509_crl(self.der)
+        """The CRL itself, parsed once. Raises StoreError: another program changed it."""
+        return x509.load_der_x509_crl(_unchanged(self.der, self.sha256))
 
     @property
     def age(self) -> tuple[int, datetime]:

@@ -30,7 +30,7 @@ _TICK_S = 1.0
 class BrokerSettings:
     """Ports, queues, access and limits of the broker.
 
-    `plain_port` and `tls_port`: 0 is any free port, None is no port. `tls` is needed with a TLS port: certificate
+    `plain_port` and `tls_port`: 0 is any free port, None: not opened. `tls` is needed with a TLS port: certificate
     and key of the broker, and the CA file that client certificates are verified with. `queues` are made at the start;
     any other address is refused (`amqp:not-found`).
     """

@@ -44,8 +44,7 @@ from labconsole_amqp.series import (
     SENT_CHANNEL,
 )
 from labconsole_amqp.trial import curves, evaluation, latency
-from labconsole_amqp.trial.artefacts import keep_artefacts
-from labconsole_amqp.trial.identities import RunIdentities, secret_requests
+from labconsole_amqp.trial.identities import RunIdentities, keep_artefacts, secret_requests
 from labconsole_amqp.trial.message_table import message_tables
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.wire.envelope import Protection
@@ -73,7 +72,7 @@ class AmqpTrial(Trial[AmqpParameters]):
     """Sends messages through a broker, plain or with TLS, signed, encrypted, and measures the cost."""
 
     kind: ClassVar[str] = "amqp.messaging"
-    title: ClassVar[str] = "AMQP messaging, Tests 1-4"
+    title: ClassVar[str] = "AMQP 1.0 (SWIM)"
     description: ClassVar[str] = (
         "What do TLS, message signing and body encryption cost in throughput and latency, between two States' brokers?"
     )

@@ -1,17 +1,21 @@
-"""The identities of a run, by name, from files or the lab's, and the secrets of their keys."""
+"""The identities of a run, by name, from files or the lab's, the secrets of their keys, and the artefacts of a run."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import UserError
+from labconsole.model.trial import RunContext
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.key_files import is_encrypted
 from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
@@ -23,6 +27,7 @@ from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.role_settings import passphrase_request, password_request
 from labconsole_amqp.wire.envelope import Protection
+from labconsole_amqp.wire.payload import Payload
 
 RoleName = Literal["sender", "receiver", "broker"]
 
@@ -162,3 +167,39 @@ def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[
     if encrypted:
         name = identities.name(role)
         yield passphrase_request(files, f"the {role} (identity {name})" if name else f"the {role}")
+
+
+def keep_artefacts(
+    parameters: AmqpParameters,
+    identities: RunIdentities,
+    payload: Payload,
+    sender: Mapping[str, Any],
+    context: RunContext,
+) -> None:
+    """Store certificates, the payload's hash and an encoded message for later checks. Raises UserError.
+
+    `sender` is what a sender reported when it was ready.
+    """
+    sha256 = hashlib.sha256(payload.data).hexdigest()
+    context.artefact("payload.sha256", "text/plain", f"{sha256}  {Path(payload.name).name}\n".encode())
+    for name, path in _certificates(parameters, identities).items():
+        pem = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in load_certificates(path))
+        context.artefact(name, "application/x-pem-file", pem)
+    if "example" in sender:
+        context.artefact("message.amqp", "application/octet-stream", base64.b64decode(sender["example"]))
+
+
+def _certificates(parameters: AmqpParameters, identities: RunIdentities) -> dict[str, Path]:
+    """The certificate files that this run uses, as far as they are known on this side."""
+    if not parameters.tls:
+        return {}
+    known = set(identities.local_roles)
+    if parameters.protection is not Protection.NONE:
+        known.add("sender")
+    if parameters.protection is Protection.SIGNED_ENCRYPTED:
+        known.add("receiver")
+    files = {f"{role}.pem": identities.certificate(role) for role in sorted(known)}
+    trust = {role: path for role in identities.local_roles if (path := identities.files(role).trust) is not None}
+    if len(set(trust.values())) == 1:
+        return files | {"trust.pem": trust[identities.local_roles[0]]}
+    return files | {f"{role}-trust.pem": path for role, path in trust.items()}

@@ -59,28 +59,7 @@ class DemoResult:
     faults: tuple[str, ...]
 
 
-def play(directory: Path, count: int, type: KeyType, audience: DemoObserver) -> DemoResult:
-    """The result of `count` States that exchange and connect both ways, each with a console in `directory`."""
-    pairs = count * (count - 1)
-    with ExitStack() as consoles:
-        with audience.phase("States founded: root, CRL, keys, server's certificate", count):
-            members = consoles.enter_context(founded(directory, count, type, audience.founded))
-        with audience.phase("Trust bundles imported, fingerprint confirmed", pairs):
-            exchange_bundles(members, audience.trusted)
-        with audience.phase("CSRs sent, approved, certificates returned", pairs):
-            exchange_requests(members, audience.certified)
-        with audience.phase("Next trust bundles imported: whom each State trusts", pairs):
-            exchange_bundles(members, audience.trusted)
-        with audience.phase("Mutual TLS handshakes", pairs):
-            handshakes = connect_all_pairs(members, audience.proven)
-        with audience.phase("Matrices computed, one by each console", count):
-            at = datetime.now(UTC)
-            matrices = [seen_matrix(member, at) for member in members]
-    names = tuple(member.name for member in members)
-    return DemoResult(names, matrices[0], handshakes, tuple(faults(matrices, handshakes)))
-
-
-FEWEST, MOST = 2, 60
+_FEWEST, _MOST = 2, 60
 """Limits of the number of States."""
 
 LEGEND = (
@@ -97,12 +76,14 @@ _SHOWN = 5
 class DemoParameters(Parameters):
     """Number of States, and type of their keys."""
 
-    states: int = parameter("States", "Number of States", default=FEWEST, ge=FEWEST, le=MOST)
+    states: int = parameter("States", "Number of States", default=_FEWEST, ge=_FEWEST, le=_MOST)
     key_type: KeyType = parameter(
         "Kind of key",
         "Of all key pairs",
         default=KeyType.P_256,
         labels={str(kind): TITLES[kind] for kind in KeyType},
+        option="--type",
+        aliases=["--key-type"],
         metavar="TYPE",
     )
     keep: HomePath | None = parameter(
@@ -112,6 +93,39 @@ class DemoParameters(Parameters):
         kind="folder",
         empty="Not kept",
     )
+
+    @property
+    def kept(self) -> str:
+        """A sentence on the folder that is kept; empty if none is."""
+        return "" if self.keep is None else f"Consoles and exchanged files are kept in {self.keep}"
+
+    @property
+    def cancelled(self) -> str:
+        """The sentence for a demo that was cancelled."""
+        kept = "its folder was removed" if self.keep is None else f"{self.keep} is incomplete"
+        return f"The demo was cancelled, and {kept}."
+
+
+def play(parameters: DemoParameters, audience: DemoObserver) -> DemoResult:
+    """The result of the States that exchange and connect both ways, each with a console. Raises UserError."""
+    count = parameters.states
+    pairs = count * (count - 1)
+    with _directory(parameters.keep) as directory, ExitStack() as consoles:
+        with audience.phase("States founded: root, CRL, keys, server's certificate", count):
+            members = consoles.enter_context(founded(directory, count, parameters.key_type, audience.founded))
+        with audience.phase("Trust bundles imported, fingerprint confirmed", pairs):
+            exchange_bundles(members, audience.trusted)
+        with audience.phase("CSRs sent, approved, certificates returned", pairs):
+            exchange_requests(members, audience.certified)
+        with audience.phase("Next trust bundles imported: whom each State trusts", pairs):
+            exchange_bundles(members, audience.trusted)
+        with audience.phase("Mutual TLS handshakes", pairs):
+            handshakes = connect_all_pairs(members, audience.proven)
+        with audience.phase("Matrices computed, one by each console", count):
+            at = datetime.now(UTC)
+            matrices = [seen_matrix(member, at) for member in members]
+    names = tuple(member.name for member in members)
+    return DemoResult(names, matrices[0], handshakes, tuple(faults(matrices, handshakes)))
 
 
 class Demo(Operation[DemoParameters]):
@@ -129,11 +143,9 @@ class Demo(Operation[DemoParameters]):
         pairs = parameters.states * (parameters.states - 1)
         times = _Times(context, parameters.states + _EVENTS_OF_A_PAIR * pairs)
         try:
-            with _directory(parameters.keep) as directory:
-                played = play(directory, parameters.states, parameters.key_type, times)
+            played = play(parameters, times)
         except _CancelledError:
-            kept = "its folder was removed" if parameters.keep is None else f"{parameters.keep} is incomplete"
-            return Result((f"The demo was cancelled, and {kept}.",))
+            return Result((parameters.cancelled,))
         proven = [each.duration_ns for each in played.handshakes.values() if each.ok]
         parts: list[str | TextTable] = [
             f"{parameters.states} States, {TITLES[parameters.key_type]}, each with a console and a CA of its own.\n",
@@ -146,7 +158,7 @@ class Demo(Operation[DemoParameters]):
         parts += [*(TonedText(fault, Tone.BAD) for fault in played.faults[:_SHOWN]), times.table()]
         parts.append(f"\n{len(proven)} of {pairs} directed pairs proven by a handshake; {times.total_s:.1f} s in all.")
         if parameters.keep is not None:
-            parts.append(f"Consoles and exchanged files are kept in {parameters.keep}")
+            parts.append(parameters.kept)
         return Result(tuple(parts), _data(played, len(proven), times.total_s), passed=not played.faults)
 
 

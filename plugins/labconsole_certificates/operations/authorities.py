@@ -190,6 +190,7 @@ CaKeyType = Annotated[
         ),
         labels={str(kind): f"{TITLES[kind]}: {_good_for(kind)}" for kind in KeyType},
         option="--type",
+        aliases=["--key-type"],
         metavar="TYPE",
     ),
 ]

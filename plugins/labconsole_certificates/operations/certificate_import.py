@@ -24,6 +24,7 @@ from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.operations.parameter_fields import HandoverParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation
 from labconsole_certificates.operations.record_lookup import state_named
+from labconsole_certificates.operations.states import found_or_added
 from labconsole_certificates.revocation.crl_operations import import_crl
 
 
@@ -43,15 +44,22 @@ def add_chain(change: Change, chain: Iterable[x509.Certificate], state: int | No
 
 
 def import_certificates(
-    store: PkiStore, data: bytes, state: State | None = None, sender: State | None = None, receiver: State | None = None
+    store: PkiStore,
+    data: bytes,
+    state: State | str | None = None,
+    sender: State | None = None,
+    receiver: State | None = None,
 ) -> tuple[CertificateRecord, ...]:
     """Import certificates (PEM, DER, several) of `state`, in the file's order.
 
+    A `state` that is given by its name is added, as one of another console, if it is not known.
     `sender` and `receiver`: recorded for the exchange.
     Raises BadInput: not certificates, or the first is known as another State's; nothing changed.
     """
     certificates = parsing.read_certificates(data)
     with store.change() as change:
+        if isinstance(state, str):
+            state = found_or_added(change, state)
         records = add_chain(change, certificates, None if state is None else state.id)[::-1]
         if state is not None and records[0].state != state.id:
             owner = next(one.name for one in change.states() if one.id == records[0].state)
@@ -72,6 +80,9 @@ class ImportParameters(HandoverParameters):
     file: HomePath = parameter("File", "Certificates (PEM, DER), or a CRL", positional=True)
     state: str = parameter(
         "State", "State that the certificates belong to; empty: the one that sent them", default="", metavar="STATE"
+    )
+    add_state: bool = parameter(
+        "Add the State", "As one of another console, if none is called as the certificates' State", default=False
     )
 
 
@@ -95,10 +106,10 @@ class Import(PkiOperation[ImportParameters]):
             found = {"crl": crl.number, "revoked": len(crl.crl), "next_update": crl.next_update.isoformat()}
             return Result((f"{text}{crl.next_update:%Y-%m-%d %H:%M} UTC",), found)
         owner = parameters.state or parameters.sender
-        state = state_named(snapshot, owner) if owner else None
-        records = import_certificates(store, data, state, sender, receiver)
-        named = [(short_name(record.certificate), record.sha256) for record in records]
+        known = None if parameters.add_state or not owner else state_named(snapshot, owner)
+        records = import_certificates(store, data, known or owner or None, sender, receiver)
+        named = [(short_name(record.certificate), record.sha256, record.id) for record in records]
         return Result(
-            tuple(f"Imported: {name}\nSHA-256 {grouped(sha256)}" for name, sha256 in named),
-            {"certificates": [{"certificate": name, "sha256": sha256} for name, sha256 in named]},
+            tuple(f"Imported: {name}\nSHA-256 {grouped(sha256)}" for name, sha256, _ in named),
+            {"certificates": [{"certificate": name, "sha256": sha256, "id": id} for name, sha256, id in named]},
         )

@@ -69,6 +69,17 @@ def recorded(snapshot: Snapshot, what: str) -> Exportable:
     return certificate_named(snapshot, what)
 
 
+def reference_to(thing: Exportable) -> str:
+    """The text that names this record: what `recorded` finds it by."""
+    match thing:
+        case CertificateRecord():
+            return thing.sha256
+        case RequestRecord():
+            return f"request:{thing.id}"
+        case CrlRecord():
+            return f"crl:{thing.id}"
+
+
 def exported(snapshot: Snapshot, thing: Exportable, form: Form = Form.PEM) -> bytes:
     """The exported certificate, CSR or CRL; a chain as far as its issuers are known here."""
     if form is Form.CHAIN and isinstance(thing, CertificateRecord):
@@ -112,22 +123,29 @@ def exportable_key(snapshot: Snapshot, certificate: CertificateRecord) -> KeyRec
 
 def note_handover(store: PkiStore, thing: Exportable, sender: State, receiver: State) -> None:
     """Record that `sender` gave the object to `receiver` (exchange assistant, audit list)."""
-    match thing:
-        case CertificateRecord():
-            item = Item.ROOT if thing.profile in AUTHORITIES else Item.CERTIFICATE
-        case RequestRecord():
-            item = Item.CSR
-        case CrlRecord():
-            item = Item.CRL
     with store.change() as change:
-        change.hand_over(sender.id, receiver.id, item, thing.sha256)
+        change.hand_over(sender.id, receiver.id, _item(thing), thing.sha256)
 
 
-def note_export(store: PkiStore, *things: Exportable) -> None:
-    """Record in the audit list that these were exported, without a known receiver."""
+def note_export(
+    store: PkiStore, *things: Exportable, sender: State | None = None, receiver: State | None = None
+) -> None:
+    """Record in the audit list that these were exported; for the exchange, too, if both parties are known."""
     with store.change() as change:
         for thing in things:
             change.note(*_exported(thing), thing.sha256)
+            if sender is not None and receiver is not None:
+                change.hand_over(sender.id, receiver.id, _item(thing), thing.sha256)
+
+
+def _item(thing: Exportable) -> Item:
+    match thing:
+        case CertificateRecord():
+            return Item.ROOT if thing.profile in AUTHORITIES else Item.CERTIFICATE
+        case RequestRecord():
+            return Item.CSR
+        case CrlRecord():
+            return Item.CRL
 
 
 def _exported(thing: Exportable) -> tuple[str, str]:
@@ -225,12 +243,48 @@ class Export(PkiOperation[ExportParameters]):
         if complete is not None:
             password = chosen_password(file, prompt, parameters.password())
             write_export(file, pkcs12_bytes(store, complete, password, prompt), private=True)
+            if sender is not None and receiver is not None:
+                note_handover(store, thing, sender, receiver)
         else:
             write_export(file, exported(snapshot, thing, Form(parameters.form)))
-            note_export(store, thing)
-        if sender is not None and receiver is not None:
-            note_handover(store, thing, sender, receiver)
+            note_export(store, thing, sender=sender, receiver=receiver)
         return Result((f"{file} was written.",), {"file": str(file), "form": parameters.form, "sha256": thing.sha256})
+
+
+class NoteExportParameters(HandoverParameters):
+    """Objects that were exported by other means, with sender and receiver."""
+
+    what: tuple[str, ...] = parameter(
+        "What",
+        "Certificates (each: its SHA-256, 8 digits of it, or PROFILE:STATE), request:NUMBER or crl:NUMBER",
+        min_length=1,
+        positional=True,
+    )
+
+
+class NoteExport(PkiOperation[NoteExportParameters]):
+    """Notes that certificates, CSRs or CRLs were exported; what the window copies, saves and drags is noted by it."""
+
+    name: ClassVar[str] = "certificates.note-export"
+    title: ClassVar[str] = "Note an export"
+    description: ClassVar[str] = (
+        "Notes in the audit list that certificates, CSRs or CRLs were sent by other means, as text or by dragging. "
+        "With sender and receiver the exchange between both records it, too."
+    )
+    parameters: ClassVar[type[Parameters]] = NoteExportParameters
+
+    def work(
+        self, parameters: NoteExportParameters, store: PkiStore, prompt: Prompt, context: OperationContext
+    ) -> Result:
+        snapshot = store.snapshot()
+        things = [recorded(snapshot, what) for what in parameters.what]
+        sender, receiver = parameters.parties(snapshot)
+        note_export(store, *things, sender=sender, receiver=receiver)
+        noted = [(*_exported(thing), thing.sha256) for thing in things]
+        return Result(
+            tuple(f"Noted: {what}, {name}" for what, name, _ in noted),
+            {"exported": [{"what": what, "name": name, "sha256": sha256} for what, name, sha256 in noted]},
+        )
 
 
 class ExportPkcs12Parameters(Parameters):

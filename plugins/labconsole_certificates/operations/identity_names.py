@@ -21,9 +21,11 @@ from labconsole_certificates.operations.record_lookup import certificate_named
 
 
 def name_identity(store: PkiStore, name: str, certificate: CertificateRecord) -> IdentityRecord:
-    """Name the certificate; a name in use is moved to it. Raises UserError: no key here, a CA, bad name."""
+    """Name the certificate; a name in use is moved to it. Raises UserError: no key here, hidden, a CA, bad name."""
     if certificate.profile in AUTHORITIES:
         raise UserError(f"{short_name(certificate.certificate)} is a CA: trials take end certificates.")
+    if certificate.removed is not None:
+        raise UserError(f"{short_name(certificate.certificate)} is hidden: restore it before it gets a name.")
     with store.change() as change:
         return change.name_identity(name, certificate.id)
 
@@ -59,7 +61,14 @@ class ListIdentities(PkiReport[NoParameters]):
 class NameIdentityParameters(Parameters):
     """A name for a certificate."""
 
-    identity: str = parameter("Name", "Name by which trials take it", positional=True, metavar="NAME")
+    identity: str = parameter(
+        "Name",
+        "Name by which trials take it, as in singapore-broker",
+        min_length=1,
+        positional=True,
+        metavar="NAME",
+        empty="As in: singapore-broker",
+    )
     certificate: CertificateChoice
 
 
@@ -69,7 +78,8 @@ class NameIdentity(PkiOperation[NameIdentityParameters]):
     name: ClassVar[str] = "certificates.name"
     title: ClassVar[str] = "Name an identity"
     description: ClassVar[str] = (
-        "Gives a certificate whose key is here the name by which trials take it. A name in use moves to it."
+        "Gives a certificate whose key is here the name by which sender, receiver and broker of an AMQP trial take "
+        "certificate, chain, key and trust. A name in use moves to it."
     )
     parameters: ClassVar[type[Parameters]] = NameIdentityParameters
 

@@ -150,7 +150,14 @@ def import_pkcs12(
 class CreateForClientParameters(UnlockParameters, PasswordParameters):
     """Key and certificate to create for another State."""
 
-    issuer: str = parameter("Issuing State", "State of this console whose CA issues it", min_length=1, metavar="STATE")
+    issuer: str = parameter(
+        "Issuing State",
+        "State of this console whose CA issues it",
+        min_length=1,
+        option="--issuing-state",
+        aliases=["--issuer"],
+        metavar="STATE",
+    )
     client: str = parameter(
         "For", "State that gets key and certificate", min_length=1, positional=True, metavar="STATE"
     )

@@ -165,7 +165,12 @@ class CreateRequestParameters(NewKeyParameters):
     """A key pair and a CSR to create."""
 
     issuer: str = parameter(
-        "For the CA of", "State whose CA is asked to certify", min_length=1, option="--to", metavar="STATE"
+        "For the CA of",
+        "State whose CA is asked to certify",
+        min_length=1,
+        option="--issuing-state",
+        aliases=["--to"],
+        metavar="STATE",
     )
     profile: EndProfile = CertificateProfile.TLS_CLIENT
     subject: Subject = ""

@@ -128,6 +128,7 @@ FileType = Annotated[
         "What the key pair is; RSA and ECDSA are understood everywhere, ML-DSA by few peers yet",
         labels=_KEY_TYPES,
         option="--type",
+        aliases=["--key-type"],
         metavar="TYPE",
     ),
 ]
@@ -139,6 +140,7 @@ SuccessorType = Annotated[
         labels={str(type_): TITLES[type_] for type_ in KeyType},
         empty="As the old one",
         option="--type",
+        aliases=["--key-type"],
         metavar="TYPE",
     ),
 ]

@@ -51,6 +51,7 @@ from labconsole_certificates.operations.record_lookup import (
     request_numbered,
     state_named,
 )
+from labconsole_certificates.operations.states import found_or_added
 
 END_DAYS = 365
 
@@ -66,10 +67,11 @@ def judged(csr: x509.CertificateSigningRequest, requester: State) -> CsrJudgemen
 
 
 def import_request(
-    store: PkiStore, requester: State, issuer: State, data: bytes, profile: CertificateProfile | None = None
+    store: PkiStore, requester: State | str, issuer: State, data: bytes, profile: CertificateProfile | None = None
 ) -> RequestRecord:
     """As server: import a CSR (PEM or DER) of `requester` for the CA of the local State `issuer`.
 
+    `requester` may be a name: a State of another console is added if none is called so.
     `profile`: its purpose, if known; else by its extended key usage, else TLS client. A CSR created by this console for
     another of its States becomes received.
     Raises BadInput: not a CSR, or its signature does not prove that the requester has the key; nothing changed.
@@ -78,16 +80,18 @@ def import_request(
     csr = parsing.read_csr(data)
     judgement = judge_csr(csr)
     if not judgement.proof_of_possession:
+        sender = requester if isinstance(requester, str) else requester.name
         raise BadInput(
             f"The CSR of {short_name(csr)} is not signed with the key in it, so possession of that key is not proved: "
-            f"ask {requester.name} for a new one."
+            f"ask {sender} for a new one."
         )
     chosen = profile or judgement.profile or CertificateProfile.TLS_CLIENT
     with store.change() as change:
+        known = found_or_added(change, requester) if isinstance(requester, str) else requester
         request = change.add_request(
-            csr, requester=requester.id, issuer=issuer.id, profile=chosen, status=RequestStatus.RECEIVED
+            csr, requester=known.id, issuer=issuer.id, profile=chosen, status=RequestStatus.RECEIVED
         )
-        change.hand_over(requester.id, issuer.id, Item.CSR, request.sha256)
+        change.hand_over(known.id, issuer.id, Item.CSR, request.sha256)
     return request
 
 
@@ -183,6 +187,9 @@ class ImportRequestParameters(Parameters):
         "To", "State of this console whose CA is asked", min_length=1, option="--to", metavar="STATE"
     )
     profile: RequestedProfile = None
+    add_state: bool = parameter(
+        "Add the State", "As one of another console, if none is called as the sender", default=False
+    )
 
 
 class ImportRequest(PkiOperation[ImportRequestParameters]):
@@ -198,10 +205,10 @@ class ImportRequest(PkiOperation[ImportRequestParameters]):
     def work(
         self, parameters: ImportRequestParameters, store: PkiStore, prompt: Prompt, context: OperationContext
     ) -> Result:
-        snapshot = store.snapshot()
+        snapshot, sender = store.snapshot(), parameters.sender
         request = import_request(
             store,
-            state_named(snapshot, parameters.sender),
+            sender if parameters.add_state else state_named(snapshot, sender),
             local_state_named(snapshot, parameters.receiver),
             parsing.read_file(parameters.file, "CSR"),
             parameters.profile,
@@ -318,7 +325,13 @@ class RefuseRequestParameters(Parameters):
     """A CSR to refuse."""
 
     request: RequestNumber
-    reason: str = parameter("Reason", "Why, for the State that asked", **_POSITIONAL)
+    reason: str = parameter(
+        "Reason",
+        "Why, for the State that asked",
+        min_length=1,
+        empty="As in: the host name is not yours",
+        **_POSITIONAL,
+    )
 
 
 class RefuseRequest(PkiOperation[RefuseRequestParameters]):

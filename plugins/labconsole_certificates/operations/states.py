@@ -8,6 +8,7 @@ from labconsole.errors import UserError
 from labconsole.model.operation import Confirmation, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.security.pki.change import Change
 from labconsole.security.pki.domains import claim_question, domains_from_text
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import State
@@ -24,24 +25,34 @@ _LONGEST_NAME = 40
 
 def add_state(store: PkiStore, name: str, domain: str = "", *, local: bool = True) -> State:
     """Add a State; `domain`: one or more, in any script. Raises UserError: name in use or empty, domain invalid."""
+    domains = domains_from_text(domain)
+    with store.change() as change:
+        return change.add_state(_checked(name), domains, local=local)
+
+
+def found_or_added(change: Change, name: str) -> State:
+    """The State called `name`; a new one of another console if there is none. Raises UserError: the name is bad."""
+    known = next((state for state in change.states() if state.name in (name, " ".join(name.split()))), None)
+    return known or change.add_state(_checked(name), local=False)
+
+
+def _checked(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise UserError(f"A State needs a name of 1 to {_LONGEST_NAME} characters that can be shown: choose another.")
-    domains = domains_from_text(domain)
-    with store.change() as change:
-        return change.add_state(name, domains, local=local)
+    return name
 
 
 def claim_domain(store: PkiStore, state: State, domain: str) -> State:
-    """Let `state` have these domains, which the operator has confirmed. Raises UserError: one is not a domain."""
+    """Let `state` have these domains, which the operator has confirmed. Raises UserError: one is not a domain.
+
+    Where it has them already nothing is changed, and nothing was asked.
+    """
     domains = domains_from_text(domain)
+    if domains == state.domain:
+        return state
     with store.change() as change:
         return change.claim_domain(state.id, domains)
-
-
-def found_or_added_state(store: PkiStore, name: str) -> State:
-    """The State called `name`; a new one of another console if there is none. Raises UserError: the name is bad."""
-    return next((state for state in store.states() if state.name == name), None) or add_state(store, name, local=False)
 
 
 class ListStates(PkiReport[NoParameters]):
@@ -67,9 +78,13 @@ class ListStates(PkiReport[NoParameters]):
 class AddStateParameters(Parameters):
     """A State to add."""
 
-    state: str = parameter("Name", "Name of the State", positional=True)
+    state: str = parameter("Name", "Name of the State", min_length=1, positional=True)
     domain: str = parameter(
-        "Domains", "DNS domains of its hosts, in any script; empty: any name", default="", metavar="DOMAIN"
+        "Domains",
+        "DNS domains of its hosts, in any script; empty: any name",
+        default="",
+        metavar="DOMAIN",
+        empty="Any name is accepted",
     )
     remote: bool = parameter("Of another console", "A State of another console: its keys are not here", default=False)
 
@@ -99,7 +114,9 @@ class ClaimDomainParameters(Parameters):
     domain: tuple[str, ...] = parameter(
         "Domains", "DNS domains of its hosts; none: any name", default=(), positional=True, empty="Any name"
     )
-    confirmed: bool = parameter("Confirmed", "The State has confirmed it: ask no question", default=False)
+    confirmed: bool = parameter(
+        "Confirmed", "The State has confirmed it: ask no question", default=False, terminal_only=True
+    )
 
 
 class ClaimDomain(PkiOperation[ClaimDomainParameters]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,13 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from pydantic import ValidationError
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
+from labconsole.errors import UserError
+from labconsole.model.operation import Operation, conduct
+from labconsole.model.operation import Result as OperationResult
+from labconsole.model.validation_faults import fault_sentence
 from labconsole.security.certificate_status import Status
+from labconsole.security.pki.records import State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Secret
 from labconsole.security.x509.parsing import read_file
+from labconsole_certificates.operations.export import Exportable, NoteExport, reference_to
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
@@ -41,7 +49,7 @@ class TabServices:
 
     page: PageContext
     directory: Path
-    """Directory of the certificate database, for `PkiStore.open` and `PkiReader.open`."""
+    """Directory of the certificate database, for `PkiReader.open`."""
     open_action: Callable[[str, Mapping[str, Any], Mapping[str, EditorFactory] | None], OperationDialog]
     """Opens the dialog of an action by its name, with values for its form and editors of its own (None: the usual
     ones). When it has ended the database is read again, and the page reports the result."""
@@ -112,15 +120,52 @@ class TabWork(QObject):
         """Run work that only reads."""
         self._background.submit(work, then, failed or self.bad)
 
-    def do(
+    def perform(
         self,
-        operation: Callable[[PkiStore], Result],
-        then: Callable[[Result], None],
+        operation: Operation[Any],
+        values: Mapping[str, Any],
+        then: Callable[[OperationResult], None],
         failed: Callable[[str], None] | None = None,
+        *,
+        typed: str = "",
     ) -> None:
-        """Change the database by an operation that needs no private key, which is then read again."""
-        work = partial(_with_store, self.services.directory, operation)
-        self._background.submit(work, partial(self._done, then), failed or self.bad)
+        """Run an operation without secrets in a thread, with these parameters, as its command does.
+
+        `typed` is the text that confirms it, where it must be confirmed. The database is then read again.
+        """
+        self._background.submit(
+            partial(_performed, operation, dict(values), typed), partial(self._done, then), failed or self.bad
+        )
+
+    def perform_on(
+        self,
+        operation: Operation[Any],
+        data: bytes,
+        values: Mapping[str, Any],
+        then: Callable[[OperationResult], None],
+        failed: Callable[[str], None] | None = None,
+        *,
+        typed: str = "",
+    ) -> None:
+        """The same with `data` (pasted, or read already) as the operation's parameter `file`."""
+        self._background.submit(
+            partial(_performed_on, operation, data, dict(values), typed), partial(self._done, then), failed or self.bad
+        )
+
+    def note_export(
+        self,
+        things: Sequence[Exportable],
+        then: Callable[[OperationResult], None],
+        *,
+        sender: State | None = None,
+        receiver: State | None = None,
+    ) -> None:
+        """Note by `certificates.note-export` that these were copied, saved or dragged out of the window.
+
+        With `sender` and `receiver` the exchange records the handover, too.
+        """
+        parties = {} if sender is None or receiver is None else {"sender": sender.name, "receiver": receiver.name}
+        self.perform(NoteExport(), {"what": [reference_to(thing) for thing in things], **parties}, then)
 
     def read(self, path: Path, then: Callable[[bytes], None], failed: Callable[[str], None] | None = None) -> None:
         """Read a file with its limit of size."""
@@ -131,6 +176,37 @@ class TabWork(QObject):
         then(result)
 
 
-def _with_store(directory: Path, operation: Callable[[PkiStore], Result]) -> Result:
-    with PkiStore.open(directory) as store:
-        return operation(store)
+@dataclass(frozen=True)
+class _ThreadContext:
+    """`OperationContext` of an operation that takes no time to speak of, and has nothing to ask."""
+
+    typed: str
+    stop_requested: bool = False
+
+    def progress(self, done: int, total: int) -> None:
+        """Nothing: it is over before a bar could be shown."""
+
+    def say(self, sentence: str) -> None:
+        """Nothing: the result says it."""
+
+    def secret(self, key: str) -> Secret | None:
+        return None
+
+    def hand_over(self, title: str, secret: Secret) -> None:
+        raise UserError(f"{title} can be shown only in the dialog of the operation, or on the terminal.")
+
+
+def _performed(operation: Operation[Any], values: dict[str, Any], typed: str) -> OperationResult:
+    """Raises UserError, also for values that the operation's command refuses."""
+    try:
+        parameters = operation.parameters.model_validate(values)
+    except ValidationError as error:
+        raise UserError(fault_sentence(error, operation.parameters)) from error
+    return conduct(operation, parameters, _ThreadContext(typed))
+
+
+def _performed_on(operation: Operation[Any], data: bytes, values: dict[str, Any], typed: str) -> OperationResult:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "pasted"
+        file.write_bytes(data)
+        return _performed(operation, values | {"file": str(file)}, typed)

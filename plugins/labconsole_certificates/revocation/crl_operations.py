@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 from cryptography import x509
 
 from labconsole.errors import BadInput, UserError
-from labconsole.model.operation import OperationContext, Result, TextTable
+from labconsole.model.operation import Confirmation, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.reader import PkiReader
@@ -55,14 +55,18 @@ def revoke(
     """
     if reason is x509.ReasonFlags.remove_from_crl:
         raise UserError("The reason removeFromCRL is for delta CRLs only: choose why the certificate is revoked.")
-    issuers = store.snapshot().issuers_of(certificate)
+    _must_be_issued_here(store.snapshot(), certificate)
+    with store.change() as change:
+        return change.revoke(certificate.id, reason)
+
+
+def _must_be_issued_here(snapshot: Snapshot, certificate: CertificateRecord) -> None:
+    issuers = snapshot.issuers_of(certificate)
     name = short_name(certificate.certificate)
     if certificate in issuers:
         raise UserError(f"{name} signed itself, so no CRL can name it: let those who trust it withdraw their trust.")
     if not any(issuer.key is not None for issuer in issuers):
         raise UserError(f"{name} was not issued by a CA of this console: ask its issuer to revoke it.")
-    with store.change() as change:
-        return change.revoke(certificate.id, reason)
 
 
 def publish_crl(
@@ -179,6 +183,7 @@ Reason = Literal[
     "superseded",
     "cessationOfOperation",
     "privilegeWithdrawn",
+    "aACompromise",
 ]
 """RFC 5280, 5.3.1, without the reasons for delta CRLs, and for holds."""
 
@@ -204,6 +209,16 @@ class Revoke(PkiOperation[RevokeParameters]):
         "Revokes a certificate that a CA of this console issued. Peers learn of it by the CA's next CRL."
     )
     parameters: ClassVar[type[Parameters]] = RevokeParameters
+
+    def confirmation(self, parameters: RevokeParameters) -> Confirmation | None:
+        with PkiReader.open() as reader:
+            snapshot = reader.snapshot()
+        record = certificate_named(snapshot, parameters.certificate)
+        _must_be_issued_here(snapshot, record)
+        name = short_name(record.certificate)
+        owner = "an unknown State" if record.state is None else snapshot.state_by_id[record.state].name
+        loss = f"{name} of {owner} is no longer accepted as soon as peers have the next CRL. This cannot be undone."
+        return Confirmation(name, loss, window_only=True)
 
     def work(self, parameters: RevokeParameters, store: PkiStore, prompt: Prompt, context: OperationContext) -> Result:
         record = certificate_named(store.snapshot(), parameters.certificate)

@@ -130,6 +130,7 @@ class PrepareRotationParameters(SuccessorKeyParameters, IssuerUnlockParameters, 
         unit="days",
         empty="As the old one",
         option="--days",
+        aliases=["--valid-days"],
     )
 
 

@@ -31,6 +31,8 @@ from labconsole_certificates.operations.record_lookup import (
 
 _TYPED = "fingerprint typed"
 _HERE = "fingerprint confirmed at the console that has both States"
+CONFIRMED_HERE = "yes"
+"""Typed by the operator to confirm the fingerprint that another State of this console shows."""
 
 
 def trust_root(
@@ -72,12 +74,6 @@ def pin(
             "basicConstraints, and key usage keyCertSign or an old version): ask for an end certificate."
         )
     return _trust(store, state, certificate, TrustKind.PIN, typed_fingerprint, confirmed)
-
-
-def withdraw(store: PkiStore, trust: TrustRecord) -> None:
-    """Withdraw the trust. Raises UserError: it was withdrawn already."""
-    with store.change() as change:
-        change.withdraw_trust(trust.id)
 
 
 def _passes_for_a_ca(certificate: x509.Certificate) -> bool:
@@ -158,7 +154,7 @@ class _Trusting(PkiOperation[TrustParameters]):
         option = "--confirmed"
         if owner is not None:
             question = f"{owner.name} is of this console. The fingerprint of {name} is {grouped(record.sha256)}."
-            return Confirmation("yes", question, f"{option} FINGERPRINT")
+            return Confirmation(CONFIRMED_HERE, question, f"{option} FINGERPRINT")
         question = f"{state.name} will trust {name}, which is not of this console."
         return Confirmation(record.sha256, question, option, fingerprint=True)
 
@@ -217,7 +213,8 @@ class WithdrawTrust(PkiOperation[TrustedCertificateParameters]):
         held = next((one for one in rows if one.withdrawn is None), None)
         if held is None:
             raise UserError(f"{state.name} does not trust {short_name(record.certificate)}: there is nothing to end.")
-        withdraw(store, held)
+        with store.change() as change:
+            change.withdraw_trust(held.id)
         return _result(f"{state.name} no longer trusts {short_name(record.certificate)}.", state, record)
 
 

@@ -132,7 +132,7 @@ class SigningCA:
 
     @classmethod
     def in_token(cls, token: Token, home: Path | None = None) -> Self:
-        """A CA whose P-256 key lies in `token` and never leaves it; made on first use, its certificate at each.
+        """A CA whose P-256 key is in `token` and never leaves it; made on first use, its certificate at each.
 
         Raises:
             TokenError: the token cannot make or find the key.
@@ -151,8 +151,8 @@ class SigningCA:
         """A certificate for the key of `csr`, with the fields of the sign request. May be called by several threads.
 
         Raises:
-            InvalidSignature: whoever made `csr` does not have its private key.
-            TokenError: the CA's key lies in a token that refuses.
+            InvalidSignature: the creator of `csr` does not have its private key.
+            TokenError: the CA's key is in a token that refuses.
         """
         if not csr.is_signature_valid:
             raise InvalidSignature("The CSR was not signed with the private key of its public key.")

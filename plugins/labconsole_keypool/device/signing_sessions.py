@@ -36,7 +36,7 @@ class LoadedKey:
 
 
 class SigningSession:
-    """One session of the token, and the keys in it, taken in the order of loading."""
+    """One session of the token, and the keys in it, used in the order of loading."""
 
     def __init__(self, token: Token) -> None:
         self.keys: deque[LoadedKey] = deque()
@@ -103,4 +103,4 @@ def _public_key(claimed: ClaimedKey) -> rsa.RSAPublicKey | ec.EllipticCurvePubli
         raise TamperedKeyError("The stored public key was changed: it is not a public key. Do not use it.") from error
     if isinstance(key, ec.EllipticCurvePublicKey if claimed.kind is KeyKind.P_256 else rsa.RSAPublicKey):
         return key
-    raise TamperedKeyError(f"The stored public key was changed: it is no {claimed.kind} key. Do not use it.")
+    raise TamperedKeyError(f"The stored public key was changed: it is not a {claimed.kind} key. Do not use it.")

@@ -185,7 +185,7 @@ class Simulation:
         return done_ns
 
     def _key_sources(self, processed: NDArray[np.int64], length: int) -> NDArray[np.uint8]:
-        """The n-th request that is processed takes the n-th key, and keys are taken in the order of Appendix B."""
+        """The n-th request that is processed takes the n-th key, and keys are used in the order of Appendix B."""
         kinds = np.array([KeyOrigin.TOKEN_RAM, KeyOrigin.TOKEN_STORE, KeyOrigin.POOL, KeyOrigin.GENERATED], np.uint8)
         places = self._taken + np.arange(len(processed))
         self._taken += len(processed)

@@ -1,3 +1,3 @@
 """A trial whose module cannot be imported."""
 
-import a_library_that_nobody_has  # noqa: F401
+import a_library_that_is_not_installed  # noqa: F401

@@ -40,6 +40,7 @@ class TallyParameters(Parameters):
     count: int = parameter("Count", "How far to count", default=10, ge=1, le=1_000_000)
     pause: float = parameter("Pause", "Between numbers", default=0.0, ge=0, unit="s")
     destroy: bool = parameter("Destroy", "Whether a label must be typed", default=False)
+    in_window: bool = parameter("In the window", "Whether it must be typed in the window alone", default=False)
     ask: bool = parameter("Ask", "Whether a passphrase is asked for", default=False)
     table: bool = parameter("Table", "Whether the result has tables", default=False)
     fault: Literal[FAULTS] = parameter("Fault", "What goes wrong", default="none")  # type: ignore[valid-type]
@@ -54,7 +55,8 @@ class Tally(Operation[TallyParameters]):
     parameters: ClassVar[type[Parameters]] = TallyParameters
 
     def confirmation(self, parameters: TallyParameters) -> Confirmation | None:
-        return Confirmation("my-label", "All numbers in my-label will be lost.") if parameters.destroy else None
+        loss = "All numbers in my-label will be lost."
+        return Confirmation("my-label", loss, window_only=parameters.in_window) if parameters.destroy else None
 
     def secrets(self, parameters: TallyParameters) -> tuple[SecretRequest, ...]:
         return (SecretRequest("word", "counting", SecretSource()),) if parameters.ask else ()

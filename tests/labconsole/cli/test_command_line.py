@@ -200,7 +200,7 @@ def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_
     sites = '[[sites]]\nname = "State A"\nhost_name = "a.example"\n[[sites]]\nname = "State B"\nremarks = "far"\n'
     profile = labconsole.profile(profile_text({"count": 1000}, {"fault": "refuse"}) + sites)
     labconsole("run", profile)
-    listed, shown, text, told_json, exported = labconsole.each(
+    listed, shown, text, shown_json, exported = labconsole.each(
         *(["runs"], ["show", "1", "--json"], ["show", "2"], ["show", "2", "--json"]),
         ["export", "1", "--csv", tmp_path / "out"],
     )
@@ -215,7 +215,7 @@ def test_stored_runs_are_listed_shown_and_exported(labconsole: CommandLine, tmp_
     lines = [line.split() for line in text.stdout.splitlines()]
     assert ["Site", "State", "A", "State", "B"] in lines and ["remarks", "–", "far"] in lines
     assert any(line[1:3] == ["worker", "error"] and "The counter refuses" in " ".join(line) for line in lines)
-    assert ["seed", str(json.loads(told_json.stdout)["seed"])] in lines
+    assert ["seed", str(json.loads(shown_json.stdout)["seed"])] in lines
     assert any(line[:1] == ["cpu"] for line in lines) and ["live_view_hz", "4.0"] in lines
 
     assert exported.returncode == 0
@@ -292,7 +292,7 @@ def test_lists_show_broken_plugins_and_continue(labconsole: CommandLine, own_hom
 
     assert trials.returncode == 0
     assert ["practice.counting", "Counting"] in [line.split()[:2] for line in trials.stdout.splitlines()]
-    assert "broken: ModuleNotFoundError: No module named 'a_library_that_nobody_has'" in trials.stdout
+    assert "broken: ModuleNotFoundError: No module named 'a_library_that_is_not_installed'" in trials.stdout
     assert "Plugin shattered is broken: RuntimeError: this plugin is in pieces" in trials.stdout
 
     assert "Numbers that each role counts" in one.stdout and "Numbers that all roles counted." in one.stdout

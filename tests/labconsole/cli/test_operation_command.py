@@ -26,6 +26,13 @@ def test_the_list_and_an_action(labconsole: CommandLine) -> None:
     assert "At 2." in done.stderr
 
 
+def test_a_confirmation_of_the_window_alone_is_not_asked_for(labconsole: CommandLine) -> None:
+    values = ("count=3", "destroy=true", "in_window=true")
+    done = labconsole("action", "practice.tally", *(text for value in values for text in ("--set", value)))
+    assert (done.returncode, done.stdout) == (0, "Counted to 3.\n")
+    assert "my-label" not in done.stderr
+
+
 def test_tables_of_a_result_are_printed_in_their_order_with_tones_as_colours(
     labconsole: CommandLine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,13 +60,13 @@ def main() -> None:
         logged = [AttachmentPiece("logger", "trial.log", "text/plain", seq, os.urandom(PIECE)) for seq in range(10)]
         store.append(run_id, [], [], [], logged)
         ballast = fill(disk)
-        recover_and_tell(run)
+        recover_and_report(run)
         ballast.unlink()
-        recover_and_tell(run)
+        recover_and_report(run)
 
 
-def recover_and_tell(run: WorkerRun) -> None:
-    """Recover the run; where that is refused, mark its end as the queue does. Print what came of it."""
+def recover_and_report(run: WorkerRun) -> None:
+    """Recover the run; where that is refused, mark its end as the queue does. Print the result."""
     refused = ""
     try:
         recover(run, Recorder(run.store, run.id, run.spool), RunStatus.INTERRUPTED, "Its process ended.")
@@ -78,8 +78,8 @@ def recover_and_tell(run: WorkerRun) -> None:
     with Reader(run.store.path) as reader:
         kept = {kept.name: kept.size for kept in reader.attachments(run.id).all()}
         row, sound = reader.run(run.id).row, verify(reader, run.id).ok
-    told = {"refused": refused, "room": room, "status": row.status, "reason": row.reason, "sound": sound}
-    print(json.dumps(told | {"kept": kept, "spool": run.spool.exists()}), flush=True)
+    report = {"refused": refused, "room": room, "status": row.status, "reason": row.reason, "sound": sound}
+    print(json.dumps(report | {"kept": kept, "spool": run.spool.exists()}), flush=True)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Lab:
             return change.trust(state.id, record.id, kind, "test").id
 
     def publish(self, issuer: Issuer, record: CertificateRecord, *revoked: x509.Certificate, days: int = 7) -> None:
-        """Take in a CRL of `issuer`, which was made ten days ago if it is out of date."""
+        """Import a CRL of `issuer`, which was made ten days ago if it is out of date."""
         validity = Validity(NOW - timedelta(days=10), NOW + timedelta(days=days))
         entries = [Revoked(one.serial_number, NOW, x509.ReasonFlags.unspecified) for one in revoked]
         with self.store.change() as change:

@@ -229,7 +229,7 @@ def test_a_database_of_another_program_is_refused_untouched(database: Path) -> N
 def test_file_that_is_not_a_database_is_refused_unchanged(database: Path) -> None:
     database.write_bytes(b"%PDF-1.7 and so on" * 100)
     for opening in (Store.open, Reader):
-        with pytest.raises(StoreError, match="no database of the lab console"):
+        with pytest.raises(StoreError, match="not a database of the lab console"):
             opening(database)
     assert database.read_bytes() == b"%PDF-1.7 and so on" * 100
 

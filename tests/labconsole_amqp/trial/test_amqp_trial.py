@@ -224,7 +224,7 @@ def test_forged_messages_are_counted_by_reason_and_fail_the_verdict(tmp_path: Pa
     wrong = encode(seal(payload, Protection.SIGNED, state_key(STATE_B)))
     unsigned = encode(MessageParts(payload))
     other = encode(seal(b"another payload", Protection.SIGNED, state_key(STATE_A)))
-    forged = [wrong, wrong, unsigned, other, (b"this is no AMQP message", 0)]
+    forged = [wrong, wrong, unsigned, other, (b"not an AMQP message", 0)]
     lab = Lab(tmp_path / "run", during=injecting(forged, tls=True))
     outcome = lab.run(test=3, count=60, loop="open", rate=100.0)
     assert outcome.failure is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import Name, load_pem_x509_certificates
+from cryptography.x509 import Name, ReasonFlags, load_pem_x509_certificates
 
 from labconsole.cli.main import main
 from labconsole.cli.operation_arguments import add_arguments
@@ -118,6 +118,15 @@ def test_a_revoked_certificate_is_refused_once_the_crl_is_known(pki: Pki, world:
     assert "Revocation list of State B Root CA" in pki("show", "b.crl")
 
 
+def test_a_command_revokes_at_once_without_a_confirmation(pki: Pki, world: ThreeStates) -> None:
+    record = world.certified(world.a, world.b, "a.example")
+    said = pki("revoke", record.sha256, "--reason", "aACompromise")
+    assert "is revoked" in said and "To confirm" not in said
+    revoked = world.store.certificate(record.id).revoked
+    assert revoked is not None and revoked.reason is ReasonFlags.aa_compromise
+    assert "signed itself, so no CRL can name it" in pki("revoke", world.root_a.sha256, code=1)
+
+
 def test_problems_of_a_csr_are_reported_on_import(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
     csr = create_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=greedy"), (), CertificateProfile.INTERMEDIATE)
     (tmp_path / "c.csr").write_bytes(csr.public_bytes(Encoding.PEM))
@@ -125,6 +134,15 @@ def test_problems_of_a_csr_are_reported_on_import(pki: Pki, world: ThreeStates, 
     assert "was not approved. It asks to become a CA" in pki("approve", "1", code=1)
     pki("refuse", "1", "no CA below ours")
     assert "no CA below ours" in pki("requests") and world.store.snapshot().requests[0].decided
+
+
+def test_the_state_of_a_csr_is_added_only_if_asked_for(pki: Pki, world: ThreeStates, tmp_path: Path) -> None:
+    csr = create_csr(key_of(KeyType.P_256), Name.from_rfc4514_string("CN=of D"), (), CertificateProfile.TLS_CLIENT)
+    (tmp_path / "d.csr").write_bytes(csr.public_bytes(Encoding.PEM))
+    assert "No State is called State D" in pki("take-csr", "d.csr", "--from", "State D", "--to", A, code=1)
+    assert not world.store.snapshot().requests
+    pki("take-csr", "d.csr", "--from", "State D", "--to", A, "--add-state")
+    assert [state.local for state in world.store.states() if state.name == "State D"] == [False]
 
 
 def test_end_certificates_are_not_given_the_profile_of_a_ca(pki: Pki, world: ThreeStates) -> None:

@@ -31,7 +31,7 @@ def examples() -> dict[str, list[str]]:
 
 
 class Operator:
-    """Stands at the terminal: confirms what is asked, and types fingerprints as the other State reads them out."""
+    """The operator at the terminal: confirms, and types fingerprints as the other State reads them out."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

@@ -260,7 +260,7 @@ def test_a_pin_ends_with_its_certificate(lab: HandshakeLab) -> None:
 
 
 class _InToken:
-    """Stands for a key in a token: `cryptography`'s interface, without its bytes."""
+    """In place of a key in a token: `cryptography`'s interface, without its bytes."""
 
     def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
         self._key = key

@@ -286,7 +286,7 @@ def test_both_ends_can_be_cancelled(consoles: Path, pool: ThreadPoolExecutor) ->
         (("odd",), "What State A shows"),
         (("leaf", "between"), "Refuses State A: its path of Between is not trusted here (verification error 20"),
     ],
-    ids=["a version that there is not", "a stranger's intermediate"],
+    ids=["a version that there is not", "an unknown CA's intermediate"],
 )
 @pytest.mark.filterwarnings("ignore:Passing pyOpenSSL X509:DeprecationWarning")
 def test_a_server_reports_why_it_refuses_a_client(

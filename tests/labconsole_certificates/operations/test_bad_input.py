@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from labconsole.cli.main import main
 from labconsole.errors import UserError
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType
@@ -17,6 +19,7 @@ from labconsole_certificates.operations.certificate_import import import_certifi
 from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.revocation.crl_operations import import_crl, publish_crl
+from tests.helpers.authorities import new_authority
 from tests.helpers.mutations import mutations
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.three_states import ThreeStates
@@ -45,12 +48,12 @@ def _doors(world: ThreeStates) -> dict[str, tuple[bytes, Callable[[bytes], objec
 
 @pytest.mark.parametrize("door", ["csr", "certificate", "answer", "crl", "authority"])
 def test_damaged_files_are_refused_with_a_sentence(world: ThreeStates, door: str) -> None:
-    data, take_in = _doors(world)[door]
+    data, importing = _doors(world)[door]
     refused = 0
     for mutated in mutations(data, COUNT, seed=7):
         before = world.rows()
         try:
-            take_in(mutated)
+            importing(mutated)
         except UserError as error:
             refused += 1
             assert str(error).endswith((".", "?")) and world.rows() == before
@@ -63,3 +66,19 @@ def test_a_certificate_stays_that_of_its_state(world: ThreeStates) -> None:
         import_certificates(world.store, data, world.c)
     assert world.rows() == before
     assert import_certificates(world.store, data, world.b) == (world.root_b,)
+
+
+def test_a_new_state_is_added_only_with_its_certificate(world: ThreeStates, tmp_path: Path) -> None:
+    file, arguments = tmp_path / "root.pem", ["--state", " State  D ", "--add-state"]
+    file.write_bytes(world.root_b.certificate.public_bytes(Encoding.PEM))
+    before = world.rows()
+    assert main(["pki", "take", str(file), "--state", "State D"]) == 1
+    assert main(["pki", "take", str(file), *arguments]) == 1, "it is a certificate of State B"
+    assert world.rows() == before
+
+    file.write_bytes(new_authority("State D Root CA").certificate.public_bytes(Encoding.PEM))
+    for _ in range(2):
+        assert main(["pki", "take", str(file), *arguments]) == 0
+    state, snapshot = world.store.state("State D"), world.store.snapshot()
+    assert not state.local and snapshot.certificates[-1].state == state.id
+    assert len(snapshot.states) == 4

@@ -123,6 +123,23 @@ def test_a_request_is_decided_once(world: ThreeStates) -> None:
     assert len(world.store.snapshot().certificates) == 3
 
 
+def test_a_state_is_added_with_its_csr_and_not_without(world: ThreeStates) -> None:
+    before = world.rows()
+    forged = bytearray(_der(_csr_of_c()))
+    forged[-1] ^= 1
+    for issuer, data in ((world.b, bytes(forged)), (world.b, b""), (world.c, _der(_csr_of_c()))):
+        with pytest.raises(UserError):
+            received_csrs.import_request(world.store, "State D", issuer, data)
+    with pytest.raises(UserError, match="name of 1 to"):
+        received_csrs.import_request(world.store, " ", world.b, _der(_csr_of_c()))
+    assert world.rows() == before
+    taken = received_csrs.import_request(world.store, "State D", world.b, _der(_csr_of_c()))
+    added = world.store.snapshot().state_by_id[taken.requester]
+    assert (added.name, added.local) == ("State D", False)
+    csr = create_csr(key_of(KeyType.P_256), CLIENT, (), TLS_CLIENT)
+    assert received_csrs.import_request(world.store, "State D", world.b, _der(csr)).requester == added.id
+
+
 def test_a_file_that_is_not_a_csr_is_refused(world: ThreeStates) -> None:
     before = world.rows()
     for data in (exported(world.store.snapshot(), world.root_a), b"", b"\x30\x82", _der(_csr_of_c())[:-9]):

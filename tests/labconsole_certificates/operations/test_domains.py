@@ -144,6 +144,12 @@ def test_terminal_asks_before_a_domain_is_changed(
     assert entry.detail == "c.example d.example, confirmed by the operator; was b.example"
 
 
+def test_domains_that_a_state_has_are_not_claimed_again(world: ThreeStates) -> None:
+    before = world.rows()
+    assert main(["pki", "domain", "State B", "b.example"]) == 0
+    assert world.rows() == before
+
+
 def test_domain_of_another_state_is_a_question(world: ThreeStates) -> None:
     snapshot = world.store.snapshot()
     assert "State A has claimed a.example" in domains.claim_question(snapshot, None, "State D", "sub.a.example")

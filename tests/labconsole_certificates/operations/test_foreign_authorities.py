@@ -1,4 +1,4 @@
-"""Nobody becomes an authority of a State by files alone: what somebody sends to the operator who takes it in."""
+"""Files alone make no one an authority of a State: what other States send, and the operator imports."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_no_file_makes_a_root_of_a_state_of_this_console(
     assert {root.sha256 for root in roots} == {world.root_a.sha256}
 
 
-def test_a_certificate_of_our_name_and_key_that_we_did_not_sign_is_no_root(
+def test_a_certificate_of_our_name_and_key_that_we_did_not_sign_is_not_a_root(
     world: ThreeStates, outsider: Issuer
 ) -> None:
     public_key = world.root_a.certificate.public_key()

@@ -1,4 +1,4 @@
-"""Actions in their own processes: secrets are asked for before, and the last sentence says what came of it."""
+"""Actions in their own processes: secrets are asked for before, and the last sentence is the result."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from labconsole.model.plugin import Plugins
 from labconsole.security.pki.records import RequestStatus
 from labconsole.security.secrets import Secret, missing_secrets
 from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.names import short_name
 from labconsole.security.x509.parsing import read_pkcs12
 from labconsole_certificates.manifest import plugin
 from labconsole_certificates.operations import received_csrs
 from labconsole_certificates.operations.export import ExportPkcs12, ExportPkcs12Parameters
 from labconsole_certificates.operations.received_csrs import ApproveRequest, ApproveRequestParameters
 from labconsole_certificates.operations.states import claim_domain
+from labconsole_certificates.revocation.crl_operations import Revoke, RevokeParameters
 from labconsole_certificates.revocation.ocsp_check import ask
 from labconsole_certificates.trust.roots_and_pins import trust_root
 from tests.helpers.operations import Operations
@@ -147,3 +149,21 @@ def test_the_ocsp_responder_answers_until_it_is_cancelled(world: ThreeStates, ac
     process.cancel()
     end = actions.end(process)
     assert end.outcome is Outcome.CANCELLED and "requests that it answered: 1" in end.sentence
+
+
+def test_a_revocation_of_the_window_is_confirmed_by_the_name_of_the_certificate(
+    actions: Operations, world: ThreeStates
+) -> None:
+    record = world.certified(world.a, world.b, "a.example")
+    name = short_name(record.certificate)
+    asked = Revoke().confirmation(RevokeParameters(certificate=record.sha256))
+    assert asked is not None and asked.text == name
+    assert asked.loss.startswith(f"{name} of State A is no longer accepted as soon as peers have the next CRL.")
+    for typed in ("", "yes", name[:-1]):
+        end = actions.do("certificates.revoke", typed=typed, certificate=record.sha256)
+        assert (end.outcome, end.sentence[:16]) == (Outcome.FAILED, "Nothing was done")
+    assert world.store.certificate(record.id).revoked is None
+    assert actions.do("certificates.revoke", typed=name, certificate=record.sha256).outcome is Outcome.DONE
+    assert world.store.certificate(record.id).revoked is not None
+    with pytest.raises(UserError, match="signed itself"):
+        Revoke().confirmation(RevokeParameters(certificate=world.root_a.sha256))

@@ -21,12 +21,12 @@ from labconsole_certificates.operations.identity_names import forget_identity, n
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.removal import remove, restore
 from labconsole_certificates.operations.self_signed import make_self_signed
-from labconsole_certificates.trust.roots_and_pins import pin, trust_root, withdraw
+from labconsole_certificates.trust.roots_and_pins import pin, trust_root
 from tests.helpers.openssl_command import run_openssl
 from tests.helpers.x509_keys import key_of
 from tests.labconsole_certificates.three_states import ThreeStates
 
-PASSWORD = Secret("told-by-telephone")
+PASSWORD = Secret("read-out-by-telephone")
 TLS_CLIENT = CertificateProfile.TLS_CLIENT
 
 
@@ -41,7 +41,8 @@ def test_a_self_signed_certificate_is_pinned_by_its_whole_fingerprint(world: Thr
     assert world.store.snapshot().trusted_by(world.b.id, TrustKind.PIN) == (record,)
     with pytest.raises(UserError, match="State B trusts State A TLS client already"):
         pin(world.store, world.b, record, record.sha256)
-    withdraw(world.store, row)
+    with world.store.change() as change:
+        change.withdraw_trust(row.id)
     assert world.store.snapshot().trusted_by(world.b.id, TrustKind.PIN) == ()
 
 
@@ -107,4 +108,6 @@ def test_what_is_used_stays_and_what_is_removed_comes_back(world: ThreeStates) -
     assert hidden.removed is not None
     with pytest.raises(UserError, match="was removed before"):
         remove(world.store, hidden)
+    with pytest.raises(UserError, match="is hidden: restore it"):
+        name_identity(world.store, "a-to-b", hidden)
     assert restore(world.store, hidden).removed is None

@@ -10,6 +10,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from labconsole.engine.operation_process import Outcome
 from labconsole.paths import pki_dir
@@ -83,6 +84,18 @@ class Lab:
         self.until(lambda: not [each for each in QApplication.topLevelWidgets() if isinstance(each, OperationDialog)])
         sentence: str = ends[0].sentence
         return sentence
+
+    def add_state(self, name: str, domain: str = "") -> None:
+        """Fill the dialog that adds a State, start it, and wait until it has made way for the next one."""
+        dialog = self.dialog(OperationDialog)
+        for key, text in (("state", name), ("domain", domain)):
+            self.qtbot.keyClicks(dialog.form.row(key).editor.focusProxy(), text)
+        self.click(dialog.start_button)
+        self.until(lambda: not isValid(dialog) or not dialog.isVisible())
+
+    def operations(self) -> list[str]:
+        """Names of the operations in the audit list, oldest first."""
+        return [entry.subject for entry in reversed(self.snapshot().audit) if entry.what == "operation"]
 
     def drop(self, target: QWidget, path: Path) -> None:
         """Drop a file on a widget."""

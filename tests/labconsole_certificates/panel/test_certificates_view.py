@@ -270,6 +270,8 @@ def test_removed_is_hidden_until_undone(pair: Pair, lab: Lab) -> None:
     lab.until(lambda: menu_action(view, "Restore").isVisible())
     menu_action(view, "Restore").trigger()
     lab.until(lambda: node(view, key).status_text == "untrusted")
+    hidden, shown = "certificates.remove", "certificates.restore"
+    assert lab.operations() == [hidden, shown, hidden, shown]
 
 
 def menu_action(view: CertificatesView, text: str) -> QAction:
@@ -299,6 +301,7 @@ def test_several_are_named_and_go_out_together(pair: Pair, lab: Lab) -> None:
     lab.click(view.detail.export_bar.copy_button)
     assert len(read_certificates(QGuiApplication.clipboard().text().encode())) == 3
     lab.until(lambda: sum(row.what == "exported certificate" for row in pair.store.snapshot().audit) == 3)
+    assert lab.operations() == ["certificates.note-export"]
     view.tree.selectionModel().select(
         view.tree.tree.index_of(f"state:{pair.b.id}"), QItemSelectionModel.SelectionFlag.ClearAndSelect
     )

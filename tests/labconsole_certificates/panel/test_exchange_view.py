@@ -10,13 +10,12 @@ from labconsole.security.pki.identities import names
 from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import grouped
+from labconsole_certificates.demo.exchange_demo import DemoParameters
 from labconsole_certificates.operations.authorities import create_root
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.panel.certificates.authority_forms import NewStateDialog
 from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
-from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
 from labconsole_certificates.panel.page import CertificatesPage
 from labconsole_certificates.panel.requests.requests_view import RequestsView
 from labconsole_ui.operations.operation_dialog import OperationDialog
@@ -73,11 +72,21 @@ def test_button_does_missing_steps_until_both_directions_are_proven(pair: Pair, 
     }
 
     lab.click(view.name_button)
-    naming = lab.dialog(IdentityDialog)
-    lab.qtbot.keyClicks(naming.name_edit, "swim-a")
-    lab.click(naming.name_button)
+    naming = lab.dialog(OperationDialog)
+    assert not naming.start_button.isEnabled()
+    naming.form.set_values({**naming.form.values(), "identity": "swim-a"})
+    lab.do_action()
     lab.until(lambda: "swim-a" in view.names.text())
     assert names() == ("swim-a",)
+    assert lab.operations() == [
+        "certificates.exchange-step",
+        "certificates.make-request",
+        "certificates.exchange-step",
+        "certificates.approve-request",
+        "certificates.exchange-step",
+        "certificates.exchange-step",
+        "certificates.name",
+    ]
 
 
 class Clicks(QObject):
@@ -106,10 +115,7 @@ def test_two_states_from_nothing_to_two_green_handshakes_in_twenty_clicks(qtbot:
     view = lab.tab("exchange", ExchangeView)
     for name in ("State A", "State B"):
         lab.click(view.found_button)
-        dialog = lab.dialog(NewStateDialog)
-        qtbot.keyClicks(dialog.name_edit, name)
-        qtbot.keyClicks(dialog.domain_edit, f"{name[-1]}.example")
-        lab.click(dialog.add_button)
+        lab.add_state(name, f"{name[-1]}.example")
         lab.do_action()
     lab.until(lambda: (view.a_box.currentText(), view.b_box.currentText()) == ("State A", "State B"))
     while view.sentence.text() != "Both ways are proven.":
@@ -163,7 +169,7 @@ def test_exchange_is_played_as_a_demo_and_the_matrix_fills_with_green(pair: Pair
     view = lab.tab("exchange", ExchangeView)
     lab.click(view.demo_button)
     dialog = lab.dialog(DemoDialog)
-    dialog.count_box.setValue(2)
+    dialog.form.set_values({"states": 2})
     assert "2 connections" in dialog.sentence.text()
     lab.click(dialog.start_button)
     done = "2 of 2 connections proven by mutual TLS."
@@ -174,11 +180,23 @@ def test_exchange_is_played_as_a_demo_and_the_matrix_fills_with_green(pair: Pair
     assert lab.snapshot() == before
 
 
+def test_demo_has_the_defaults_and_limits_of_its_operation(lab: Lab) -> None:
+    view = lab.tab("exchange", ExchangeView)
+    lab.click(view.demo_button)
+    dialog = lab.dialog(DemoDialog)
+    assert dialog.form.parameters == DemoParameters()
+    most = next(each.le for each in DemoParameters.model_fields["states"].metadata if hasattr(each, "le"))
+    dialog.form.set_values({"states": most, "key_type": "ed25519"})
+    assert dialog.start_button.isEnabled()
+    assert f"{most} States" in dialog.sentence.text()
+    dialog.close()
+
+
 def test_demo_ends_when_its_dialog_is_closed(lab: Lab) -> None:
     view = lab.tab("exchange", ExchangeView)
     lab.click(view.demo_button)
     dialog = lab.dialog(DemoDialog)
-    dialog.count_box.setValue(40)
+    dialog.form.set_values({"states": 40})
     lab.click(dialog.start_button)
     lab.until(lambda: dialog.progress.value() > 0)
     lab.click(dialog.cancel_button)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
+from labconsole.engine.operation_process import Outcome
 from labconsole.paths import pki_dir
 from labconsole.security.secrets import Secret
 from labconsole.security.x509.certificate_profiles import CertificateProfile
@@ -18,7 +19,6 @@ from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_certificates.operations.export import pkcs12_bytes
 from labconsole_certificates.operations.export_formats import as_pem
 from labconsole_certificates.panel.audit_view import AuditView
-from labconsole_certificates.panel.certificates.authority_forms import NewStateDialog
 from labconsole_certificates.panel.certificates.certificates_view import CertificatesView
 from labconsole_certificates.panel.certificates.file_pane import StateQuestion
 from labconsole_certificates.panel.page import CertificatesPage
@@ -29,7 +29,7 @@ from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 from tests.helpers.authorities import named, new_authority
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.page_driver import Lab, certified
+from tests.labconsole_certificates.panel.page_driver import TIMEOUT_MS, Lab, certified
 
 PASSWORD = "a password of the file"
 
@@ -47,13 +47,14 @@ def test_first_start_leads_to_a_state_with_its_own_ca(qtbot: QtBot, window: Main
     lab.until(lambda: view.first_start.isVisible())
     assert not pki_dir().joinpath("pki.db").exists()
     lab.click(view.first_start.create_button)
-    dialog = lab.dialog(NewStateDialog)
-    assert not dialog.add_button.isEnabled()
-    qtbot.keyClicks(dialog.name_edit, "State A")
-    qtbot.keyClicks(dialog.domain_edit, "a.example")
-    lab.click(dialog.add_button)
+    assert not lab.dialog(OperationDialog).start_button.isEnabled()
+    lab.add_state("State A", "a.example")
     sentence = lab.do_action()
     assert "State A Root CA" in sentence
+    assert [(state.name, state.domain, state.local) for state in lab.snapshot().states] == [
+        ("State A", "a.example", True)
+    ]
+    assert lab.operations() == ["certificates.add-state", "certificates.create-root"]
     lab.until(lambda: view.tree.tree.shown == 1)
     assert not view.first_start.isVisible()
     [record] = lab.snapshot().certificates
@@ -70,9 +71,7 @@ def test_dialog_for_a_new_ca_says_what_each_kind_of_key_is_good_for(pair: Pair, 
     view = lab.tab("certificates", CertificatesView)
     lab.until(lambda: view.tree.tree.shown == 2)
     view.forms.create_state()
-    dialog = lab.dialog(NewStateDialog)
-    lab.qtbot.keyClicks(dialog.name_edit, "State D")
-    lab.click(dialog.add_button)
+    lab.add_state("State D")
     form = lab.dialog(OperationDialog)
     offered = [box.itemText(row) for box in form.findChildren(QComboBox) for row in range(box.count())]
     good = {kind: said for kind, _, said in (text.partition(": ") for text in offered) if said}
@@ -85,14 +84,18 @@ def test_a_state_whose_name_is_taken_is_refused_and_can_be_renamed(pair: Pair, l
     view = lab.tab("certificates", CertificatesView)
     lab.until(lambda: view.tree.tree.shown == 2)
     view.forms.create_state()
-    dialog = lab.dialog(NewStateDialog)
-    lab.qtbot.keyClicks(dialog.name_edit, "State A")
-    lab.click(dialog.add_button)
-    lab.until(lambda: dialog.trouble.isVisible())
-    assert "State A" in dialog.trouble.text()
-    lab.qtbot.keyClicks(dialog.name_edit, "2")
-    lab.click(dialog.add_button)
+    dialog = lab.dialog(OperationDialog)
+    lab.qtbot.keyClicks(dialog.form.row("state").editor.focusProxy(), "State A")
+    with lab.qtbot.waitSignal(dialog.ended, timeout=TIMEOUT_MS) as ended:
+        lab.click(dialog.start_button)
+    [end] = ended.args
+    assert end.outcome is Outcome.FAILED and "State A" in end.sentence
+    assert len(lab.snapshot().states) == 2
+    lab.click(dialog.again_button)
+    dialog.form.row("state").set_value("")
+    lab.add_state("State A2")
     lab.do_action()
+    assert "State A2" in [state.name for state in lab.snapshot().states]
     lab.until(lambda: view.tree.tree.shown == 3)
 
 
@@ -119,6 +122,7 @@ def test_dropped_certificate_is_inspected_and_imported_only_on_request(
     assert (state.name, state.local) == ("Stranger", False)
     assert snapshot.certificates[0].key is None
     assert not snapshot.trust
+    assert lab.operations() == ["certificates.take"]
     lab.until(lambda: [found.record for found in view.tree.selected_nodes()] != [])
 
 
@@ -197,3 +201,18 @@ def test_files_dropped_together_are_shown_in_turn_and_a_crl_is_imported(pair: Pa
     lab.click(view.detail.take_in_button)
     lab.until(lambda: not view.file_pane.open)
     assert len(lab.snapshot().crls) == 1
+
+
+def test_a_ca_from_a_file_is_imported_for_a_new_state_where_there_is_none(qtbot: QtBot, window: MainWindow) -> None:
+    lab = opened(qtbot, window)
+    view = lab.tab("certificates", CertificatesView)
+    lab.until(lambda: view.first_start.isVisible())
+    for import_file in (view.forms.import_authority, lambda: view.forms.import_pkcs12(None)):
+        before = len(lab.snapshot().states)
+        import_file()
+        if not before:
+            lab.add_state("State A")
+        form = lab.dialog(OperationDialog)
+        assert form.form.values()["state"] == "State A"
+        form.reject()
+        lab.until(view.forms.root.isEnabled)

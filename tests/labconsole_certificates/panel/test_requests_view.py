@@ -16,12 +16,13 @@ from labconsole.security.x509.fingerprints import fingerprint, grouped
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole.security.x509.names import general_name_from_text, name_from_text
 from labconsole.security.x509.parsing import read_pkcs12
-from labconsole_certificates.operations import no_csr, own_csrs, self_signed
+from labconsole_certificates.operations import no_csr, own_csrs, received_csrs, self_signed
+from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.panel.requests.import_request_dialog import NewRequestDialog
 from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog
-from labconsole_certificates.panel.requests.requests_view import RefusalDialog, RequestsView
+from labconsole_certificates.panel.requests.requests_view import RequestsView
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.widgets.message_bar import MessageBar
 from labconsole_ui.widgets.secret_dialog import SecretDialog
@@ -55,6 +56,9 @@ def test_a_dropped_csr_is_seen_approved_and_its_certificate_goes_back(pair: Pair
     lab.click(dialog.take_button)
 
     lab.until(lambda: view.pane.details is not None)
+    assert lab.operations() == ["certificates.take-csr"]
+    (thailand,) = [state for state in lab.snapshot().states if state.name == "Thailand"]
+    assert not thailand.local  # its State was not known yet
     seen = view.pane.description.toPlainText()
     for text in ("บวท.", "<b>AEROTHAI</b>", "bücher.example", "ECDSA", grouped(fingerprint(csr))[:19]):
         assert text in seen
@@ -86,14 +90,15 @@ def test_a_request_is_refused_with_its_reason_and_not_without(pair: Pair, lab: L
     lab.until(lambda: view.pane.receive_button.text() == "&Give to State B")
     lab.click(view.pane.receive_button)
     lab.click(view.pane.refuse_button)
-    dialog = lab.dialog(RefusalDialog)
-    assert not dialog.refuse_button.isEnabled()
-    lab.qtbot.keyClicks(dialog.reason, "not your host")
-    lab.click(dialog.refuse_button)
+    dialog = lab.dialog(OperationDialog)
+    assert not dialog.start_button.isEnabled()
+    dialog.form.set_values({**dialog.form.values(), "reason": "not your host"})
+    assert lab.do_action() == f"Request {made.id} was refused."
     lab.until(lambda: view.pane.verdict.text() == "Refused: not your host")
     (request,) = lab.snapshot().requests
     assert (request.sha256, request.status, request.reason) == (made.sha256, RequestStatus.REFUSED, "not your host")
     assert not view.pane.approve_button.isVisible()
+    assert lab.operations()[-2:] == ["certificates.take-csr", "certificates.refuse"]
 
 
 def test_a_csr_with_a_bad_signature_is_shown_but_not_imported(pair: Pair, lab: Lab) -> None:
@@ -107,6 +112,18 @@ def test_a_csr_with_a_bad_signature_is_shown_but_not_imported(pair: Pair, lab: L
     assert not dialog.take_button.isEnabled()
     dialog.reject()
     assert not lab.snapshot().requests
+
+
+def test_a_pasted_certificate_of_an_own_request_is_imported(pair: Pair, lab: Lab) -> None:
+    made = own_csrs.make_request(pair.store, pair.a, pair.b, NewKey(), CertificateProfile.TLS_CLIENT)
+    taken = received_csrs.import_request(pair.store, pair.a, pair.b, made.der)
+    record = received_csrs.approve(pair.store, taken)
+    view = lab.tab("requests", RequestsView)
+    view.drop_box.pasted.emit(exported(pair.store.snapshot(), record, Form.CHAIN))
+    lab.until(lambda: Item.CERTIFICATE in [handover.item for handover in lab.snapshot().handovers])
+    bar = lab.window.findChild(MessageBar)
+    lab.until(lambda: any("belongs to a key of this console" in each.message.sentence for each in bar.entries()))
+    assert lab.operations() == ["certificates.take-certificate"]
 
 
 def test_pasted_text_without_a_certificate_is_refused(pair: Pair, lab: Lab) -> None:

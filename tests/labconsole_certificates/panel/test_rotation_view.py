@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.security.pki.records import RotationStatus
+from labconsole.security.pki.records import Item, RotationStatus
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_certificates.operations import own_csrs, received_csrs
 from labconsole_certificates.operations.new_keys import NewKey
@@ -10,7 +10,7 @@ from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.rotation import steps
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from tests.labconsole_certificates.panel.conftest import Pair
-from tests.labconsole_certificates.panel.page_driver import Lab, trust
+from tests.labconsole_certificates.panel.page_driver import Lab, certified, trust
 
 
 def test_expiring_certificates_are_filtered_by_days(pair: Pair, lab: Lab) -> None:
@@ -55,6 +55,31 @@ def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab
     successor = lab.snapshot().certificate_by_id[rotation.successor or 0]
     assert successor.profile is CertificateProfile.ROOT
     assert successor.certificate.subject == pair.root_a.certificate.subject
+    lab.click(view.card.cancel_button)
+    lab.until(lambda: lab.snapshot().rotations[0].status is RotationStatus.CANCELLED)
+    steps_done = [f"certificates.rotation-{step}" for step in ("begin", "prepare", "confirm", "cancel")]
+    assert lab.operations() == steps_done
+
+
+def test_a_certificate_that_came_back_is_adopted_as_the_successor(pair: Pair, lab: Lab) -> None:
+    client = certified(pair.store, pair.a, pair.b, CertificateProfile.TLS_CLIENT)
+    with pair.store.change() as change:
+        change.update_state(pair.b.id, local=False)
+    steps.prepare(pair.store, steps.begin(pair.store, client), NewKey())
+    view = lab.tab("rotation", RotationView)
+    view.choose(client.id)
+    lab.until(lambda: view.card.step_button.text() == "&Take the new certificate")
+    assert not view.card.step_button.isEnabled()
+    request = pair.store.requests()[-1]
+    with pair.store.change() as change:  # State B's console approves it
+        change.update_state(pair.b.id, local=True)
+    received_csrs.approve(pair.store, request)
+    with pair.store.change() as change:
+        change.update_state(pair.b.id, local=False)
+        change.hand_over(pair.b.id, pair.a.id, Item.CERTIFICATE, request.sha256)
+    lab.click(view.card.step_button)
+    lab.until(lambda: lab.snapshot().rotations[0].status is RotationStatus.OVERLAP)
+    assert lab.operations() == ["certificates.rotation-adopt"]
 
 
 def test_after_the_switch_finishing_is_offered_and_retires_the_old_certificate(pair: Pair, lab: Lab) -> None:

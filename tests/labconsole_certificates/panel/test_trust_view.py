@@ -14,6 +14,7 @@ from labconsole.security.pki.records import TrustKind
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import grouped
+from labconsole_certificates.operations.export import exported
 from labconsole_certificates.operations.new_keys import NewKey
 from labconsole_certificates.operations.self_signed import WARNING, make_self_signed
 from labconsole_certificates.operations.states import claim_domain
@@ -29,6 +30,7 @@ from labconsole_certificates.rotation import steps
 from labconsole_certificates.trust.bundle_creation import make_bundle
 from labconsole_certificates.trust.bundle_import import import_bundle
 from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.widgets.message_bar import MessageBar
 from tests.helpers.many_states import STATES, trust_a_third
 from tests.labconsole_certificates.panel.conftest import Pair
 from tests.labconsole_certificates.panel.page_driver import Lab, local_state, trust
@@ -73,6 +75,7 @@ def test_a_cell_shows_its_cause_and_opens_the_exchange(pair: Pair, lab: Lab) -> 
     lab.click(view.cause.withdraw_button)
     lab.until(lambda: view.cause.title.text() == "State A → State B: untrusted")
     assert lab.snapshot().trust[0].withdrawn is not None
+    assert lab.operations() == ["certificates.withdraw"]
     assert not view.cause.withdraw_button.isVisible()
     click_cell(lab, view, 1, 0)
     assert view.cause.title.text() == "State B → State A: untrusted"
@@ -102,6 +105,33 @@ def test_a_bundle_is_imported_only_with_its_whole_fingerprint_typed(
     lab.until(lambda: "State C" in [state.name for state in lab.snapshot().states])
     (row,) = lab.snapshot().trust
     assert lab.snapshot().certificate_by_id[row.certificate].sha256 == fingerprint
+    assert lab.operations() == ["certificates.take-bundle"]
+    bar = lab.window.findChild(MessageBar)
+    said = "State A imported trust bundle 1 of State C: one root is now trusted."
+    lab.until(lambda: [each.message.sentence for each in bar.entries()] == [said])
+
+
+def test_a_dropped_root_is_imported_and_trusted_only_with_its_fingerprint_typed(
+    pair: Pair, lab: Lab, tmp_path: Path
+) -> None:
+    with PkiStore.open(tmp_path / "elsewhere") as store:
+        _state, root = local_state(store, "State C", "c.example")
+        file = tmp_path / "c.pem"
+        file.write_bytes(exported(store.snapshot(), root))
+    view = lab.tab("trust", TrustView)
+    until_shown(lab, view)
+    lab.drop(view.drop_box, file)
+    dialog = lab.dialog(TrustDialog)
+    assert not dialog.question.show_fingerprints.isVisible()
+    assert not dialog.trust_button.isEnabled()
+    assert not lab.snapshot().trust
+    dialog.question.typing.edits[0].textEdited.emit(root.sha256)
+    lab.click(dialog.trust_button)
+    lab.until(lambda: bool(lab.snapshot().trust))
+    (row,) = lab.snapshot().trust
+    assert (row.state, row.kind) == (pair.a.id, TrustKind.ROOT)
+    assert lab.snapshot().certificate_by_id[row.certificate].sha256 == root.sha256
+    assert lab.operations() == ["certificates.take", "certificates.trust"]
 
 
 def test_a_self_signed_certificate_is_pinned_after_its_warning(pair: Pair, lab: Lab) -> None:
@@ -121,6 +151,7 @@ def test_a_self_signed_certificate_is_pinned_after_its_warning(pair: Pair, lab: 
     lab.until(lambda: bool(lab.snapshot().trust))
     (row,) = lab.snapshot().trust
     assert (row.state, row.certificate, row.kind) == (pair.a.id, made.id, TrustKind.PIN)
+    assert lab.operations() == ["certificates.pin"]
 
 
 @pytest.fixture
@@ -181,6 +212,7 @@ def test_bundle_with_another_domain_is_imported_only_once_that_is_confirmed(
     lab.click(dialog.domain_box)
     lab.click(dialog.take_button)
     lab.until(lambda: lab.snapshot().states[-1].domain == "b.example")
+    assert lab.operations() == ["certificates.take-bundle"]
 
 
 def test_what_needs_a_state_cannot_be_chosen_before_the_database_is_read(lab: Lab) -> None:
@@ -195,12 +227,25 @@ def test_domain_is_changed_by_a_question(pair: Pair, lab: Lab) -> None:
     view = lab.tab("certificates", CertificatesView)
     lab.until(lambda: view.forms.domain.isEnabled())
     dialog = view.forms.change_domain()
-    assert not dialog.claim_button.isEnabled()
-    dialog.domain_edit.setText("a.example, *.c.example")
-    assert "is not a DNS domain" in dialog.question.text()
-    assert not dialog.confirm_box.isEnabled()
-    dialog.domain_edit.setText("a.example, c.example")
-    assert dialog.question.text() == "State A claims a.example, c.example, and had a.example before."
-    lab.click(dialog.confirm_box)
-    lab.click(dialog.claim_button)
+    state, domains = dialog.form.row("state"), dialog.form.row("domain")
+    assert (state.value(), domains.value()) == ("State A", ["a.example"])
+    state.set_value("State B")
+    assert domains.value() == ["b.example"]
+    state.set_value("State A")
+    domains.set_value(["a.example", "*.c.example"])
+    lab.until(lambda: "is not a DNS domain" in dialog.confirmation.loss.text())
+    assert not dialog.start_button.isEnabled()
+    domains.set_value(["a.example", "b.example"])
+    asked = "State A claims a.example, b.example, and had a.example before. State B has claimed b.example: "
+    lab.until(lambda: asked in dialog.confirmation.loss.text())
+    assert not dialog.start_button.isEnabled()
+    lab.qtbot.keyClicks(dialog.confirmation.edit, "yes")
+    lab.until(dialog.start_button.isEnabled)
+    domains.set_value(["a.example", "c.example"])
+    asked = "State A claims a.example, c.example, and had a.example before."
+    lab.until(lambda: dialog.confirmation.loss.text() == asked)
+    assert not dialog.start_button.isEnabled(), "what was typed for another change does not confirm this one"
+    lab.qtbot.keyClicks(dialog.confirmation.edit, "yes")
+    lab.do_action()
+    assert lab.operations()[-1] == "certificates.domain"
     lab.until(lambda: lab.snapshot().states[0].domain == "a.example c.example")

@@ -152,7 +152,7 @@ def test_a_malformed_request_gets_the_malformed_request_answer(lab: OcspLab) -> 
 
 
 def test_damaged_requests_are_answered(lab: OcspLab) -> None:
-    """Whoever sends anything to the responder gets an answer that a client can read, never an error of its own."""
+    """Any request to the responder gets an answer that a client can read, never an error of its own."""
     seen = Counter(
         ocsp.load_der_ocsp_response(
             answer(request, lab.root.certificate, lab.root, lambda _: NotRevoked.GOOD, DAY)

@@ -35,7 +35,7 @@ from labconsole_certificates.revocation.crl_operations import publish_crl, revok
 from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import RotationStepKind
 from labconsole_certificates.rotation.rotation_kinds import RotationKind
-from labconsole_certificates.trust.roots_and_pins import pin, trust_root, withdraw
+from labconsole_certificates.trust.roots_and_pins import pin, trust_root
 from tests.labconsole_certificates.rotation.rotation_console import Lab
 
 
@@ -416,7 +416,8 @@ def test_holder_of_an_issued_certificate_on_another_console_must_confirm(lab: La
 def test_state_of_this_console_that_no_longer_trusts_the_old_root_is_not_asked(lab: Lab) -> None:
     trust = trust_root(lab.store, lab.a, lab.root_b, grouped(lab.root_b.sha256))
     rotation = steps.prepare(lab.store, steps.begin(lab.store, lab.root_b), NewKey())
-    withdraw(lab.store, trust)
+    with lab.store.change() as change:
+        change.withdraw_trust(trust.id)
     assert lab.plan(rotation).peers == ()
     with pytest.raises(UserError, match="need not confirm"):
         steps.confirm(lab.store, rotation, lab.a)

@@ -1,4 +1,4 @@
-"""What stands in the bundle that a State makes: all that holds of its own CA, the newest CRLs, and whom it trusts."""
+"""The contents of a State's bundle: its valid CA certificates, the newest CRLs, and the States that it trusts."""
 
 from __future__ import annotations
 

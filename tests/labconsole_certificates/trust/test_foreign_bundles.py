@@ -22,7 +22,7 @@ from labconsole_certificates.operations.own_csrs import make_request
 from labconsole_certificates.operations.received_csrs import approve
 from labconsole_certificates.operations.states import add_state
 from labconsole_certificates.trust.bundle_format import BundleContent, encode
-from labconsole_certificates.trust.roots_and_pins import trust_root, withdraw
+from labconsole_certificates.trust.roots_and_pins import trust_root
 from tests.labconsole_certificates.trust.conftest import Console, NewConsole
 
 _NOW = datetime.now(UTC).replace(microsecond=0)
@@ -138,7 +138,8 @@ def test_no_bundle_alone_restores_withdrawn_trust(alpha: Console, beta: Issuer) 
     alpha.import_bundle(_bundle("Beta", beta, sequence=2, roots=both))
     snapshot = alpha.store.snapshot()
     [row] = [each for each in snapshot.trust if snapshot.certificate_by_id[each.certificate].certificate == both[1]]
-    withdraw(alpha.store, row)
+    with alpha.store.change() as change:
+        change.withdraw_trust(row.id)
     taken = alpha.import_bundle(_bundle("Beta", beta, sequence=3, roots=both))
     assert alpha.trusts() == {fingerprint(beta.certificate)}
     assert "Its trust in one root stays withdrawn" in taken.sentence()

@@ -1,4 +1,4 @@
-"""A root is rotated under peers that have only bundles of it: nobody telephones again, and whoever slept catches up."""
+"""A root is rotated under peers that have only bundles of it: no telephone call is needed, and late peers catch up."""
 
 from __future__ import annotations
 

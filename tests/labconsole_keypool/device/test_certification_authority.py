@@ -1,4 +1,4 @@
-"""The CA: what its certificates say, where its key lies, and whom it refuses."""
+"""The CA: contents of its certificates, storage of its key, refused CSRs."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_openssl_accepts_the_chain(tmp_path: Path) -> None:
     for name, certificate in (("ca.pem", authority.chain[0]), ("end.pem", issued)):
         (tmp_path / name).write_bytes(certificate.public_bytes(Encoding.PEM))
     command = ["openssl", "verify", "-x509_strict", "-CAfile", str(tmp_path / "ca.pem"), str(tmp_path / "end.pem")]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    assert told.returncode == 0, told.stderr
+    verified = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert verified.returncode == 0, verified.stderr
 
 
 def test_a_csr_whose_signature_is_not_its_key_s_is_refused(tmp_path: Path) -> None:

@@ -138,13 +138,13 @@ def test_a_wrapper_key_whose_keys_are_all_used_is_destroyed(token: Token, tmp_pa
     """Keys in copies of the store's file are lost with it."""
     with KeyStore.open(tmp_path / "keys.db", run="run") as store:
         quick(token, store, 2).make(3, never, nothing)
-        spent, goes_on = store.wrappers()
+        spent, in_use = store.wrappers()
         with signing_engine(token, store, RecordedReports(), low_water=1) as engine:
             engine.fill(2)
             for number in range(2):
                 engine.process(0, digest(number))
         quick(token, store, 2).ensure_wrapper()
-        assert [wrapper.serial for wrapper in store.wrappers()] == [goes_on.serial]
+        assert [wrapper.serial for wrapper in store.wrappers()] == [in_use.serial]
         with pytest.raises(KeyMissingError):
             find_wrapper(token.session(), spent.serial, spent.mechanism)
 

@@ -198,6 +198,6 @@ def _openssl(*arguments: str) -> bytes:
 @pytest.mark.parametrize("request_", [None, parse(sample(1).replace(b' Profile="', b' x="', 1))])
 def test_a_refusal_has_the_profile_that_the_schema_requires(request_: SignRequest | None) -> None:
     """OASIS DSS 1.0, 3.2: `ResponseBaseType` has a required Profile, also where the request could not be read."""
-    root = etree.fromstring(refused("This is no XML.", request=request_))
+    root = etree.fromstring(refused("Not XML.", request=request_))
     assert root.get("Profile") == "http://id.elegnamnden.se/csig/1.0/dss-ext/profile"
     assert root.get("RequestID") == (request_.request_id if request_ else None)

@@ -230,7 +230,7 @@ def test_a_wrapper_key_serves_one_opening_at_a_time(store: KeyStore, path: Path)
         assert store.wrapper_for(TOKEN, KIND) == wrapper
     store.close()
     with KeyStore.open(path) as later:
-        assert later.wrapper_for(TOKEN, KIND) == own  # the newest: the token may have been made anew in between
+        assert later.wrapper_for(TOKEN, KIND) == own  # the newest: the token may have been reinitialised in between
         assert later.wrappers() == [wrapper, own]
 
 
@@ -307,10 +307,10 @@ def test_another_kind_of_file_is_refused_and_stays_as_it_is(path: Path, tmp_path
     before = runs.read_bytes()
     for file in (path, runs):
         for use in (KeyStore.open, KeyReader, verify_store):
-            with pytest.raises(StoreError, match="no key store"):
+            with pytest.raises(StoreError, match="not a key store"):
                 use(file)  # type: ignore[operator]
     assert (runs.read_bytes(), path.read_bytes()) == (before, b"%PDF-1.7 and so on" * 100)
-    with pytest.raises(StoreError, match="is no database"):
+    with pytest.raises(StoreError, match="not a database"):
         KeyStore.open(tmp_path / "keys.db").close()
         Store.open(tmp_path / "keys.db")
 

@@ -149,7 +149,7 @@ def test_a_full_disk_is_named_and_takes_no_key_along(herd: Herd) -> None:
     worker = herd.start("fill")
     assert wait_until(lambda: not alive(worker.pid))
     assert "free some space" in worker.lines("refused")[0] or "free space" in worker.lines("refused")[0]
-    in_store, told = worker.lines("stored")[0].split()
-    assert in_store == told and int(told) > 0
+    in_store, printed = worker.lines("stored")[0].split()
+    assert in_store == printed and int(printed) > 0
     assert worker.lines("went on") == ["100"]
     assert verify_store(herd.store) == ()

@@ -75,7 +75,7 @@ COLUMNS = [
     for column in table.columns
     if column.computed is None and (table.name, column.name) not in {("head", "id"), ("wrapper_key", "owner")}
 ]
-"""All that is stored; who may use a wrapper key just now is no matter of evidence."""
+"""All that is stored; who may use a wrapper key just now is not evidence."""
 
 
 def other(found: Any) -> Any:
@@ -172,7 +172,7 @@ def test_an_end_cut_off_with_all_its_traces_is_found_by_a_head_kept_elsewhere(
 
 
 def relink(raw: sqlite3.Connection) -> None:
-    """Make every link anew, as somebody would who knows this console's source."""
+    """Compute every link again, as an attacker with this console's source would."""
     rows = sorted(
         (number, table, tuple(values))
         for table, columns in LINKED.items()
@@ -232,7 +232,7 @@ def test_a_status_without_an_event_is_found(path: Path) -> None:
 
 
 def test_a_withdrawn_claim_is_found_though_the_links_were_made_again(path: Path) -> None:
-    """Whoever takes a use out of its event, and makes the links anew, leaves a used key without an event."""
+    """A use removed from its event, with links computed again, leaves a used key without an event."""
     rows = value(path, "SELECT rows FROM head")
 
     def forge(raw: sqlite3.Connection) -> None:
@@ -327,13 +327,13 @@ def test_the_command_says_what_was_found(
 ) -> None:
     def command(*arguments: str | Path) -> tuple[int, str]:
         code = main(["hsm", "verify-store", *map(str, arguments)])
-        told = capsys.readouterr()
-        return code, (told.out + told.err).replace("\n", " ")
+        said = capsys.readouterr()
+        return code, (said.out + said.err).replace("\n", " ")
 
-    code, told = command("--run", "1")
-    assert code == 0 and "as it was written" in told
+    code, said = command("--run", "1")
+    assert code == 0 and "as it was written" in said
     head = f"{original[1].rows}:{original[1].link}"
-    assert f"Head {head}" in told
+    assert f"Head {head}" in said
     as_json = json.loads(command("--json")[1])
     assert (as_json["as_written"], as_json["head"], as_json["findings"]) == (True, head, [])
     assert command("--run", "1", "--head", head)[0] == 2, "one of both"
@@ -341,12 +341,12 @@ def test_the_command_says_what_was_found(
     change(store_path("lab"), lambda raw: (raw.execute("UPDATE signature SET run = 'other'"), relink(raw)))
     assert command()[0] == 0  # a file rewritten as a whole does not betray itself
     for known in (("--run", "1"), ("--head", head)):
-        code, told = command("lab", *known)
-        assert code == 1 and "were rewritten" in told
+        code, said = command("lab", *known)
+        assert code == 1 and "were rewritten" in said
 
     change(path, "UPDATE key SET public = x'00' WHERE private IS NULL")
-    code, told = command(path)
-    assert code == 1 and "does not fit its link" in told
+    code, said = command(path)
+    assert code == 1 and "does not fit its link" in said
     assert "There is no key store" in command("nowhere")[1]
     store_path("lab").unlink()
     assert f"There is no key store {store_path('lab')}" in command("--run", "1")[1]

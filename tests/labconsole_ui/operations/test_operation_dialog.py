@@ -170,6 +170,37 @@ def test_a_mistake_in_the_form_cannot_be_started(qtbot: QtBot, open_dialog: Open
     qtbot.waitUntil(lambda: not dialog.start_button.isEnabled() and bool(dialog.form.problems))
 
 
+def test_what_was_entered_just_before_the_start_counts(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(count=3)
+    ended = ends(dialog)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
+    dialog.form.row("count").set_value(5)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: bool(ended), timeout=TIMEOUT_MS)
+    assert ended == [OperationEnd(Outcome.DONE, "Counted to 5.")]
+
+
+def test_what_was_entered_just_before_the_start_is_confirmed_first(qtbot: QtBot, open_dialog: Open) -> None:
+    dialog = open_dialog(count=3)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=TIMEOUT_MS)
+    dialog.form.row("destroy").set_value(True)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(dialog.confirmation.isVisible, timeout=TIMEOUT_MS)
+    assert not dialog.start_button.isEnabled() and not dialog.running and dialog.form.isVisible()
+
+
+def test_text_that_was_typed_for_another_loss_confirms_nothing(qtbot: QtBot, theme: Theme) -> None:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    box = ConfirmationBox(theme, parent)
+    box.ask(Confirmation("yes", "Domain a.example is claimed."))
+    qtbot.keyClicks(box.edit, "yes")
+    box.ask(Confirmation("yes", "Domain a.example is claimed."))
+    assert box.given
+    box.ask(Confirmation("yes", "Domain b.example is claimed."))
+    assert not box.given and box.typed == ""
+
+
 def test_a_secret_is_asked_for_and_returned_secrets_are_shown_once(qtbot: QtBot, open_dialog: Open) -> None:
     dialog = open_dialog(ask=True)
     ended = ends(dialog)

@@ -17,7 +17,7 @@ from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.theme.theme import Theme
 
 PLUGINS = Plugins.discover()
-FILLED_IN: dict[Any, str] = {str: "State A", int: "1", tuple[int, ...]: "1"}
+FILLED_IN: dict[Any, str] = {str: "State A", int: "1", tuple[int, ...]: "1", tuple[str, ...]: "A"}
 """Values for parameters without default, on the terminal and in the form."""
 
 

@@ -31,7 +31,7 @@ def test_offscreen_needs_no_xcb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing_libraries() == ""
 
 
-@pytest.mark.parametrize("content", [b"this is no database" * 100])
+@pytest.mark.parametrize("content", [b"not a database" * 100])
 def test_file_that_is_not_a_database_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     database = tmp_path / "runs.db"
     database.write_bytes(content)

@@ -32,7 +32,7 @@ def press(window: MainWindow, keys: str) -> None:
 def test_keys_change_the_size_of_every_text_and_back(window: MainWindow, theme: Theme) -> None:
     page = opened_trial(window, "amqp.messaging")
     titles = {label.text(): label for label in page.findChildren(QLabel)}
-    title = titles["AMQP messaging, Tests 1-4"]
+    title = titles["AMQP 1.0 (SWIM)"]
     before = [theme.font(role).pointSizeF() for role in FontRole]
     row = window.history_view.table.verticalHeader().defaultSectionSize()
     for keys in ("Ctrl++", "Ctrl+=", "Ctrl++"):

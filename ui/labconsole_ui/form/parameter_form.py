@@ -102,6 +102,11 @@ class ParameterForm(QWidget):
         return self._parameters
 
     @property
+    def pending(self) -> bool:
+        """Whether something was entered since the last validation, which follows in a moment."""
+        return self._debounce.isActive()
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """The errors, each as `Title: sentence`."""
         return tuple(self._problems)

@@ -48,8 +48,8 @@ class ConfirmationBox(QFrame):
         return not self._refused and (self._wanted is None or self._wanted.accepts(self.typed))
 
     def ask(self, confirmation: Confirmation | None) -> None:
-        """Ask for this confirmation, or for none."""
-        if self._refused or _text(confirmation) != _text(self._wanted):
+        """Ask for this confirmation, or for none; what was typed for another one is cleared."""
+        if self._refused or confirmation != self._wanted:
             self.edit.clear()
         self._wanted, self._refused = confirmation, False
         self.loss.setText("" if confirmation is None else confirmation.loss)

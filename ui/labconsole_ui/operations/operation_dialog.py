@@ -59,6 +59,7 @@ class OperationDialog(QDialog):
         self._background = Background(self)
         self._confirmation: Confirmation | None = None
         self._validated: Parameters | None = None
+        self._start_wanted = False
         self._processes: list[OperationProcess] = []
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
@@ -156,7 +157,7 @@ class OperationDialog(QDialog):
 
     def _check_again(self) -> None:
         """Ask the operation which confirmation the entered values need; until it answers, nothing can start."""
-        self._validated = None
+        self._validated, self._start_wanted = None, False
         parameters = self.form.parameters
         if parameters is not None:
             self._background.submit(
@@ -174,6 +175,9 @@ class OperationDialog(QDialog):
         self.confirmation.setVisible(confirmation is not None and not self.form.isHidden())
         self._fitting.start()
         self._allow()
+        wanted, self._start_wanted = self._start_wanted, False
+        if wanted and self.start_button.isEnabled():
+            self._start_clicked()
 
     def _confirmation_unknown(self, sentence: str) -> None:
         self.confirmation.refuse(sentence)
@@ -185,6 +189,10 @@ class OperationDialog(QDialog):
         self.start_button.setEnabled(complete and self.confirmation.given)
 
     def _start_clicked(self) -> None:
+        if self.form.pending:  # what was entered last counts: it starts once that was checked
+            self.form.validate()
+            self._start_wanted = True
+            return
         given = self._given()
         if self._validated is not None and given is not None:
             self.start(self._validated, given)

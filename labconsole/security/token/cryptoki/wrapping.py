@@ -173,7 +173,7 @@ class Wrapper:
                 raise DeviceRemoved from error
             raise TamperedKeyError(
                 f"The token {self._token} cannot unwrap a private key with {self.serial}: "
-                f"it was changed, was wrapped by another key, or is no {kind} key. Do not use it."
+                f"it was changed, was wrapped by another key, or is not a {kind} key. Do not use it."
             ) from error
 
 

@@ -7,94 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QMenu, QVBoxLayout, QWidget
-from shiboken6 import isValid
+from PySide6.QtWidgets import QMenu, QWidget
 
 from labconsole.clock import wall_now
+from labconsole.engine.operation_process import OperationEnd
 from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.record_lookup import authorities_of
-from labconsole_certificates.operations.states import add_state
-from labconsole_certificates.panel.certificates.domain_dialog import DomainDialog
-from labconsole_certificates.panel.form_editors import one_name_of, one_of
+from labconsole_certificates.panel.form_editors import fixed, one_name_of, one_of
 from labconsole_certificates.panel.tab import TabWork
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.operations.operation_dialog import OperationDialog
-from labconsole_ui.widgets.labels import plain_label
-
-_WIDTH = 460
-
-
-class NewStateDialog(QDialog):
-    """`answered` carries name and domain; the dialog stays open until `added` reports success."""
-
-    answered = Signal(str, str)
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("New State"))
-        self.setMinimumWidth(_WIDTH)
-        text = QLabel(
-            self.tr("A State whose keys are stored in this console. Its CA is created or imported in the next step."),
-            self,
-        )
-        text.setWordWrap(True)
-        text.setProperty("muted", True)
-        self.name_edit, self.domain_edit = QLineEdit(self), QLineEdit(self)
-        self.name_edit.setPlaceholderText(self.tr("State A"))
-        self.domain_edit.setPlaceholderText(self.tr("a.example"))
-        self.domain_edit.setToolTip(self.tr("DNS domains of its hosts, in any script, commas between"))
-        note = QLabel(
-            self.tr(
-                "Certificates of this State may have DNS names in its domain alone. Without a domain, any name is "
-                "accepted."
-            ),
-            self,
-        )
-        note.setWordWrap(True)
-        note.setProperty("muted", True)
-        self.trouble = plain_label("", self)
-        self.trouble.setProperty("tone", "bad")
-        self.trouble.setWordWrap(True)
-        self.trouble.hide()
-        form = QFormLayout()
-        form.setSpacing(8)
-        form.addRow(self.tr("&Name"), self.name_edit)
-        form.addRow(self.tr("&Domain"), self.domain_edit)
-        self.buttons = QDialogButtonBox(self)
-        self.add_button = self.buttons.addButton(self.tr("Continue"), QDialogButtonBox.ButtonRole.AcceptRole)
-        self.buttons.addButton(self.tr("Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
-        self.buttons.accepted.connect(self._answer)
-        self.buttons.rejected.connect(self.reject)
-        self.name_edit.textChanged.connect(self._judge)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 16)
-        column.setSpacing(12)
-        column.addWidget(text)
-        column.addLayout(form)
-        column.addWidget(note)
-        column.addWidget(self.trouble)
-        column.addWidget(self.buttons)
-        self._judge()
-
-    def refuse(self, sentence: str) -> None:
-        """Show why it could not be added, and let the operator change it."""
-        self.trouble.setText(sentence)
-        self.trouble.show()
-        self.buttons.setEnabled(True)
-
-    def _answer(self) -> None:
-        self.buttons.setEnabled(False)
-        self.answered.emit(self.name_edit.text().strip(), self.domain_edit.text().strip())
-
-    def _judge(self) -> None:
-        self.trouble.hide()
-        self.add_button.setEnabled(bool(self.name_edit.text().strip()))
 
 
 class AuthorityForms(QObject):
@@ -124,15 +51,18 @@ class AuthorityForms(QObject):
         self.domain.setEnabled(bool(snapshot.states))
         self.intermediate.setEnabled(any(record.profile in AUTHORITIES for record in with_key))
 
-    def create_state(self) -> NewStateDialog:
+    def create_state(self) -> OperationDialog:
         """Ask for a new State, then for its root."""
         return self._new_state(self._open_root)
 
-    def change_domain(self) -> DomainDialog:
-        """Let a State claim other domains."""
+    def change_domain(self) -> OperationDialog:
+        """Let a State claim other domains; the form begins with those that it has."""
+        domains = {state.name: state.domain.split() for state in self._snapshot.states}
         chosen = self._chosen() or self._snapshot.states[0]
-        dialog = DomainDialog(self._tab_work, self._snapshot, chosen.name, self._page.window())
-        dialog.open()
+        values = {"state": chosen.name, "domain": domains[chosen.name]}
+        dialog = self._open("certificates.domain", values, {"state": one_name_of(list(domains))})
+        state, domain = dialog.form.row("state"), dialog.form.row("domain")
+        state.edited.connect(lambda: domain.set_value(domains[state.value()]))
         return dialog
 
     def create_root(self) -> OperationDialog:
@@ -153,14 +83,14 @@ class AuthorityForms(QObject):
             {"state": one_name_of(self._local()), "issuing_state": one_of(states), "issuer": one_of(authorities)},
         )
 
-    def import_authority(self, file: Path | None = None, key_file: Path | None = None) -> QObject:
+    def import_authority(self, file: Path | None = None, key_file: Path | None = None) -> OperationDialog:
         """Import a CA with its key; the State is asked for first if there is none."""
         files = {name: str(path) for name, path in (("file", file), ("key_file", key_file)) if path is not None}
         if self._local():
             return self._open_import(files, self._first())
         return self._new_state(partial(self._open_import, files))
 
-    def import_pkcs12(self, file: Path | None) -> QObject:
+    def import_pkcs12(self, file: Path | None) -> OperationDialog:
         """Import an end certificate with its key, which another State created for one of this console."""
         files = {} if file is None else {"file": str(file)}
         if self._local():
@@ -179,23 +109,17 @@ class AuthorityForms(QObject):
         values = {"state": state, **files}
         return self._open("certificates.import-authority", values, {"state": self._states_and(state)})
 
-    def _new_state(self, then: Callable[[str], object]) -> NewStateDialog:
-        dialog = NewStateDialog(self._page.window())
-        dialog.answered.connect(partial(self._add_state, dialog, then))
-        dialog.open()
+    def _new_state(self, then: Callable[[str], object]) -> OperationDialog:
+        """Ask for a State of this console; once it was added, `then` opens the next step for it."""
+        here = fixed(False, self.tr("Its keys are stored in this console. Its CA follows in the next step."))
+        dialog = self._open("certificates.add-state", {}, {"remote": here})
+        dialog.ended.connect(partial(self._state_added, dialog, then))
         return dialog
 
-    def _add_state(self, dialog: NewStateDialog, then: Callable[[str], object], name: str, domain: str) -> None:
-        def added(state: State) -> None:
-            if isValid(dialog):
-                dialog.accept()
-                then(state.name)
-
-        self._tab_work.do(lambda store: add_state(store, name, domain), added, lambda why: self._refuse(dialog, why))
-
-    def _refuse(self, dialog: NewStateDialog, sentence: str) -> None:
-        if isValid(dialog):
-            dialog.refuse(sentence)
+    def _state_added(self, dialog: OperationDialog, then: Callable[[str], object], end: OperationEnd) -> None:
+        if end.passed and end.result is not None:
+            dialog.accept()
+            then(end.result.data["state"])
 
     def _authorities(self, state: State) -> tuple[CertificateRecord, ...]:
         return authorities_of(self._snapshot, state, wall_now())

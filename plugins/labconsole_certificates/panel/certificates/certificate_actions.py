@@ -13,13 +13,14 @@ from labconsole.security.pki.records import CertificateRecord, FileKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import AUTHORITIES
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.operations.removal import remove, restore
-from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
+from labconsole_certificates.operations.removal import Remove, Restore
+from labconsole_certificates.panel.exchange.identity_naming import open_naming
 from labconsole_certificates.panel.export_bar import ExportItem
 from labconsole_certificates.panel.form_editors import fixed
 from labconsole_certificates.panel.revocation.revocation_view import RevocationView
 from labconsole_certificates.panel.rotation.rotation_view import RotationView
 from labconsole_certificates.panel.tab import TabWork
+from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.widgets.message_bar import Message, Tone
 
 
@@ -65,15 +66,10 @@ class CertificateActions(QObject):
             {"certificate": fixed(record.sha256, name)},
         )
 
-    def ask_name(self, record: CertificateRecord) -> IdentityDialog | None:
+    def ask_name(self, record: CertificateRecord) -> OperationDialog | None:
         """Ask for the name under which trials use it."""
         state = self._snapshot.state_by_id.get(record.state) if record.state is not None else None
-        if state is None:
-            return None
-        dialog = IdentityDialog(self._tab_work, self._snapshot, [state], self._page, chosen=record.id)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+        return None if state is None else open_naming(self._tab_work.services, self._snapshot, [state], record)
 
     def show_rotation(self, record: CertificateRecord) -> None:
         """Show it in the rotation tab."""
@@ -95,15 +91,16 @@ class CertificateActions(QObject):
             self.tr("{name} was removed: it is hidden, nothing is lost.").format(name=name),
             link=(self.tr("Undo"), lambda: self.restore_it(record)),
         )
-        self._tab_work.do(
-            lambda store: remove(store, record), lambda _done: self._tab_work.services.page.show_message(said)
+        self._tab_work.perform(
+            Remove(), {"certificate": record.sha256}, lambda _done: self._tab_work.services.page.show_message(said)
         )
 
     def restore_it(self, record: CertificateRecord) -> None:
         """Show it again."""
         name = short_name(record.certificate)
-        self._tab_work.do(
-            lambda store: restore(store, record),
+        self._tab_work.perform(
+            Restore(),
+            {"certificate": record.sha256},
             lambda _done: self._tab_work.good(self.tr("{name} is shown again.").format(name=name)),
         )
 

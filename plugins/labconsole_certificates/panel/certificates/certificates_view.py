@@ -12,7 +12,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from labconsole_certificates.operations.export import note_export
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.certificate_actions import CertificateActions
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
@@ -151,7 +150,7 @@ class CertificatesView(Tab):
         nodes = () if self.file_pane.open else self.tree.selected_nodes()
         records = [node.record for node in nodes if node.record is not None]
         if records:
-            self._tab_work.do(lambda store: note_export(store, *records), lambda _done: self._tab_work.good(how))
+            self._tab_work.note_export(records, lambda _done: self._tab_work.good(how))
         else:
             self._tab_work.good(how)
 

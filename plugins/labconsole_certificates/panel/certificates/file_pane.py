@@ -12,9 +12,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFileDialog, QVBoxLayout, QWidget
 
-from labconsole.security.pki.records import CertificateRecord, CrlRecord
+from labconsole.model.operation import Result
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret, SecretRequest, SecretSource
 from labconsole.security.x509.extensions import is_ca
 from labconsole.security.x509.fingerprints import fingerprint
@@ -22,16 +21,14 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.parsing import ContentKind, Pkcs12, Readable, kind_of, read, read_file
 from labconsole_certificates.describing.description import Description
 from labconsole_certificates.describing.pki_objects import describe
-from labconsole_certificates.operations.certificate_import import import_certificates
+from labconsole_certificates.operations.certificate_import import Import
 from labconsole_certificates.operations.export_formats import as_der, as_pem, chain_as_pem
-from labconsole_certificates.operations.states import found_or_added_state
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.certificates.detail_pane import DetailPane
 from labconsole_certificates.panel.certificates.selection_details import SelectionDetails
 from labconsole_certificates.panel.drop_area import FILES
 from labconsole_certificates.panel.export_bar import ExportItem
 from labconsole_certificates.panel.tab import TabWork
-from labconsole_certificates.revocation.crl_operations import import_crl
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
@@ -246,7 +243,7 @@ class FilePane(QObject):
             self.close()
             self._tab_work.services.show_tab("requests").take([found.path])
         elif found.kind is ContentKind.CRL:
-            self._tab_work.do(lambda store: import_crl(store, found.data), self._crl_imported)
+            self._tab_work.perform_on(Import(), found.data, {}, self._crl_imported)
         else:
             self._import_certificates(found, self._snapshot)
 
@@ -260,7 +257,7 @@ class FilePane(QObject):
         dialog.open()
 
     def _import_for_state(self, data: bytes, name: str) -> None:
-        self._tab_work.do(partial(_import, data, name), self._taken)
+        self._tab_work.perform_on(Import(), data, {"state": name, "add_state": True}, self._taken)
 
     def _import_key(self, found: InspectedObject) -> None:
         """With a key a CA becomes an own one, an end certificate an identity; both dialogs ask for key storage."""
@@ -274,14 +271,15 @@ class FilePane(QObject):
         else:
             self._forms.import_pkcs12(found.path)
 
-    def _crl_imported(self, record: CrlRecord) -> None:
-        self._tab_work.good(self.tr("CRL {number} was imported.").format(number=record.number))
+    def _crl_imported(self, result: Result) -> None:
+        self._tab_work.good(self.tr("CRL {number} was imported.").format(number=result.data["crl"]))
         self.close()
 
-    def _taken(self, records: tuple[CertificateRecord, ...]) -> None:
-        self._tab_work.good(self.tr("Imported: {0}.").format(", ".join(short_name(one.certificate) for one in records)))
+    def _taken(self, result: Result) -> None:
+        found = result.data["certificates"]
+        self._tab_work.good(self.tr("Imported: {0}.").format(", ".join(one["certificate"] for one in found)))
         self.close()
-        self.imported.emit(records[0].id)
+        self.imported.emit(found[0]["id"])
 
     def _inspected(self, objects: list[InspectedObject]) -> None:
         if not self._more:
@@ -325,7 +323,3 @@ class FilePane(QObject):
 
     def _certificates(self) -> list[x509.Certificate]:
         return [found.certificate for found in self._objects if found.certificate is not None and not found.has_key]
-
-
-def _import(data: bytes, name: str, store: PkiStore) -> tuple[CertificateRecord, ...]:
-    return import_certificates(store, data, found_or_added_state(store, name) if name else None)

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.errors import UserError
-from labconsole.security.x509.key_types import KeyType
 from labconsole_certificates.demo.demo_states import state_name
-from labconsole_certificates.demo.exchange_demo import FEWEST, DemoResult, play
+from labconsole_certificates.demo.exchange_demo import DemoParameters, DemoResult, play
 from labconsole_certificates.exchange.handshake import Handshake
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
 from labconsole_certificates.panel.trust.matrix_painting import GridCell
+from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
 
-_STATES, _MOST = 5, 40
 _WIDTH, _HEIGHT = 980, 620
 
 
@@ -35,8 +32,9 @@ class _DemoObserver(QObject):
     stepped = Signal()
     cell_changed = Signal(str, str, object)
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: DemoParameters) -> None:
         super().__init__()
+        self._parameters = parameters
         self.cancelled = threading.Event()
 
     @contextmanager
@@ -63,7 +61,7 @@ class _DemoObserver(QObject):
 
     def _next_phase(self) -> None:
         if self.cancelled.is_set():
-            raise UserError("The demo was cancelled, and its folder is removed.")
+            raise UserError(self._parameters.cancelled)
 
 
 class DemoDialog(QDialog):
@@ -88,11 +86,7 @@ class DemoDialog(QDialog):
         )
         text.setWordWrap(True)
         text.setProperty("muted", True)
-        self.count_box = QSpinBox(self)
-        self.count_box.setRange(FEWEST, _MOST)
-        self.count_box.setValue(_STATES)
-        label = QLabel(self.tr("&States"), self)
-        label.setBuddy(self.count_box)
+        self.form = ParameterForm(DemoParameters, theme, parent=self)
         self.start_button = QPushButton(self.tr("St&art"), self)
         self.start_button.setProperty("primary", True)
         self.start_button.setDefault(True)
@@ -107,10 +101,10 @@ class DemoDialog(QDialog):
         self.start_button.clicked.connect(lambda _checked: self.start())
         self.cancel_button.clicked.connect(lambda _checked: self._cancel())
         self.close_button.clicked.connect(self.close)
-        self.count_box.valueChanged.connect(self._show_empty)
+        self.form.validated.connect(self._entered)
         top = QHBoxLayout()
         top.setSpacing(8)
-        for widget in (label, self.count_box, self.start_button, self.cancel_button):
+        for widget in (self.start_button, self.cancel_button):
             top.addWidget(widget)
         top.addStretch(1)
         bottom = QHBoxLayout()
@@ -120,13 +114,14 @@ class DemoDialog(QDialog):
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(10)
         column.addWidget(text)
+        column.addWidget(self.form)
         column.addLayout(top)
         column.addWidget(self.sentence)
         column.addWidget(self.progress)
         column.addWidget(self.grid, 1)
         column.addLayout(bottom)
-        self._show_empty(_STATES)
         self._show_running(running=False)
+        self._entered()
 
     @property
     def cells(self) -> Mapping[tuple[int, int], GridCell]:
@@ -135,14 +130,19 @@ class DemoDialog(QDialog):
 
     def start(self) -> None:
         """Run the demo; a second time from the beginning."""
-        self._show_empty(self.count_box.value())
-        audience = self._audience = _DemoObserver()
+        self.form.validate()
+        parameters = self.form.parameters
+        if parameters is None:
+            return
+        assert isinstance(parameters, DemoParameters)
+        self._show_empty(parameters.states)
+        audience = self._audience = _DemoObserver(parameters)
         audience.phase_begun.connect(self._begin_phase)
         audience.stepped.connect(self._step)
         audience.cell_changed.connect(self._change_cell)
         self.destroyed.connect(audience.cancelled.set)
         self._show_running(running=True)
-        self._background.submit(partial(_play, self.count_box.value(), audience), self._played, self._ended)
+        self._background.submit(partial(play, parameters, audience), partial(self._played, parameters), self._ended)
 
     def done(self, result: int) -> None:
         """Escape and the button end the demo, too."""
@@ -157,6 +157,12 @@ class DemoDialog(QDialog):
         if self._audience is not None:
             self._audience.cancelled.set()
             self.sentence.setText(self.tr("Cancelling ..."))
+
+    def _entered(self) -> None:
+        parameters = self.form.parameters
+        self.start_button.setEnabled(parameters is not None and self._audience is None)
+        if isinstance(parameters, DemoParameters) and parameters.states != len(self._names):
+            self._show_empty(parameters.states)
 
     def _show_empty(self, count: int) -> None:
         self._names = tuple(state_name(number, count) for number in range(count))
@@ -175,7 +181,7 @@ class DemoDialog(QDialog):
 
     def _show_running(self, *, running: bool) -> None:
         self.start_button.setEnabled(not running)
-        self.count_box.setEnabled(not running)
+        self.form.setEnabled(not running)
         self.cancel_button.setEnabled(running)
         if not running:
             self._audience = None
@@ -204,17 +210,13 @@ class DemoDialog(QDialog):
         self._cells[self._names.index(row), self._names.index(column)] = cell
         self.grid.show_matrix(self._names, self._cells)
 
-    def _played(self, played: DemoResult) -> None:
+    def _played(self, parameters: DemoParameters, played: DemoResult) -> None:
         said = self.tr("{proven} of {pairs} connections proven by mutual TLS.")
         faults = played.faults[:1]
-        self._ended(" ".join((said.format(proven=self._proven, pairs=len(played.handshakes)), *faults)))
+        proven = said.format(proven=self._proven, pairs=len(played.handshakes))
+        self._ended(" ".join(filter(None, (proven, *faults, parameters.kept))))
         self.progress.setValue(1)
 
     def _ended(self, sentence: str) -> None:
         self._show_running(running=False)
         self.sentence.setText(sentence)
-
-
-def _play(count: int, audience: _DemoObserver) -> DemoResult:
-    with tempfile.TemporaryDirectory(prefix="labconsole-pki-demo-") as folder:
-        return play(Path(folder), count, KeyType.P_256, audience)

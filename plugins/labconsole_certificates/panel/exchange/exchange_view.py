@@ -16,11 +16,12 @@ from labconsole_certificates.exchange.progress import Exchange, exchange_of
 from labconsole_certificates.panel.certificates.authority_forms import AuthorityForms
 from labconsole_certificates.panel.exchange.demo_dialog import DemoDialog
 from labconsole_certificates.panel.exchange.direction_card import DirectionCard
-from labconsole_certificates.panel.exchange.identity_dialog import IdentityDialog
+from labconsole_certificates.panel.exchange.identity_naming import open_naming
 from labconsole_certificates.panel.exchange.next_steps import NextSteps
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_certificates.panel.trust.fingerprint_widgets import COLUMNS
 from labconsole_ui.form.editors import WheelIgnoringComboBox
+from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import ScrollPage
@@ -118,15 +119,12 @@ class ExchangeView(Tab):
         if self._exchange is not None:
             self._steps.next_of(self._exchange).do()
 
-    def name_identity(self) -> IdentityDialog | None:
+    def name_identity(self) -> OperationDialog | None:
         """Name a certificate of either State for AMQP trials."""
         if self._snapshot is None or self._exchange is None:
             return None
         states = (self._exchange.there.client, self._exchange.there.server)
-        dialog = IdentityDialog(self._tab_work, self._snapshot, states, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+        return open_naming(self.services, self._snapshot, states)
 
     def show_demo(self) -> DemoDialog:
         """Run the demo: States of a temporary folder exchange and connect."""

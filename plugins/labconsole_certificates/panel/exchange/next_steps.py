@@ -9,15 +9,16 @@ from functools import partial
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QWidget
 
+from labconsole.model.operation import Result
 from labconsole.security.pki.records import CertificateRecord, RequestRecord, State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import missing_secrets
 from labconsole.security.x509.certificate_profiles import TEXTS
 from labconsole.security.x509.names import general_name_as_text, name_as_text
 from labconsole_certificates.exchange.progress import Direction, Exchange, ExchangeStep, ExchangeStepKind
 from labconsole_certificates.exchange.step_execution import (
-    asks_for_secrets,
-    execute_next_step,
+    DoExchangeStep,
+    ExchangeStepParameters,
     next_direction,
     proposed_server_request,
 )
@@ -136,10 +137,12 @@ class NextSteps(QObject):
         elif step.kind is ExchangeStepKind.APPROVE:
             details, words = by_dialog.do, self.tr("&Inspect it …")
         root = self._certificate(step) if step.kind is ExchangeStepKind.TRUST_ROOT else None
-        do = partial(self._do_next, direction, by_dialog.do)
-        return Upcoming(
-            sentence, button, do, fingerprint="" if root is None else root.sha256, details=details, details_button=words
+        fingerprint = "" if root is None else root.sha256
+        parameters = ExchangeStepParameters(
+            state_a=direction.client.name, state_b=direction.server.name, step=step.kind, confirmed=fingerprint
         )
+        do = partial(self._do_next, parameters, by_dialog.do)
+        return Upcoming(sentence, button, do, fingerprint=fingerprint, details=details, details_button=words)
 
     def _short(self, direction: Direction, step: ExchangeStep) -> tuple[str, str]:
         """Button and sentence of a step that a click executes; no button: it needs a dialog."""
@@ -190,21 +193,27 @@ class NextSteps(QObject):
             client=requester.name, server=server, asked=asked, profile=TEXTS[request.profile].title
         )
 
-    def _do_next(self, direction: Direction, by_dialog: Callable[[], object]) -> None:
+    def _do_next(self, parameters: ExchangeStepParameters, by_dialog: Callable[[], object]) -> None:
         """Execute the step, once; by its dialog if a passphrase or PIN must be entered."""
         if self._working:
             return
         self._working = True
+        operation = DoExchangeStep()
 
-        def work(store: PkiStore) -> str | None:
-            return None if asks_for_secrets(store, direction) else execute_next_step(store, direction)
+        def read_missing() -> bool:
+            return bool(missing_secrets(operation.secrets(parameters)))
 
-        def done(sentence: str | None) -> None:
-            self._working = False
-            if sentence is None:
+        def known(missing: bool) -> None:
+            if missing:
+                self._working = False
                 by_dialog()
+            else:
+                self._tab_work.perform(operation, parameters.model_dump(mode="json"), self._done, self._failed)
 
-        self._tab_work.do(work, done, self._failed)
+        self._tab_work.submit(read_missing, known, self._failed)
+
+    def _done(self, _result: Result) -> None:
+        self._working = False
 
     def _failed(self, sentence: str) -> None:
         self._working = False

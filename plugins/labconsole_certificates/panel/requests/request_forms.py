@@ -86,16 +86,16 @@ class RequestForms(QObject):
 
     def approve(self, record: RequestRecord) -> OperationDialog:
         """As server: issue the certificate, with a chosen profile and validity."""
-        names = {state.id: state.name for state in self._states}
-        said = self.tr("{number}, of {requester}").format(number=record.id, requester=names[record.requester])
+        issuer = next(state.name for state in self._states if state.id == record.issuer)
         return self._open(
             "certificates.approve-request",
             {"request": record.id, "profile": str(record.profile)},
-            {
-                "request": fixed(record.id, said),
-                "authority": self._authorities(names[record.issuer]),
-            },
+            {"request": self._fixed_request(record), "authority": self._authorities(issuer)},
         )
+
+    def refuse(self, record: RequestRecord) -> OperationDialog:
+        """As server: refuse it, with the reason."""
+        return self._open("certificates.refuse", {"request": record.id}, {"request": self._fixed_request(record)})
 
     def import_pkcs12(self, path: Path) -> OperationDialog:
         """As client: import the PKCS#12 that another State created."""
@@ -115,6 +115,11 @@ class RequestForms(QObject):
     @property
     def _local(self) -> list[str]:
         return [state.name for state in self._states if state.local]
+
+    def _fixed_request(self, record: RequestRecord) -> EditorFactory:
+        requester = next(state.name for state in self._states if state.id == record.requester)
+        said = self.tr("{number}, of {requester}").format(number=record.id, requester=requester)
+        return fixed(record.id, said)
 
     def _first(self, names: list[str]) -> str:
         return next(iter(names), "")

@@ -11,18 +11,17 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from labconsole.errors import BadInput
-from labconsole.security.pki.records import CertificateRecord, RequestRecord
+from labconsole.model.operation import Result
+from labconsole.security.pki.records import RequestRecord
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.csrs import CsrJudgement, judge_csr
 from labconsole.security.x509.fingerprints import fingerprint
-from labconsole.security.x509.names import short_name
 from labconsole.security.x509.parsing import ContentKind
 from labconsole_certificates.describing.description import Description
 from labconsole_certificates.describing.pki_objects import describe
-from labconsole_certificates.operations import own_csrs, received_csrs
-from labconsole_certificates.operations.states import found_or_added_state
+from labconsole_certificates.operations.own_csrs import ImportCertificate
+from labconsole_certificates.operations.received_csrs import ImportRequest
 from labconsole_certificates.panel.requests.import_request_dialog import Answer, NewRequestDialog
 from labconsole_certificates.panel.tab import Tab, TabWork
 
@@ -67,15 +66,23 @@ class RequestImport(QObject):
         """Inspect pasted text."""
         self._tab_work.submit(partial(_inspect, data, None, self.tr("The pasted text")), self._arrived)
 
+    def take_known(self, record: RequestRecord, snapshot: Snapshot) -> None:
+        """Import a CSR that is in the database already, with the States and the profile that it has there."""
+        states = snapshot.state_by_id
+        values = {
+            "sender": states[record.requester].name,
+            "receiver": states[record.issuer].name,
+            "profile": str(record.profile),
+        }
+        self._tab_work.perform_on(ImportRequest(), record.der, values, self._request_imported)
+
     def _arrived(self, arrival: ReceivedFile) -> None:
         if self._snapshot is None:
             return
         if arrival.kind is ContentKind.CSR:
             self._take_request(self._snapshot, arrival)
         elif arrival.kind is ContentKind.CERTIFICATE:
-            self._tab_work.do(
-                lambda store: own_csrs.import_certificate(store, arrival.data), self._certificate_imported
-            )
+            self._tab_work.perform_on(ImportCertificate(), arrival.data, {}, self._certificate_imported)
         elif arrival.kind is ContentKind.PKCS12 and arrival.path is not None:
             self.pkcs12_given.emit(arrival.path)
         elif arrival.kind in _OTHER_TABS and arrival.path is not None:
@@ -93,11 +100,7 @@ class RequestImport(QObject):
         """Import a CSR: one created here for another State of this console is known, others need the dialog."""
         known = next((request for request in snapshot.requests if request.sha256 == arrival.sha256), None)
         if known is not None:
-            requester, issuer = snapshot.state_by_id[known.requester], snapshot.state_by_id[known.issuer]
-            self._tab_work.do(
-                lambda store: received_csrs.import_request(store, requester, issuer, arrival.data, known.profile),
-                self._request_imported,
-            )
+            self.take_known(known, snapshot)
             return
         assert arrival.description is not None and arrival.judgement is not None
         dialog = NewRequestDialog(
@@ -110,15 +113,21 @@ class RequestImport(QObject):
         dialog.open()
 
     def _take_answered(self, data: bytes, answer: Answer) -> None:
-        self._tab_work.do(partial(_import, data, answer), self._request_imported)
+        values = {
+            "sender": answer.requester,
+            "receiver": answer.issuer,
+            "profile": str(answer.profile),
+            "add_state": True,
+        }
+        self._tab_work.perform_on(ImportRequest(), data, values, self._request_imported)
 
-    def _request_imported(self, request: RequestRecord) -> None:
-        self.request_imported.emit(request.id)
+    def _request_imported(self, result: Result) -> None:
+        self.request_imported.emit(result.data["request"])
 
-    def _certificate_imported(self, record: CertificateRecord) -> None:
+    def _certificate_imported(self, result: Result) -> None:
         self._tab_work.good(
             self.tr("The certificate {name} was imported: it belongs to a key of this console.").format(
-                name=short_name(record.certificate)
+                name=result.data["certificate"]
             )
         )
 
@@ -139,8 +148,3 @@ def _inspect(data: bytes, path: Path | None, what: str) -> ReceivedFile:
         return ReceivedFile(kind, data, path)
     csr = parsing.read_csr(data, what)
     return ReceivedFile(kind, data, path, fingerprint(csr), describe(csr), judge_csr(csr))
-
-
-def _import(data: bytes, answer: Answer, store: PkiStore) -> RequestRecord:
-    requester = found_or_added_state(store, answer.requester)
-    return received_csrs.import_request(store, requester, store.state(answer.issuer), data, answer.profile)

@@ -7,23 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from labconsole.security.pki.records import RequestRecord, RequestStatus
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole_certificates.operations import received_csrs
-from labconsole_certificates.operations.export import note_handover
 from labconsole_certificates.panel.drop_area import DropArea
 from labconsole_certificates.panel.requests.methods_dialog import MethodsDialog, methods
 from labconsole_certificates.panel.requests.request_details import (
@@ -39,49 +27,6 @@ from labconsole_certificates.panel.requests.request_forms import RequestForms
 from labconsole_certificates.panel.requests.request_import import RequestImport
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
 from labconsole_ui.tables.record_table import DataTable, RecordModel
-from labconsole_ui.widgets.labels import plain_label
-from labconsole_ui.widgets.layouts import fit_height
-
-_WIDTH = 480
-
-
-class RefusalDialog(QDialog):
-    """`refused` carries the reason."""
-
-    refused = Signal(str)
-
-    def __init__(self, sender: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Refuse the request"))
-        self.setMinimumWidth(_WIDTH)
-        question = self.tr("Why is the request of {sender} refused?").format(sender=sender)
-        label = plain_label(question, self)
-        label.setWordWrap(True)
-        self.reason = QLineEdit(self)
-        self.reason.setAccessibleName(question)
-        self.reason.setPlaceholderText(self.tr("As in: the host name is not yours"))
-        label.setBuddy(self.reason)
-        buttons = QDialogButtonBox(self)
-        self.refuse_button = buttons.addButton(self.tr("Refuse"), QDialogButtonBox.ButtonRole.AcceptRole)
-        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.refuse_button.setEnabled(False)
-        self.reason.textChanged.connect(lambda text: self.refuse_button.setEnabled(bool(text.strip())))
-        buttons.accepted.connect(self._refuse)
-        buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(10)
-        for widget in (label, self.reason, buttons):
-            column.addWidget(widget)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """As high as the texts need, which is known from now on."""
-        super().showEvent(event)
-        fit_height(self)
-
-    def _refuse(self) -> None:
-        self.refused.emit(self.reason.text().strip())
-        self.accept()
 
 
 class RequestsView(Tab):
@@ -115,8 +60,8 @@ class RequestsView(Tab):
         self.table.setModel(self.model)
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
         self.pane = RequestPane(theme, self)
-        self.pane.approve_wanted.connect(self.approve)
-        self.pane.refuse_wanted.connect(self.refuse)
+        self.pane.approve_wanted.connect(self.forms.approve)
+        self.pane.refuse_wanted.connect(self.forms.refuse)
         self.pane.receive_wanted.connect(self._receive)
         self.pane.exported.connect(self._note_export)
         self.pane.failed.connect(self._tab_work.bad)
@@ -148,32 +93,10 @@ class RequestsView(Tab):
         self._chosen = number
         self._choose_row()
 
-    def approve(self, record: RequestRecord) -> None:
-        """Ask for profile and validity, and issue the certificate."""
-        self.forms.approve(record)
-
-    def refuse(self, record: RequestRecord) -> RefusalDialog:
-        """Ask for the reason, and refuse."""
-        details = self.pane.details
-        dialog = RefusalDialog("" if details is None else details.row.requester, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.refused.connect(partial(self._refuse, record))
-        dialog.open()
-        return dialog
-
-    def _refuse(self, record: RequestRecord, reason: str) -> None:
-        self._tab_work.do(lambda store: received_csrs.refuse(store, record, reason), lambda _done: None)
-
     def _receive(self, record: RequestRecord) -> None:
         """Import a request between two States of this console for the other one."""
-        snapshot = self._snapshot
-        if snapshot is None:
-            return
-        requester, issuer = snapshot.state_by_id[record.requester], snapshot.state_by_id[record.issuer]
-        self._tab_work.do(
-            lambda store: received_csrs.import_request(store, requester, issuer, record.der, record.profile),
-            lambda taken: self.show_request(taken.id),
-        )
+        if self._snapshot is not None:
+            self._taking_in.take_known(record, self._snapshot)
 
     def _note_export(self, details: RequestDetails, how: str) -> None:
         """Record an export, by which the exchange assistant knows what was sent."""
@@ -181,15 +104,10 @@ class RequestsView(Tab):
         if snapshot is None:
             return
         requester, issuer = snapshot.state_by_id[record.requester], snapshot.state_by_id[record.issuer]
-        if details.certificate is not None:
-            thing, sender, receiver = details.certificate, issuer, requester
-            self._tab_work.do(
-                lambda store: note_handover(store, thing, sender, receiver), lambda _done: self._tab_work.good(how)
-            )
-        else:
-            self._tab_work.do(
-                lambda store: note_handover(store, record, requester, issuer), lambda _done: self._tab_work.good(how)
-            )
+        exported, sender, receiver = (
+            (record, requester, issuer) if details.certificate is None else (details.certificate, issuer, requester)
+        )
+        self._tab_work.note_export([exported], lambda _done: self._tab_work.good(how), sender=sender, receiver=receiver)
 
     def _subjects_known(self, subjects: dict[str, str]) -> None:
         if subjects:

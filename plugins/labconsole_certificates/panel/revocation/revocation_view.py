@@ -10,18 +10,20 @@ from typing import ClassVar
 
 from cryptography import x509
 from cryptography.x509.ocsp import OCSPCertStatus
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from labconsole.model.operation import Confirmation
-from labconsole.security.pki.records import CertificateRecord, CrlRecord
+from labconsole.engine.operation_process import OperationEnd
+from labconsole.model.operation import Result
+from labconsole.security.pki.records import CrlRecord
 from labconsole.security.pki.snapshot import Snapshot
+from labconsole.security.x509.parsing import read_crl
 from labconsole_certificates.describing.oid_names import REASONS
-from labconsole_certificates.operations.export import Form, exported, note_export
+from labconsole_certificates.operations.certificate_import import Import
+from labconsole_certificates.operations.export import Form, exported
 from labconsole_certificates.panel.drop_area import DropArea
 from labconsole_certificates.panel.export_bar import ExportBar, ExportItem
-from labconsole_certificates.panel.form_editors import one_of
+from labconsole_certificates.panel.form_editors import fixed, one_of
 from labconsole_certificates.panel.revocation.ocsp_responder_card import ResponderCard
 from labconsole_certificates.panel.revocation.revocation_rows import (
     ISSUER_COLUMN,
@@ -34,64 +36,12 @@ from labconsole_certificates.panel.revocation.revocation_rows import (
     show_records,
 )
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
-from labconsole_certificates.revocation.crl_operations import import_crl, revoke
 from labconsole_certificates.revocation.ocsp_check import OcspAnswer, ask
-from labconsole_ui.form.editors import WheelIgnoringComboBox
-from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.tables.record_table import DataTable, RecordModel
-from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import plain_label
-from labconsole_ui.widgets.layouts import fit_height
 from labconsole_ui.widgets.message_bar import Message, Tone
-
-_WIDTH = 500
-_NOT_FOR_PEOPLE = frozenset({x509.ReasonFlags.remove_from_crl, x509.ReasonFlags.certificate_hold})
-"""Reasons; delta CRLs and holds are not offered: revocation here is final."""
-
-
-class RevokeDialog(QDialog):
-    """`confirmed` carries the reason; the certificate's name must be typed, since revocation is final."""
-
-    confirmed = Signal(object)
-
-    def __init__(self, theme: Theme, name: str, owner: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Revoke a certificate"))
-        self.setMinimumWidth(_WIDTH)
-        question = self.tr("Why is it revoked?")
-        label = plain_label(question, self)
-        self.reason_box = WheelIgnoringComboBox(self)
-        self.reason_box.setAccessibleName(question)
-        for reason in x509.ReasonFlags:
-            if reason not in _NOT_FOR_PEOPLE:
-                self.reason_box.addItem(REASONS[reason], reason)
-        self.confirmation = ConfirmationBox(theme, self)
-        loss = self.tr(
-            "{name} of {owner} will not be accepted any more, as soon as peers have the next CRL: publish it then."
-        )
-        self.confirmation.ask(Confirmation(name, loss.format(name=name, owner=owner or self.tr("an unknown State"))))
-        buttons = QDialogButtonBox(self)
-        self.revoke_button = buttons.addButton(self.tr("Revoke"), QDialogButtonBox.ButtonRole.AcceptRole)
-        buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.revoke_button.setEnabled(False)
-        self.confirmation.changed.connect(lambda: self.revoke_button.setEnabled(self.confirmation.given))
-        buttons.accepted.connect(self._confirm)
-        buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(10)
-        for widget in (label, self.reason_box, self.confirmation, buttons):
-            column.addWidget(widget)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """As high as the texts need, which is known from now on."""
-        super().showEvent(event)
-        fit_height(self)
-
-    def _confirm(self) -> None:
-        self.confirmed.emit(x509.ReasonFlags(self.reason_box.currentData()))
-        self.accept()
 
 
 class RevocationView(Tab):
@@ -150,15 +100,17 @@ class RevocationView(Tab):
         self._wanted = certificate
         self._choose_wanted()
 
-    def revoke(self) -> RevokeDialog | None:
+    def revoke(self) -> OperationDialog | None:
         """Ask for the reason, and revoke the chosen certificate."""
         row = self._issued_row
         if row is None:
             return None
-        dialog = RevokeDialog(self.services.page.theme, row.name, row.owner, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.confirmed.connect(partial(self._revoke, row.record))
-        dialog.open()
+        sha256 = row.record.sha256
+        shown = self.tr("{name} of {owner}").format(name=row.name, owner=row.owner or self.tr("an unknown State"))
+        dialog = self.services.open_action(
+            "certificates.revoke", {"certificate": sha256}, {"certificate": fixed(sha256, shown)}
+        )
+        dialog.ended.connect(self._revoked)
         return dialog
 
     def ask(self) -> None:
@@ -188,22 +140,26 @@ class RevocationView(Tab):
         self.publish()
 
     def _take_data(self, data: bytes) -> None:
-        self._tab_work.do(lambda store: import_crl(store, data), self._crl_imported)
+        """Import a CRL; certificates are refused here, which the same operation would import."""
+        self._tab_work.submit(partial(read_crl, data), partial(self._import_crl, data))
+
+    def _import_crl(self, data: bytes, _crl: x509.CertificateRevocationList) -> None:
+        self._tab_work.perform_on(Import(), data, {}, self._crl_imported)
 
     def _crl_exported(self, how: str) -> None:
         """Record the export, without a receiver: a CRL is for all peers."""
         row = self._crl_row
         crl = None if row is None else row.crl
         if crl is not None:
-            self._tab_work.do(lambda store: note_export(store, crl), lambda _done: self._tab_work.good(how))
+            self._tab_work.note_export([crl], lambda _noted: self._tab_work.good(how))
 
-    def _crl_imported(self, record: CrlRecord) -> None:
-        self._tab_work.good(self.tr("CRL {number} was imported.").format(number=record.number))
+    def _crl_imported(self, result: Result) -> None:
+        self._tab_work.good(self.tr("CRL {number} was imported.").format(number=result.data["crl"]))
 
-    def _revoke(self, record: CertificateRecord, reason: x509.ReasonFlags) -> None:
-        self._tab_work.do(lambda store: revoke(store, record, reason), partial(self._revoked, reason))
-
-    def _revoked(self, reason: x509.ReasonFlags, _record: CertificateRecord) -> None:
+    def _revoked(self, end: OperationEnd) -> None:
+        if end.result is None:
+            return
+        reason = x509.ReasonFlags(end.result.data["reason"])
         sentence = self.tr("It is revoked ({reason}). Peers hear of it with the next CRL.")
         self.services.page.show_message(
             Message(

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from labconsole.model.operation import Operation
 from labconsole.security.certificate_status import NOTICES
 from labconsole.security.pki.records import RotationRecord, State
-from labconsole.security.pki.store import PkiStore
 from labconsole_certificates.panel.form_editors import fixed
 from labconsole_certificates.panel.rotation.plan_card import PlanCard
 from labconsole_certificates.panel.rotation.rotation_rows import RotatingRow, fields, rows_of, under_way
 from labconsole_certificates.panel.tab import DatabaseReading, Tab, TabServices, TabWork
-from labconsole_certificates.rotation import steps
 from labconsole_certificates.rotation.plan import RotationPlan, RotationStep, RotationStepKind
+from labconsole_certificates.rotation.rotation_operations import AdoptSuccessor, CancelRotation, ConfirmRotation
 from labconsole_ui.tables.record_table import DataTable, RecordModel
 
 
@@ -151,7 +151,7 @@ class RotationView(Tab):
             case RotationStepKind.FINISH:
                 self._open("certificates.rotation-finish", rotation, step)
             case RotationStepKind.ADOPT:
-                self._do(lambda store: steps.adopt(store, rotation))
+                self._perform(AdoptSuccessor(), rotation)
             case RotationStepKind.CONFIRM:
                 pass  # peers confirm one by one
 
@@ -160,10 +160,10 @@ class RotationView(Tab):
         self.services.open_action(action, {"rotation": rotation.id}, {"rotation": fixed(rotation.id, name)})
 
     def _confirm(self, plan: RotationPlan, peer: State) -> None:
-        self._do(lambda store: steps.confirm(store, plan.rotation, peer))
+        self._perform(ConfirmRotation(), plan.rotation, peer=peer.name)
 
     def _cancel(self, plan: RotationPlan) -> None:
-        self._do(lambda store: steps.cancel(store, plan.rotation))
+        self._perform(CancelRotation(), plan.rotation)
 
-    def _do(self, operation: Callable[[PkiStore], object]) -> None:
-        self._tab_work.do(operation, lambda _done: None)
+    def _perform(self, step: Operation[Any], rotation: RotationRecord, **values: str) -> None:
+        self._tab_work.perform(step, {"rotation": rotation.id, **values}, lambda _plan: None)

@@ -9,12 +9,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
+from labconsole.model.operation import Result
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.names import short_name, shown
 from labconsole_certificates.panel.labels import moment
 from labconsole_certificates.panel.tab import TabWork
 from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintQuestion
-from labconsole_certificates.trust.bundle_import import ImportedBundle, import_bundle
+from labconsole_certificates.trust.bundle_import import NO_DOMAIN, ImportBundle
 from labconsole_certificates.trust.bundle_inspection import BundleInspection, domain_question, must_be_confirmed
 from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.widgets.labels import plain_label
@@ -26,10 +27,10 @@ _WIDTH = 720
 class BundleDialog(QDialog):
     """Shows a bundle, asks for the importing State and, for an unknown State, for its fingerprint.
 
-    `imported` carries the result. Refusals are shown here, and nothing has changed then.
+    `imported` carries the result in words. Refusals are shown here, and nothing has changed then.
     """
 
-    imported = Signal(object)
+    imported = Signal(str)
 
     def __init__(
         self, tab_work: TabWork, snapshot: Snapshot, inspection: BundleInspection, data: bytes, parent: QWidget
@@ -136,14 +137,18 @@ class BundleDialog(QDialog):
 
     def _take(self) -> None:
         self.take_button.setEnabled(False)
-        importer, typed = self.importer_box.currentText(), self.question.typed
-        domain = self._inspection.content.domain if self.domain_box.isChecked() else None
-        self._tab_work.do(
-            lambda store: import_bundle(store, importer, self._data, typed, domain), self._done, self._refused
+        domain = self._inspection.content.domain or NO_DOMAIN if self.domain_box.isChecked() else ""
+        self._tab_work.perform_on(
+            ImportBundle(),
+            self._data,
+            {"state": self.importer_box.currentText()},
+            self._done,
+            self._refused,
+            typed=domain if self.question.isHidden() else self.question.typed,
         )
 
-    def _done(self, came: ImportedBundle) -> None:
-        self.imported.emit(came)
+    def _done(self, result: Result) -> None:
+        self.imported.emit(result.text)
         self.accept()
 
     def _refused(self, sentence: str) -> None:

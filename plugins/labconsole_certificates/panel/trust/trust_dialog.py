@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
 
-from labconsole.security.pki.records import CertificateRecord, State, TrustRecord
+from labconsole.model.operation import Result
+from labconsole.security.pki.records import CertificateRecord, State
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.names import short_name
 from labconsole_certificates.operations.self_signed import WARNING
 from labconsole_certificates.panel.labels import day
 from labconsole_certificates.panel.tab import TabWork
 from labconsole_certificates.panel.trust.fingerprint_widgets import FingerprintQuestion
-from labconsole_certificates.trust.roots_and_pins import confirm_here, pin, trust_root
+from labconsole_certificates.trust.roots_and_pins import CONFIRMED_HERE, Pin, TrustRoot
 from labconsole_ui.form.editors import WheelIgnoringComboBox
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
@@ -142,12 +141,16 @@ class TrustDialog(QDialog):
         record = self._record
         if record is None:
             return
-        truster = next(state for state in self._snapshot.states if state.name == self.truster_box.currentText())
         self.trust_button.setEnabled(False)
-        typed = "" if self._is_own(record) else self.question.typed
-        self._tab_work.do(partial(_trust, truster, record, typed), self._done, self._refused)
+        self._tab_work.perform(
+            Pin() if is_pinned(record) else TrustRoot(),
+            {"state": self.truster_box.currentText(), "certificate": record.sha256},
+            self._done,
+            self._refused,
+            typed=CONFIRMED_HERE if self._is_own(record) else self.question.typed,
+        )
 
-    def _done(self, _trust: TrustRecord) -> None:
+    def _done(self, _result: Result) -> None:
         self.trusted.emit()
         self.accept()
 
@@ -155,9 +158,3 @@ class TrustDialog(QDialog):
         self.trouble.setText(sentence)
         self.trouble.show()
         self._allow()
-
-
-def _trust(truster: State, record: CertificateRecord, typed: str, store: PkiStore) -> TrustRecord:
-    if not typed:
-        return confirm_here(store, truster, record)
-    return (pin if is_pinned(record) else trust_root)(store, truster, record, typed)

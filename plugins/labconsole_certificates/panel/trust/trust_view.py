@@ -12,12 +12,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.errors import BadInput
-from labconsole.security.pki.records import CertificateRecord, TrustRecord
+from labconsole.model.operation import Result
+from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.records import CertificateRecord
 from labconsole.security.pki.snapshot import Snapshot
-from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509 import parsing
 from labconsole.security.x509.parsing import ContentKind
-from labconsole_certificates.operations.certificate_import import import_certificates
+from labconsole_certificates.operations.certificate_import import Import
 from labconsole_certificates.panel.drop_area import DropArea
 from labconsole_certificates.panel.exchange.exchange_view import ExchangeView
 from labconsole_certificates.panel.form_editors import one_name_of
@@ -33,9 +34,8 @@ from labconsole_certificates.panel.trust.matrix_cells import (
 )
 from labconsole_certificates.panel.trust.matrix_grid import TrustGrid
 from labconsole_certificates.panel.trust.trust_dialog import TrustDialog, can_be_trusted
-from labconsole_certificates.trust.bundle_import import ImportedBundle
 from labconsole_certificates.trust.bundle_inspection import BundleInspection, inspect_bundle
-from labconsole_certificates.trust.roots_and_pins import withdraw
+from labconsole_certificates.trust.roots_and_pins import WithdrawTrust
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel
@@ -130,17 +130,21 @@ class TrustView(Tab):
         if self._snapshot is None:
             return
         if inspection is None:
-            self._tab_work.do(lambda store: import_certificates(store, data), self._certificates_imported)
+            self._tab_work.perform_on(Import(), data, {}, self._read_imported)
             return
         dialog = BundleDialog(self._tab_work, self._snapshot, inspection, data, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.imported.connect(self._bundle_imported)
+        dialog.imported.connect(self._tab_work.good)
         dialog.open()
 
-    def _bundle_imported(self, came: ImportedBundle) -> None:
-        self._tab_work.good(came.sentence())
+    def _read_imported(self, result: Result) -> None:
+        """Read the database with them: it is shown later."""
+        imported = [each["sha256"] for each in result.data["certificates"]]
+        self._tab_work.submit(partial(_read, self.services.directory), partial(self._certificates_imported, imported))
 
-    def _certificates_imported(self, records: tuple[CertificateRecord, ...]) -> None:
+    def _certificates_imported(self, imported: Sequence[str], snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        records = [snapshot.certificate_by_sha256[sha256] for sha256 in imported]
         fit = [record for record in records if record.self_signed]
         if fit:
             self._ask_trust(fit)
@@ -172,14 +176,14 @@ class TrustView(Tab):
             truster, trusted = self._shown.names[row], self._shown.names[column]
             self.cause.show_cell(cell, truster, trusted, can_withdraw=bool(self._trust_in(truster, trusted)))
 
-    def _trust_in(self, truster: str, trusted: str) -> list[TrustRecord]:
-        """What a State of this console trusts of another one, roots and pins."""
+    def _trust_in(self, truster: str, trusted: str) -> list[CertificateRecord]:
+        """The roots and pinned certificates of another State that one of this console trusts."""
         if self._snapshot is None:
             return []
         ids = {state.name: state.id for state in self._snapshot.states if state.local or state.name == trusted}
         certificates = self._snapshot.certificate_by_id
         return [
-            row
+            certificates[row.certificate]
             for row in self._snapshot.trust
             if row.withdrawn is None
             and row.state == ids.get(truster)
@@ -188,18 +192,29 @@ class TrustView(Tab):
 
     def _withdraw(self, truster: str, trusted: str) -> None:
         """Withdraw trust at once; the message offers to trust again, by the fingerprint as at first."""
-        rows = self._trust_in(truster, trusted)
+        certificates = self._trust_in(truster, trusted)
         said = self.tr("{truster} trusts {trusted} no longer: its connections are refused from now on.")
         message = Message(
             Tone.WARNING,
             said.format(truster=truster, trusted=trusted),
-            remedy=(self.tr("Trust it again …"), partial(self._trust_again, truster, rows)),
+            remedy=(self.tr("Trust it again …"), partial(self._trust_again, truster, certificates)),
         )
-        self._tab_work.do(partial(_withdraw, rows), lambda _done: self.services.page.show_message(message))
+        self._withdraw_each(truster, certificates, message)
 
-    def _trust_again(self, truster: str, rows: Sequence[TrustRecord]) -> None:
-        if self._snapshot is not None:
-            self._ask_trust([self._snapshot.certificate_by_id[row.certificate] for row in rows], truster)
+    def _withdraw_each(self, truster: str, certificates: Sequence[CertificateRecord], message: Message) -> None:
+        """Withdraw trust in one after another, then show the message."""
+        if not certificates:
+            self.services.page.show_message(message)
+            return
+        first, *others = certificates
+        self._tab_work.perform(
+            WithdrawTrust(),
+            {"state": truster, "certificate": first.sha256},
+            lambda _result: self._withdraw_each(truster, others, message),
+        )
+
+    def _trust_again(self, truster: str, certificates: Sequence[CertificateRecord]) -> None:
+        self._ask_trust(certificates, truster)
 
     def _show_exchange(self, truster: str, trusted: str) -> None:
         tab = self.services.show_tab(ExchangeView.key)
@@ -212,9 +227,9 @@ class TrustView(Tab):
         return button
 
 
-def _withdraw(rows: Sequence[TrustRecord], store: PkiStore) -> None:
-    for row in rows:
-        withdraw(store, row)
+def _read(directory: Path) -> Snapshot:
+    with PkiReader.open(directory) as reader:
+        return reader.snapshot()
 
 
 def _inspect(data: bytes) -> BundleInspection | None:

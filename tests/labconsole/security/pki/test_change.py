@@ -327,7 +327,7 @@ def test_issuers_are_found_by_their_signatures(store: PkiStore, type: KeyType) -
     assert store.snapshot().chain_of(records[0]) == (), "its issuer was removed"
 
 
-def test_a_root_stands_for_its_link_certificates_in_chains(own: OwnState) -> None:
+def test_chains_have_a_root_in_place_of_its_link_certificates(own: OwnState) -> None:
     made = make_key(own.store.directory, KeyType.P_256)
     new = Issuer(issue_root(made.private, named("Alpha Root CA"), VALID), made.private)
     end = issue_for(new, key_of(KeyType.P_256), "end")

@@ -1,4 +1,4 @@
-"""Key files of the certificate database: encrypted, the owner's alone, opened by whoever has the passphrase."""
+"""Key files of the certificate database: encrypted, the owner's alone, opened with the passphrase."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_keyring_keeps_it_where_there_is_one(store: PkiStore, use_keyring: U
     assert own_passphrase(store.directory)[0] != source
 
 
-def test_a_chosen_passphrase_stands_in_no_file_and_no_key_is_open(store: PkiStore) -> None:
+def test_a_chosen_passphrase_is_in_no_file_and_no_key_is_open(store: PkiStore) -> None:
     record = added(store, SecretSource(), CANARY)
     with store.change() as change:
         change.note("exported certificate", "none")
@@ -125,7 +125,7 @@ def test_a_key_under_a_generated_passphrase_stays_as_it_is(store: PkiStore) -> N
     assert isinstance(record.place, FileKey)
     file = keys_directory(store.directory) / record.place.file
     before = file.read_bytes()
-    assert is_quickly_guessed(file)  # nobody guesses 32 random bytes
+    assert is_quickly_guessed(file)  # 32 random bytes cannot be guessed
     with opened_key(store.directory, record):
         pass
     assert file.read_bytes() == before

@@ -1,4 +1,4 @@
-"""The certificate database as a file: whole changes or none, readers beside it, whose it is, what it says of faults."""
+"""The certificate database as a file: whole changes or none, concurrent readers, owner, and its error sentences."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_another_programs_file_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("CREATE TABLE bird (name)")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="is no certificate database"):
+    with pytest.raises(StoreError, match="not a certificate database"):
         PkiStore.open(tmp_path)
     assert path.read_bytes() == before
 

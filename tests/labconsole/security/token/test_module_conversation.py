@@ -1,4 +1,4 @@
-"""A module has a process of its own that stays: question after question, and what it does is told in one sentence."""
+"""A module has a process of its own that stays: question after question, and its end is reported in one sentence."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_all_runs_are_shown_newest_first_with_their_key_figures(view: HistoryVie
     throughput = stored_run(filled, 1).metrics["throughput"]
     assert cell(view, 1, "Throughput") == format_figure(throughput.value, throughput.unit)
     assert (cell(view, 3, "Status"), cell(view, 3, "Throughput")) == ("Failed", "")
-    assert cell(view, 1, "Trial") == "AMQP messaging, Tests 1-4"
+    assert cell(view, 1, "Trial") == "AMQP 1.0 (SWIM)"
     started = view.model.index(2, column_of(view.model.fields, "Started"))
     assert started.data(Qt.ItemDataRole.ToolTipRole) == "2025-05-20 06:00:40 UTC"
 

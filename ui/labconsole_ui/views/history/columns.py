@@ -153,7 +153,7 @@ def column_widths(fields: Sequence[Field[RunRow]], known: TrialColumns, metrics:
         translate("History", "Note"): "for the report of the year",
         translate("History", "Campaign"): "Demo: Tests 1-4, five rounds",
         translate("History", "Profile"): "swim-within-malaysia",
-        translate("History", "Trial"): "AMQP messaging, Tests 1-4",
+        translate("History", "Trial"): "AMQP 1.0 (SWIM)",
     }
     usual |= {kind.title: f"123,456 {kind.unit}" for kind in known.metrics if kind.unit.endswith("/s")}
     texts = [max(field.title + TITLE_ROOM, usual.get(field.title, USUAL_FIGURE), key=len) for field in fields]

@@ -92,7 +92,7 @@ def test_a_library_without_pkcs11(configuration: TokenConfiguration) -> None:
 
 def test_a_file_that_is_not_a_library(configuration: TokenConfiguration, tmp_path: Path) -> None:
     text = tmp_path / "read me.so"
-    text.write_text("This is no library.\n" * 100)
+    text.write_text("Not a library.\n" * 100)
     sentence = refusal(configuration, module=text)
     assert sentence.startswith(f"{text} cannot be loaded (")
     assert sentence.count(str(text)) == 1
