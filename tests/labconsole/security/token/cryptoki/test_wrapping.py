@@ -209,7 +209,7 @@ def test_a_changed_key_is_refused_wherever_it_was_changed(
     for mechanism in mechanisms:
         by_mechanism = replace(wrapper, mechanism=mechanism)
         wrapped = by_mechanism.wrap(pair_of(kind))
-        said = rf"was changed, was wrapped by another key, or is no {kind} key"
+        said = rf"was changed, was wrapped by another key, or is not a {kind} key"
         for position in {*range(0, len(wrapped), step), len(wrapped) - 1}:
             with pytest.raises(TamperedKeyError, match=said):
                 by_mechanism.unwrap(changed(wrapped, position), kind)
@@ -240,7 +240,7 @@ def test_a_key_of_another_length_is_refused(
 
 @pytest.mark.parametrize(("is_one", "asked"), [(KeyKind.P_256, KeyKind.RSA_2048), (KeyKind.RSA_2048, KeyKind.P_256)])
 def test_a_key_of_another_kind_is_refused(pair_of: PairOf, wrapper: Wrapper, is_one: KeyKind, asked: KeyKind) -> None:
-    with pytest.raises(TamperedKeyError, match=f"or is no {asked} key"):
+    with pytest.raises(TamperedKeyError, match=f"or is not a {asked} key"):
         wrapper.unwrap(wrapper.wrap(pair_of(is_one)), asked)
 
 
