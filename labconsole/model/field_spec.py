@@ -135,6 +135,8 @@ def _kind(
         return FieldKind.CHOICE, tuple((value, _label(value, labels)) for value in typing.get_args(annotation)), ()
     if origin in (list, tuple, Sequence):
         item = typing.get_args(annotation)[0]
+        if typing.get_origin(item) is typing.Annotated:
+            item = typing.get_args(item)[0]
         if isinstance(item, type) and issubclass(item, BaseModel):
             return FieldKind.TABLE, (), fields_of(item)
         kind, choices, _ = _kind(item, {})

@@ -71,7 +71,15 @@ def test_all_three_floors_and_the_plugins_come_from_the_wheel(site: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["labconsole", "labconsole_ui", "labconsole_amqp", "labconsole_certificates", "labconsole_keypool"]
+    "name",
+    [
+        "labconsole",
+        "labconsole_ui",
+        "labconsole_amqp",
+        "labconsole_certificates",
+        "labconsole_keypool",
+        "labconsole_v2x",
+    ],
 )
 def test_type_checkers_read_the_types_of_each_package(site: Path, name: str) -> None:
     assert (site / name / "py.typed").is_file()

@@ -12,7 +12,7 @@ from tests.helpers.practice import profile_text, wait_until
 from tests.helpers.signals import interruptible
 from tests.labconsole.cli.conftest import CommandLine
 
-OWN = {"labconsole", "labconsole_amqp", "labconsole_certificates", "labconsole_keypool"}
+OWN = {"labconsole", "labconsole_amqp", "labconsole_certificates", "labconsole_keypool", "labconsole_v2x"}
 not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
 

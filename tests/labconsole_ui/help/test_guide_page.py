@@ -250,6 +250,7 @@ CHAPTERS = {
     START: "tutorials/demo.md",
     HELP: "reference/window.md#keyboard",
     "trial:amqp.messaging": "explanation/amqp-trial.md",
+    "page:v2x:inspection": "how-to/inspect-a-capture.md",
     "trial:keypool.signing-service": "reference/key-pool-page.md",
     "trial:keypool.simulation": "explanation/key-pool-simulation.md",
     "trial:keypool.step-times": "explanation/key-pool-steps.md",

@@ -1,0 +1,1 @@
+"""The V2X plugin: ETSI ITS stations that sign and verify messages (PRESERVE), and captures of their packets."""

@@ -1,0 +1,1 @@
+"""Messages of ETSI ITS: CAM, DENM, BTP, GeoNetworking, and ITS time."""

@@ -1,0 +1,73 @@
+"""ETSI's ASN.1 modules of CAM and DENM, compiled when first needed, and the error of messages."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import asn1tools
+
+from labconsole import paths
+
+MessageName = Literal["CAM", "DENM"]
+Release = Literal[1, 2]
+
+_MODULES: dict[Release, tuple[str, ...]] = {
+    1: ("EN302637-2v141-CAM", "EN302637-3v131-DENM", "TS102894-2v131-CDD"),
+    2: ("TS103900v231-CAM", "TS103831v231-DENM", "TS102894-2v241-CDD"),
+}
+_CODEC_ERRORS = (asn1tools.Error, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What asn1tools raises of malformed octets and of values that do not fit; RuntimeError includes RecursionError."""
+
+
+class MessageError(Exception):
+    """A message that cannot be decoded, or values that no message can have; the text is the reason."""
+
+
+@cache
+def compiled(release: Release) -> Any:
+    """Return the asn1tools specification of a release, compiled once per process.
+
+    That takes 0.25 s for Release 1 and 0.8 s for Release 2: a station calls this before it is ready, so that its first
+    message does not wait. Enumerations are whole numbers.
+    """
+    # The texts of Release 2 have single octets that are not UTF-8; all are in comments.
+    texts = [paths.resource("asn1", f"{n}.asn").read_text("utf-8", errors="replace") for n in _MODULES[release]]
+    # asn1tools takes the name of a default value for the value itself.
+    text = "\n".join(texts).replace("DEFAULT defaultValidity", "DEFAULT 600")
+    return asn1tools.compile_string(text, "uper", numeric_enums=True)
+
+
+def encode_values(message: MessageName, values: dict[str, Any], release: Release = 1) -> bytes:
+    """Return the UPER octets of a message given as asn1tools' dictionaries.
+
+    Raises:
+        MessageError: a component is missing or cannot be encoded.
+    """
+    try:
+        return bytes(compiled(release).encode(message, values))
+    except _CODEC_ERRORS as error:
+        raise MessageError(f"{message} cannot be encoded: {error}") from error
+
+
+def decode_values(message: MessageName, octets: bytes, release: Release = 1) -> dict[str, Any]:
+    """Return all components of a message as asn1tools' dictionaries; unknown extensions are skipped.
+
+    Raises:
+        MessageError: the octets are not exactly one such message.
+    """
+    values = _decoded(message, octets, release)
+    # asn1tools reports no length: octets follow the message if it is still whole without the last one.
+    try:
+        _decoded(message, octets[:-1], release)
+    except MessageError:
+        return values
+    raise MessageError(f"{message} is followed by further octets")
+
+
+def _decoded(message: MessageName, octets: bytes, release: Release) -> dict[str, Any]:
+    try:
+        values: dict[str, Any] = compiled(release).decode(message, octets)
+    except _CODEC_ERRORS as error:
+        raise MessageError(f"{message} is malformed: {error}") from error
+    return values

@@ -1,0 +1,138 @@
+"""ECDSA keys of certificates: loading, verifying and signing digests as IEEE 1609.2 (5.3.1) defines them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Protocol
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from labconsole_v2x.security.structures import Curve, Point, PointForm, PublicKey, Signature
+
+CURVES: dict[Curve, ec.EllipticCurve] = {
+    Curve.P256: ec.SECP256R1(),
+    Curve.BRAINPOOL_P256R1: ec.BrainpoolP256R1(),
+    Curve.BRAINPOOL_P384R1: ec.BrainpoolP384R1(),
+    Curve.P384: ec.SECP384R1(),
+}
+_ECDSA = {
+    32: ec.ECDSA(utils.Prehashed(hashes.SHA256())),
+    48: ec.ECDSA(utils.Prehashed(hashes.SHA384())),
+}
+_HASHES = {"sha256": hashlib.sha256, "sha384": hashlib.sha384}
+_ORDERS = {curve: library.group_order for curve, library in CURVES.items()}
+_X_ONLY = PointForm.X_ONLY
+_FORMS = {2: PointForm.COMPRESSED_Y0, 3: PointForm.COMPRESSED_Y1}
+
+
+class SigningKey(Protocol):
+    """A private key in software or in a token."""
+
+    @property
+    def curve(self) -> Curve:
+        """The curve, whose hash the digests have."""
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Its public key, compressed."""
+
+    def sign_digest(self, digest: bytes) -> Signature:
+        """Signs a digest in about the time of one ECDSA signature."""
+
+
+@dataclass(frozen=True)
+class SoftwareKey:
+    """A private key in this process, signed with by `cryptography`.
+
+    `compressed_r` gives R as a compressed point, as road stations do. It triples the time of a signature: the nonce
+    is recovered from the signature and R computed from it again, to learn the parity of its y. That arithmetic does
+    not run in constant time: for lab keys only.
+    """
+
+    private: ec.EllipticCurvePrivateKey
+    curve: Curve
+    compressed_r: bool = False
+
+    @classmethod
+    def generate(cls, curve: Curve = Curve.P256, *, compressed_r: bool = False) -> SoftwareKey:
+        """A new random key."""
+        return cls(ec.generate_private_key(CURVES[curve]), curve, compressed_r)
+
+    @classmethod
+    def of_value(cls, value: int, curve: Curve = Curve.P256, *, compressed_r: bool = False) -> SoftwareKey:
+        """The key of a private value from 1 to the order of the curve - 1; ValueError where it is outside."""
+        return cls(ec.derive_private_key(value, CURVES[curve]), curve, compressed_r)
+
+    @property
+    def value(self) -> int:
+        """The private value."""
+        return self.private.private_numbers().private_value
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Its public key, compressed."""
+        return PublicKey(self.curve, compressed_point(self.private.public_key()))
+
+    def sign_digest(self, digest: bytes) -> Signature:
+        """Signs a digest of 32 or 48 octets."""
+        der = self.private.sign(digest, _ECDSA[len(digest)])
+        middle = 4 + der[3]
+        r, s = (part.lstrip(b"\0").rjust(self.curve.size, b"\0") for part in (der[4:middle], der[middle + 2 :]))
+        return Signature(self.curve, self._compressed_r(r, s, digest) if self.compressed_r else Point(_X_ONLY, r), s)
+
+    def _compressed_r(self, r: bytes, s: bytes, digest: bytes) -> Point:
+        # s = (e + r d) / k, so that k and the point R = k G follow; e is the digest, cut to the curve's size.
+        order = _ORDERS[self.curve]
+        e = int.from_bytes(digest[: self.curve.size], "big")
+        nonce = (e + int.from_bytes(r, "big") * self.value) * pow(int.from_bytes(s, "big"), -1, order) % order
+        return compressed_point(ec.derive_private_key(nonce, CURVES[self.curve]).public_key())
+
+
+def compressed_point(key: ec.EllipticCurvePublicKey) -> Point:
+    """The compressed point of a loaded key."""
+    octets = key.public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+    return Point(_FORMS[octets[0]], octets[1:])
+
+
+def load_public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
+    """Loads a key in 22 us from a compressed point, in 6 us else; ValueError where it is not a point of its curve."""
+    if key.point.form is _X_ONLY:
+        raise ValueError("a point without its y")
+    octets = bytes((key.point.form.value,)) + key.point.x + key.point.y
+    return ec.EllipticCurvePublicKey.from_encoded_point(CURVES[key.curve], octets)
+
+
+def signature_digest(hash_name: str, tbs: bytes, signer_canonical: bytes) -> bytes:
+    """The digest that is signed (5.3.1.2); `signer_canonical` is empty for what is self-signed.
+
+    `hash_name` is the hash of the signer's curve, `signer_canonical` the signer's certificate in canonical form.
+    """
+    digest = _HASHES[hash_name]
+    return digest(digest(tbs).digest() + digest(signer_canonical).digest()).digest()
+
+
+def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: bytes) -> bool:
+    """Whether the signature of a digest of 32 or 48 octets is valid; the curves must be compared before."""
+    r = signature.r.x
+    if signature.r.form is not _X_ONLY:
+        # A point's x may pass the order, of which r is the remainder (in practice it never does).
+        order = _ORDERS[signature.curve]
+        if (x := int.from_bytes(r, "big")) >= order:
+            r = (x - order).to_bytes(len(r), "big")
+    integers = _der_integer(r) + _der_integer(signature.s)
+    try:
+        key.verify(b"\x30%c%b" % (len(integers), integers), digest, _ECDSA[len(digest)])
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _der_integer(octets: bytes) -> bytes:
+    octets = octets.lstrip(b"\0")
+    if not octets or octets[0] & 0x80:
+        octets = b"\0" + octets
+    return b"\x02%c%b" % (len(octets), octets)

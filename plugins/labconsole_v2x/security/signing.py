@@ -1,0 +1,35 @@
+"""Signed data of a station (EtsiTs103097Data-Signed, TS 103 097 clause 5.2): payload, header, signer, signature."""
+
+from __future__ import annotations
+
+import hashlib
+
+from labconsole_v2x.security.encoding import encode_signed_data, encode_signer, encode_to_be_signed_data
+from labconsole_v2x.security.keys import SigningKey
+from labconsole_v2x.security.structures import Certificate, Header
+
+
+class PacketSigner:
+    """Signs the packets of one ticket; what all of them share is encoded and hashed once."""
+
+    def __init__(self, certificate: Certificate, key: SigningKey) -> None:
+        self._key = key
+        self._hash_name = key.curve.hash_name
+        self._hash = getattr(hashlib, self._hash_name)
+        self._certificate_hash = self._hash(certificate.canonical).digest()
+        self._digest_signer = encode_signer(digest=certificate.hashed_id8)
+        self._certificate_signer = encode_signer([certificate.octets])
+
+    def sign(self, payload: bytes, header: Header, *, include_certificate: bool) -> bytes:
+        """Signed data with the ticket as signer: whole, or its HashedId8. R has the form that the key gives."""
+        tbs = encode_to_be_signed_data(payload, header)
+        digest = self._hash(self._hash(tbs).digest() + self._certificate_hash).digest()
+        signer = self._certificate_signer if include_certificate else self._digest_signer
+        return encode_signed_data(self._hash_name, tbs, signer, self._key.sign_digest(digest))
+
+
+def sign_data(
+    payload: bytes, header: Header, certificate: Certificate, key: SigningKey, *, include_certificate: bool
+) -> bytes:
+    """A single packet of `PacketSigner.sign`."""
+    return PacketSigner(certificate, key).sign(payload, header, include_certificate=include_certificate)

@@ -1,0 +1,214 @@
+"""The trust store of a station: roots, authorities and tickets with loaded keys, and packets that wait for an issuer.
+
+Certificates not verified up to a trusted root (on probation) and waiting packets have bounds of their own: unknown
+certificates, however many, displace each other only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from labconsole.errors import UserError
+from labconsole_v2x.security.chain import (
+    ChainFault,
+    ChainReason,
+    DigestVerifier,
+    effective_region,
+    link_fault,
+    root_fault,
+)
+from labconsole_v2x.security.keys import load_public_key, verify_digest
+from labconsole_v2x.security.structures import Certificate, PublicKey, Region
+
+KeyLoader = Callable[[PublicKey], DigestVerifier]
+"""Loads a public key once; raises ValueError where it is not a point of its curve. The verification backend."""
+
+
+def software_verifier(key: PublicKey) -> DigestVerifier:
+    """Load a key into `cryptography`; raises ValueError where it is not a point of its curve."""
+    return partial(verify_digest, load_public_key(key))
+
+
+class UntrustedRootError(UserError):
+    """A certificate cannot be a trusted root."""
+
+
+@dataclass(slots=True)
+class KnownCertificate:
+    """A certificate with its loaded key, its chain, and the values that each of its packets needs."""
+
+    certificate: Certificate
+    verify: DigestVerifier
+    chain: tuple[Certificate, ...]
+    """From this certificate to the root; empty while its issuer is unknown."""
+    canonical_hash: bytes
+    """Hash of its canonical form by its own key's hash: the second part of a signature's input."""
+    region: Region | None
+    """Its region, or the nearest one of its chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """The largest numbers of certificates, and of packets (and their octets) that wait for a certificate."""
+
+    tickets: int = 4096
+    authorities: int = 256
+    probation: int = 256
+    waiting_packets: int = 256
+    waiting_octets: int = 256 * 1024
+
+
+class TrustStore:
+    """Certificates by HashedId8; a key is loaded once for as long as its certificate is stored."""
+
+    def __init__(self, limits: StoreLimits | None = None, load_key: KeyLoader = software_verifier) -> None:
+        self.limits = limits or StoreLimits()
+        self._load_key = load_key
+        self._roots: dict[bytes, KnownCertificate] = {}
+        self._authorities: OrderedDict[bytes, KnownCertificate] = OrderedDict()
+        self._tickets: OrderedDict[bytes, KnownCertificate] = OrderedDict()
+        self._probation: OrderedDict[bytes, KnownCertificate] = OrderedDict()
+        self._by_octets: dict[bytes, bytes] = {}
+        self._waiting: deque[tuple[bytes, bytes]] = deque()
+        self._waiting_octets = 0
+
+    def __len__(self) -> int:
+        """Return the number of stored certificates of all kinds."""
+        return len(self._roots) + len(self._authorities) + len(self._tickets) + len(self._probation)
+
+    def add_root(self, certificate: Certificate) -> KnownCertificate:
+        """Trust a root CA certificate; raises `UntrustedRootError`."""
+        known = self._known(certificate, (certificate,))
+        fault = known if isinstance(known, ChainFault) else root_fault(certificate, known.verify)
+        if isinstance(known, ChainFault) or fault is not None:
+            name = certificate.name or certificate.hashed_id8.hex()
+            raise UntrustedRootError(f"{name} cannot be a trusted root ({fault}). Choose a root CA's certificate.")
+        self._roots[certificate.hashed_id8] = known
+        self._by_octets[certificate.octets] = certificate.hashed_id8
+        return known
+
+    def find(self, hashed_id8: bytes) -> KnownCertificate | None:
+        """Return a certificate and keep it longest; one on probation is validated if its issuer is now known.
+
+        One on probation whose validation fails is removed.
+        """
+        known = self._tickets.get(hashed_id8)
+        if known is not None:
+            self._tickets.move_to_end(hashed_id8)
+            return known
+        known = self._authorities.get(hashed_id8)
+        if known is not None:
+            self._authorities.move_to_end(hashed_id8)
+            return known
+        known = self._roots.get(hashed_id8)
+        if known is not None:
+            return known
+        known = self._probation.get(hashed_id8)
+        if known is None or known.certificate.issuer is None or self.issuer(known.certificate.issuer) is None:
+            return known
+        self._forget(self._probation, hashed_id8)
+        admitted = self.admit(known)
+        return None if isinstance(admitted, ChainFault) else admitted
+
+    def find_octets(self, octets: bytes) -> KnownCertificate | None:
+        """Return a stored certificate by the octets in which it was first received."""
+        hashed_id8 = self._by_octets.get(octets)
+        return None if hashed_id8 is None else self.find(hashed_id8)
+
+    def find_authority(self, hashed_id3: bytes) -> Certificate | None:
+        """Return a validated authority by the last three octets of its hash (peers ask so, IEEE 1609.2, 8.2)."""
+        return next((k.certificate for i, k in self._authorities.items() if i[5:] == hashed_id3), None)
+
+    def issuer(self, hashed_id8: bytes) -> KnownCertificate | None:
+        """Return a validated authority or root."""
+        return self._authorities.get(hashed_id8) or self._roots.get(hashed_id8)
+
+    def region_of(self, certificate: Certificate) -> Region | None:
+        """Return a certificate's region, which is its issuer's, where that is known, if it has none itself."""
+        issuer = self.issuer(certificate.issuer) if certificate.issuer else None
+        return effective_region((certificate, *issuer.chain)) if issuer else certificate.region
+
+    def load(self, certificate: Certificate) -> KnownCertificate | ChainFault:
+        """Return a received certificate with its loaded key, not yet validated; the stored one where it is stored."""
+        same = self.find(certificate.hashed_id8)
+        if same is None:
+            return self._known(certificate, ())
+        if same.certificate.canonical != certificate.canonical:
+            return ChainFault(ChainReason.COLLISION, certificate.hashed_id8.hex())
+        return same
+
+    def admit(self, known: KnownCertificate) -> KnownCertificate | ChainFault:
+        """Validate a loaded certificate and store the result: on probation where its issuer is unknown."""
+        certificate = known.certificate
+        if certificate.issuer is None:
+            return ChainFault(ChainReason.ISSUER, "a self-signed certificate that is not a trusted root")
+        issuer = self.issuer(certificate.issuer)
+        if issuer is not None and not known.chain:
+            fault = link_fault(certificate, issuer.chain, issuer.verify)
+            if fault is not None:
+                return fault
+            chain = (certificate, *issuer.chain)
+            known = replace(known, chain=chain, region=effective_region(chain))
+        self._keep(known)
+        return known
+
+    def add(self, certificate: Certificate) -> ChainFault | None:
+        """Load, validate and store a certificate; return why it was refused."""
+        known = self.load(certificate)
+        if isinstance(known, KnownCertificate) and not known.chain:
+            known = self.admit(known)
+        return known if isinstance(known, ChainFault) else None
+
+    def wait_for(self, hashed_id8: bytes, packet: bytes) -> None:
+        """Store a packet until a certificate is known; the oldest packets make room."""
+        self._waiting.append((hashed_id8, packet))
+        self._waiting_octets += len(packet)
+        while len(self._waiting) > self.limits.waiting_packets or self._waiting_octets > self.limits.waiting_octets:
+            self._waiting_octets -= len(self._waiting.popleft()[1])
+
+    def released(self) -> list[bytes]:
+        """Remove and return the packets whose missing certificate is now known and valid, oldest first."""
+        if not self._waiting:
+            return []
+        wanted = {missing for missing, _ in self._waiting}
+        known = {hashed_id8 for hashed_id8 in wanted if (found := self.find(hashed_id8)) and found.chain}
+        ready = [packet for missing, packet in self._waiting if missing in known]
+        if ready:
+            self._waiting = deque(entry for entry in self._waiting if entry[0] not in known)
+            self._waiting_octets = sum(len(packet) for _, packet in self._waiting)
+        return ready
+
+    def certificates(self) -> Iterator[KnownCertificate]:
+        """Iterate over all stored certificates: roots, authorities, tickets, then those on probation."""
+        stores = (self._roots, self._authorities, self._tickets, self._probation)
+        return itertools.chain.from_iterable(store.values() for store in stores)
+
+    def _known(self, certificate: Certificate, chain: tuple[Certificate, ...]) -> KnownCertificate | ChainFault:
+        try:
+            verify = self._load_key(certificate.verification_key)
+        except ValueError as error:
+            return ChainFault(ChainReason.KEY, str(error))
+        curve = certificate.verification_key.curve
+        canonical_hash = hashlib.new(curve.hash_name, certificate.canonical).digest()
+        return KnownCertificate(certificate, verify, chain, canonical_hash, certificate.region)
+
+    def _keep(self, known: KnownCertificate) -> None:
+        limits, certificate = self.limits, known.certificate
+        if not known.chain:
+            store, limit = self._probation, limits.probation
+        elif certificate.issue_permissions:
+            store, limit = self._authorities, limits.authorities
+        else:
+            store, limit = self._tickets, limits.tickets
+        store[certificate.hashed_id8] = known
+        self._by_octets[certificate.octets] = certificate.hashed_id8
+        while len(store) > limit:
+            self._forget(store, next(iter(store)))
+
+    def _forget(self, store: OrderedDict[bytes, KnownCertificate], hashed_id8: bytes) -> None:
+        self._by_octets.pop(store.pop(hashed_id8).certificate.octets, None)

@@ -1,0 +1,1 @@
+"""What stations need on the air: captures of packets in pcap and pcapng files."""
