@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from labconsole.safe_text import shown
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
 from labconsole_ui.runtime.background import Background
+from labconsole_ui.runtime.incremental import PageBuilder
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.file_drop_area import FileDropArea
@@ -95,17 +96,17 @@ class InspectionPage(QWidget):
         self._one_day = True
         kept = context.state.mapping(_STATE_KEY)
         self._roots, self._issuers = _texts(kept.get("root")), _texts(kept.get("issuer"))
-        self._build(context.theme)
-        self._add_captures(_texts(kept.get("capture")))
-        self._show_certificates()
-        self._show_capture()
+        self._captures = _texts(kept.get("capture"))
+        self.building = PageBuilder(self, self.pieces())
 
     def open_files(self, paths: Sequence[Path]) -> None:
         """Fill in captures and certificates; nothing is inspected by that alone."""
+        self.building.finish()
         self._background.submit(partial(sort_files, tuple(paths)), self._fill_in, self._say_bad)
 
     def inspect(self) -> OperationDialog:
         """Open the dialog of the operation with these files."""
+        self.building.finish()
         values: dict[str, Any] = {"root": self._roots, "issuer": self._issuers}
         if self._capture:
             values["capture"] = self._capture
@@ -117,7 +118,12 @@ class InspectionPage(QWidget):
 
     # Construction
 
-    def _build(self, theme: Theme) -> None:
+    def pieces(self) -> Iterator[None]:
+        """Build the files' part, then the empty result, then show what was kept."""
+        theme = self._context.theme
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(10)
         title = plain_label(self.tr("Inspect captures"), self)
         title.setFont(theme.font(FontRole.TITLE))
         text = plain_label(
@@ -129,6 +135,9 @@ class InspectionPage(QWidget):
         )
         text.setWordWrap(True)
         text.setProperty("muted", True)
+        column.addWidget(title)
+        column.addWidget(text)
+        yield
         self.drop_box = FileDropArea(
             theme,
             self.tr("Drop captures (pcap, pcapng) and certificates of root CAs or authorization authorities (COER)"),
@@ -136,15 +145,16 @@ class InspectionPage(QWidget):
             self,
         )
         self.drop_box.files.connect(self.open_files)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 16)
-        column.setSpacing(10)
-        for widget in (title, text, self.drop_box):
-            column.addWidget(widget)
+        column.addWidget(self.drop_box)
+        yield
         column.addLayout(self._files_line())
+        yield
         column.addWidget(self._result_head(theme))
+        yield
         self.stations = _table(self.tr("Stations"), self._station_fields(), theme, self)
+        yield
         self.findings = _table(self.tr("Findings"), self._finding_fields(), theme, self)
+        yield
         self.tables = QSplitter(Qt.Orientation.Vertical, self)
         self.tables.setChildrenCollapsible(False)
         self._findings_part = _part(self.tr("Findings"), self.findings, theme)
@@ -158,6 +168,9 @@ class InspectionPage(QWidget):
         self.body.addWidget(self.empty)
         self.body.addWidget(self.tables)
         column.addWidget(self.body, 1)
+        self._add_captures(self._captures)
+        self._show_certificates()
+        self._show_capture()
 
     def _files_line(self) -> QHBoxLayout:
         self.capture_box = QComboBox(self)
@@ -189,6 +202,7 @@ class InspectionPage(QWidget):
         self.sentence.setWordWrap(True)
         self.sentence.setFont(theme.font(FontRole.STRONG))
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.sentence.setAccessibleName(self.tr("Summary"))
         self.warnings = plain_label("", self.head)
         self.warnings.setWordWrap(True)
         self.warnings.setProperty("tone", "warning")

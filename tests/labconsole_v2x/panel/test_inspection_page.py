@@ -83,6 +83,7 @@ def driver(qtbot: QtBot, window: MainWindow) -> Driver:
     qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualItemRect(entry).center())
     page = window.pages.currentWidget()
     assert isinstance(page, InspectionPage)
+    qtbot.waitUntil(lambda: page.building.complete)
     return Driver(qtbot, window, page)
 
 
@@ -218,10 +219,12 @@ def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(
     driver.window.pages.close_page(driver.window.pages.indexOf(driver.page))
     page = pages.open("page:v2x:inspection")
     assert isinstance(page, InspectionPage) and page is not driver.page
+    page.building.finish()
     assert (page.capture_box.currentText(), page.certificates.text()) == ("good.pcapng", "Roots: root.oer")
     assert "Not inspected yet" in page.empty.text()
     services.state.set("v2x/inspection", {"capture": 3, "root": ["a.oer", 4]})
     driver.window.pages.close_page(driver.window.pages.indexOf(page))
     page = pages.open("page:v2x:inspection")
     assert isinstance(page, InspectionPage)
+    page.building.finish()
     assert (page.capture_box.count(), page.certificates.text()) == (0, "Roots: a.oer")
