@@ -39,6 +39,7 @@ _SENTENCES: dict[type[pkcs11.PKCS11Error], tuple[type[TokenError], str]] = {
     pkcs11.SessionHandleInvalid: _GONE,
     pkcs11.SessionClosed: _GONE,
     pkcs11.MechanismInvalid: (MechanismMissingError, "does not offer the mechanism that this needs: use another token"),
+    pkcs11.DomainParamsInvalid: (MechanismMissingError, "does not offer that curve: use another curve or token"),
     pkcs11.KeyUnextractable: _NOT_ALLOWED,
     pkcs11.TokenWriteProtected: (TokenError, "is write-protected: allow writing to it"),
     pkcs11.SessionExists: (TokenError, "is in use: end the programs that have it open, then try again"),
@@ -55,6 +56,7 @@ _ERRORS: dict[int, type[pkcs11.PKCS11Error]] = {
     0xB6: pkcs11.SessionExists,
     0xE0: pkcs11.TokenNotPresent,
     0xE2: pkcs11.TokenWriteProtected,
+    0x140: pkcs11.DomainParamsInvalid,  # CKR_CURVE_NOT_SUPPORTED
 }
 """CK_RV that python-pkcs11 lacks, or of functions that it does not call (PKCS#11 v2.40, section 3.6)."""
 

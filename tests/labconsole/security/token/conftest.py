@@ -6,23 +6,20 @@ A process loads a module once at a time, hence `token` and `nss` are of one test
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pkcs11
 import pytest
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
-from labconsole.security.token.cryptoki.module import load_module
-from labconsole.security.token.cryptoki.opening import Token, find_token, open_token
+from labconsole.security.token.cryptoki.opening import Token, open_token
 from labconsole.security.token.lab_token import make_softhsm_token
 from tests.helpers.kryoptic_token import make_kryoptic_token
+from tests.helpers.nss_token import make_nss_token
 
 PIN = Secret("1234-user")
 SO_PIN = Secret("5678-officer")
 LABEL = "test"
-NSS_LABEL = "NSS Certificate DB"
-NSS_PLACES = ("usr/lib/*/libsoftokn3.so", "usr/lib/*/nss/libsoftokn3.so", "opt/homebrew/opt/nss/lib/libsoftokn3.dylib")
 
 
 @pytest.fixture(scope="module")
@@ -68,21 +65,7 @@ def session(token: Token) -> pkcs11.Session:
 @pytest.fixture(scope="module")
 def nss_configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
     """The configuration of a token of NSS softokn, whose PIN is set."""
-    library = next((path for place in NSS_PLACES for path in Path("/").glob(place)), None)
-    if library is None:
-        pytest.skip("needs NSS softokn (Debian: libnss3)")
-    parameters = (
-        f"configdir='sql:{tmp_path_factory.mktemp('nss')}' certPrefix='' keyPrefix='' secmod='secmod.db' flags= "
-        "updatedir='' updateCertPrefix='' updateKeyPrefix='' updateid='' updateTokenDescription=''"
-    )
-    made = TokenConfiguration(module=library, label=NSS_LABEL, parameters=parameters)
-    module = load_module(made)
-    try:
-        with find_token(module, "nss", made).open(rw=True, so_pin="") as officer:
-            officer.init_pin(PIN.reveal())
-    finally:
-        module.finalize()
-    return made
+    return make_nss_token(tmp_path_factory.mktemp("nss"), PIN)
 
 
 @pytest.fixture
