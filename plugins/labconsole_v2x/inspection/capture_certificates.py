@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labconsole.errors import UserError
 from labconsole.safe_text import shown
-from labconsole_v2x.inspection.verdicts import ChainState
+from labconsole_v2x.inspection.verdicts import ChainState, cause
 from labconsole_v2x.security.chain import ChainFault, ChainReason, DigestVerifier, link_fault, root_fault
 from labconsole_v2x.security.scanning import MalformedDataError, scan_certificate
 from labconsole_v2x.security.structures import Certificate, Validity
@@ -150,9 +150,10 @@ def certificate_name(certificate: Certificate) -> str:
     return shown(certificate.name) or certificate.hashed_id8.hex()
 
 
-def cause(error: MalformedDataError) -> str:
-    """What is wrong, without the remedy."""
-    return str(error).partition(". ")[0]
+def identified(certificate: Certificate) -> str:
+    """Its name, if it has one, and its HashedId8: names are free, and several certificates may have the same."""
+    name, identifier = certificate_name(certificate), certificate.hashed_id8.hex()
+    return name if name == identifier else f"{name} ({identifier})"
 
 
 def read_certificate(path: Path) -> Certificate:

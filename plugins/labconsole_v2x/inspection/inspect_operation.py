@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.safe_text import shown
-from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, read_certificate
-from labconsole_v2x.inspection.inspection_report import report, report_data, write_packets_csv
+from labconsole_v2x.inspection.inspection_report import number_of, report, report_data, write_packets_csv
+from labconsole_v2x.inspection.verdicts import Inspection
+
+if TYPE_CHECKING:
+    from labconsole.output.report.pdf import PdfResult
+    from labconsole_v2x.security.structures import Certificate
+
+
+WRITTEN = "Written:"
+"""The beginning of the sentences about files that were written."""
 
 
 class InspectParameters(Parameters):
@@ -47,6 +57,21 @@ class InspectParameters(Parameters):
     csv: HomePath | None = parameter(
         "CSV file", "Write a row for each packet to this new file", default=None, kind="new-file"
     )
+    pdf: HomePath | None = parameter(
+        "PDF report", "Write a report on the result to this new file (PDF/A)", default=None, kind="new-file"
+    )
+    npz: HomePath | None = parameter(
+        "NumPy file",
+        "Write the rows of the packets as NumPy arrays to this new file, which the window's list of packets reads",
+        default=None,
+        kind="new-file",
+        terminal_only=True,
+    )
+
+    @property
+    def new_files(self) -> tuple[Path, ...]:
+        """The files to write."""
+        return tuple(path for path in (self.csv, self.pdf, self.npz) if path is not None)
 
 
 class InspectCapture(Operation[InspectParameters]):
@@ -62,13 +87,15 @@ class InspectCapture(Operation[InspectParameters]):
     isolated: ClassVar[bool] = True
 
     def run(self, parameters: InspectParameters, context: OperationContext) -> Result:
-        from labconsole_v2x.inspection.inspector import inspect_capture  # imported late: the window does without ASN.1
+        # imported late: the window, which imports this module, does without ASN.1 and cryptography
+        from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, read_certificate
+        from labconsole_v2x.inspection.inspector import inspect_capture
 
-        if parameters.csv is not None and parameters.csv.exists():
-            raise UserError(
-                f"{shown(parameters.csv.name)} exists already: name a new file for the rows of the packets."
-            )
-        certificates = CaptureCertificates(map(read_certificate, parameters.root))
+        for path in parameters.new_files:
+            if path.exists():
+                raise UserError(f"{shown(path.name)} exists already: name a new file.")
+        roots = tuple(map(read_certificate, parameters.root))
+        certificates = CaptureCertificates(roots)
         for path in parameters.issuer:
             certificates.add(read_certificate(path))
         inspection = inspect_capture(
@@ -85,6 +112,31 @@ class InspectCapture(Operation[InspectParameters]):
             )
         parts = report(inspection)
         if parameters.csv is not None:
-            write_packets_csv(inspection, parameters.csv)
-            parts = (*parts, f"Written: {parameters.csv}")
+            parts += (f"{WRITTEN} {write_packets_csv(inspection, parameters.csv)}",)
+        if parameters.pdf is not None:
+            context.say("Writing the report ...")
+            written = _write_pdf(inspection, parameters, roots, warnings)
+            parts += (f"{WRITTEN} {written.path} ({number_of(written.pages, 'page')}, {written.standard})",)
+            warnings += written.remarks
+        if parameters.npz is not None:
+            from labconsole_v2x.inspection.packet_rows import MOST_PACKETS, PacketTable
+
+            PacketTable.of(inspection.rows[:MOST_PACKETS]).write(parameters.npz)
         return Result(parts, report_data(inspection), tuple(warnings), passed=not inspection.fault)
+
+
+def _write_pdf(
+    inspection: Inspection, parameters: InspectParameters, roots: Sequence[Certificate], warnings: Sequence[str]
+) -> PdfResult:
+    """Write the report. Raises UserError."""
+    from labconsole.output.report.pdf import write_pdf
+    from labconsole_v2x.inspection.capture_certificates import identified
+    from labconsole_v2x.inspection.inspection_pdf import Source, inspection_document
+
+    assert parameters.pdf is not None
+    try:
+        source = Source.of(parameters.capture, tuple(map(identified, roots)), parameters.clock_tolerance_s)
+    except OSError as error:
+        name, why = shown(parameters.capture.name), error.strerror or error
+        raise UserError(f"{name} cannot be read again for its hash ({why}): no report was written.") from error
+    return write_pdf(inspection_document(inspection, source, warnings), parameters.pdf)

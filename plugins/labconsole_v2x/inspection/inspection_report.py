@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from labconsole.model.operation import TextTable, Tone, TonedText
 from labconsole.output.export_file import write_table
 from labconsole.safe_text import shown
-from labconsole_v2x.inspection.verdicts import Inspection, Station, Verdict
+from labconsole_v2x.inspection.verdicts import ChainUse, Inspection, Station, Verdict
 from labconsole_v2x.messages.geonetworking import Address
 
 MOST_ROWS = 50
@@ -23,6 +24,7 @@ _COLUMNS = (
 )
 _NS = 1_000_000_000
 _TONES = {
+    Verdict.NOT_JUDGED: Tone.MUTED,
     Verdict.VALID: Tone.GOOD,
     Verdict.CHAIN_INCOMPLETE: Tone.WARNING,
     Verdict.UNKNOWN_SIGNER: Tone.WARNING,
@@ -53,9 +55,9 @@ def report(inspection: Inspection) -> tuple[str | TextTable, ...]:
     """The summary for a person: counts by verdict, reasons, stations."""
     total = len(inspection.rows)
     parts: list[str | TextTable] = [
-        f"{shown(inspection.name)}: {_number(total, 'GeoNetworking packet')} of "
-        f"{_number(len(inspection.stations), 'station')}, {_number(inspection.other_frames, 'other frame')}, "
-        f"{_number(inspection.certificates, 'certificate')}{_period(inspection)}."
+        f"{shown(inspection.name)}: {number_of(total, 'GeoNetworking packet')} of "
+        f"{number_of(len(inspection.stations), 'station')}, {number_of(inspection.other_frames, 'other frame')}, "
+        f"{number_of(inspection.certificates, 'certificate')}{f', {span}' if (span := period(inspection)) else ''}."
     ]
     if not total:
         return tuple(parts)
@@ -71,8 +73,21 @@ def report(inspection: Inspection) -> tuple[str | TextTable, ...]:
         )
         parts += ["", TextTable(("Verdict", "Reason", "Packets", "First packet"), reasons)]
         parts += _more(len(findings), "reasons")
+    if inspection.chains:
+        chains = tuple(map(_chain_cells, inspection.chains[:MOST_ROWS]))
+        parts += ["", TextTable(("Tickets issued by", "Chain", "Tickets", "Packets"), chains)]
+        parts += _more(len(inspection.chains), "chains")
     stations = sorted(inspection.stations.values(), key=lambda station: -station.packets)
-    headings = ("GN address", "Station ID", "Packets", "Messages", "Tickets", "Signature valid", "First", "Last")
+    headings = (
+        "GN address",
+        "Station ID",
+        "Packets",
+        "Messages",
+        "Tickets",
+        "Signature valid",
+        "First (UTC)",
+        "Last (UTC)",
+    )
     return (
         *parts,
         "",
@@ -85,6 +100,16 @@ def _more(count: int, what: str) -> list[str]:
     return [f"{count - MOST_ROWS:,} more {what}: the JSON output lists them."] if count > MOST_ROWS else []
 
 
+def issuers_text(issuers: Iterable[str]) -> str:
+    """The issuers of tickets, from the authorization authority up to the root."""
+    return ", under ".join(map(shown, issuers)) or "unknown"
+
+
+def _chain_cells(chain: ChainUse) -> tuple[str, ...]:
+    state = f"{chain.state}: {shown(chain.reason)}" if chain.reason else chain.state.value
+    return issuers_text(chain.issuers), state, f"{chain.tickets:,}", f"{chain.packets:,}"
+
+
 def _station_cells(station: Station) -> tuple[str, ...]:
     return (
         address_text(station.address),
@@ -93,8 +118,8 @@ def _station_cells(station: Station) -> tuple[str, ...]:
         messages_text(station.messages),
         str(len(station.signers)),
         f"{station.valid_signatures / station.packets:.1%}",
-        time_text(station.first_ns),
-        time_text(station.last_ns),
+        readable_time(station.first_ns),
+        readable_time(station.last_ns),
     )
 
 
@@ -113,6 +138,7 @@ def report_data(inspection: Inspection) -> dict[str, Any]:
             {"verdict": verdict.value, "reason": reason, "packets": count, "first_packet": first}
             for verdict, reason, count, first in inspection.findings()
         ],
+        "chains": [asdict(chain) for chain in inspection.chains],
         "stations": [
             {
                 "address": address_text(station.address),
@@ -138,6 +164,11 @@ def time_text(time_ns: int) -> str:
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{time_ns % _NS:09}Z" if time_ns else ""
 
 
+def readable_time(time_ns: int) -> str:
+    """A Unix time in UTC for a person, to the ms; empty where it is unknown."""
+    return time_text(time_ns)[:23].replace("T", " ")
+
+
 def address_text(address: Address | None) -> str:
     """The MAC address of a GeoNetworking address, as Wireshark shows it; empty for None."""
     return address.mac.hex(":") if address else ""
@@ -159,10 +190,16 @@ def messages_text(messages: Mapping[str, int]) -> str:
     return ", ".join(f"{name or 'unreadable'} {count:,}" for name, count in Counter(messages).most_common())
 
 
-def _period(inspection: Inspection) -> str:
+def period(inspection: Inspection) -> str:
+    """The times of the first and the last packet; empty where the file gives none."""
     times = [row.time_ns for row in inspection.rows if row.time_ns]
-    return f", from {time_text(min(times))} to {time_text(max(times))}" if times else ""
+    if not times:
+        return ""
+    first, last = readable_time(min(times)), readable_time(max(times))
+    date = len("2004-01-01 ")
+    return f"{first} to {last[date:] if first[:date] == last[:date] else last} (UTC)"
 
 
-def _number(count: int, what: str) -> str:
+def number_of(count: int, what: str) -> str:
+    """A number with a noun in singular or plural."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

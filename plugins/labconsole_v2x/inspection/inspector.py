@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from labconsole.safe_text import shown
-from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, JudgedCertificate, cause
+from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, JudgedCertificate, identified
 from labconsole_v2x.inspection.verdicts import (
     ChainState,
+    ChainUse,
     Checks,
     Inspection,
     PacketRow,
@@ -21,6 +22,7 @@ from labconsole_v2x.inspection.verdicts import (
     SignatureState,
     TimeState,
     Verdict,
+    cause,
 )
 from labconsole_v2x.messages import cam, denm
 from labconsole_v2x.messages.asn1_modules import MessageError
@@ -34,7 +36,7 @@ from labconsole_v2x.messages.geonetworking import (
 )
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.security.chain import effective_region
-from labconsole_v2x.security.keys import signature_digest
+from labconsole_v2x.security.keys import integers, signature_digest
 from labconsole_v2x.security.profiles import profile_faults, ssp_faults
 from labconsole_v2x.security.regions import contains
 from labconsole_v2x.security.scanning import MalformedDataError, scan_signed_data
@@ -52,7 +54,7 @@ from labconsole_v2x.stations.capture import CapturedPacket, CaptureError, geonet
 _T = TypeVar("_T")
 _PART = 256
 """Packets that a thread judges in one go."""
-_ITS_AIDS = {
+ITS_AIDS = {
     CAM_PSID: "CAM",
     DENM_PSID: "DENM",
     137: "SPATEM",
@@ -96,7 +98,7 @@ def inspect_capture(
     inspection = Inspection(path.name, roots=certificates.roots)
     total = 0
     try:
-        for total, frame in enumerate(_frames(path), 1):
+        for total, frame in enumerate(_frames(read_capture(path)), 1):
             if frame is not None:
                 _learn(frame, certificates)
             if total % _PART == 0 and stopped():
@@ -109,7 +111,7 @@ def inspect_capture(
     judge = _Judge(certificates, clock_tolerance_us)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         pending: deque[tuple[int, Future[list[PacketRow]]]] = deque()
-        for last, part in _parts(islice(_frames(path), total), inspection):
+        for last, part in _parts(islice(_frames(read_capture(path)), total), inspection):
             pending.append((last, pool.submit(judge.rows, part)))
             if len(pending) > 2 * (os.cpu_count() or 1):
                 done, rows = pending.popleft()
@@ -121,12 +123,36 @@ def inspect_capture(
         for done, rows in pending:
             inspection.extend(rows.result())
             progress(done, total)
+    inspection.chains = _chains(inspection.rows, certificates)
     return inspection
 
 
-def _frames(path: Path) -> Iterator[_Frame | None]:
-    """The frames of a capture; None for those without GeoNetworking packet. Raises CaptureError."""
-    for number, captured in enumerate(read_capture(path), 1):
+def _chains(rows: Sequence[PacketRow], certificates: CaptureCertificates) -> tuple[ChainUse, ...]:
+    """The chains of the signers whose certificates are known, the most frequent first."""
+    packets: Counter[tuple[tuple[str, ...], ChainState, str]] = Counter()
+    tickets: Counter[tuple[tuple[str, ...], ChainState, str]] = Counter()
+    for signer, count in Counter(row.signer for row in rows if row.signer).items():
+        judged = certificates.find(signer)
+        if judged is not None:
+            chain = tuple(map(identified, judged.chain[1:])), judged.state, judged.reason
+            packets[chain] += count
+            tickets[chain] += 1
+    return tuple(ChainUse(*chain, tickets[chain], count) for chain, count in packets.most_common())
+
+
+def unjudged_rows(packets: Iterable[CapturedPacket]) -> Iterator[PacketRow]:
+    """Yield the rows of frames with GeoNetworking packets: what they say of themselves, without a judgement."""
+    certificates = CaptureCertificates()
+    reader = _Judge(certificates, 0, judging=False)
+    for frame in _frames(packets):
+        if frame is not None:
+            _learn(frame, certificates)
+            yield from reader.rows((frame,))
+
+
+def _frames(packets: Iterable[CapturedPacket]) -> Iterator[_Frame | None]:
+    """The frames of a capture; None for those without GeoNetworking packet. Raises CaptureError, as `packets` does."""
+    for number, captured in enumerate(packets, 1):
         octets = geonetworking_octets(captured)
         yield None if octets is None else _Frame(number, captured, octets)
 
@@ -159,9 +185,11 @@ def _learn(frame: _Frame, certificates: CaptureCertificates) -> None:
 class _Judge:
     """Judges packets; several threads may use one."""
 
-    def __init__(self, certificates: CaptureCertificates, clock_tolerance_us: int) -> None:
+    def __init__(self, certificates: CaptureCertificates, clock_tolerance_us: int, *, judging: bool = True) -> None:
+        """Without `judging` signed packets are read only, and their verdict says so."""
         self._certificates = certificates
         self._tolerance_us = clock_tolerance_us
+        self._judging = judging
         self._settings = CheckSettings()
         self._known: dict[Any, Any] = {}
 
@@ -204,7 +232,9 @@ class _Judge:
             btp = _btp(inner)
         except GeoNetworkingError as error:
             faults.append(str(error))
-        if judged is None:
+        if not self._judging:
+            checks = Checks()
+        elif judged is None:
             reason = "the signer's certificate is not in the capture" if data.digest else "the signer cannot be read"
             checks = Checks(profile=_profile(faults), reasons=(reason, *faults))
         else:
@@ -213,7 +243,7 @@ class _Judge:
             if not fault:
                 faults += _content_faults(data.header.psid, judged.certificate, btp)
             checks = self._checks(frame.captured.time_ns, data.header, judged, fault, faults)
-        message = _ITS_AIDS.get(data.header.psid) or f"ITS-AID {data.header.psid}"
+        message = ITS_AIDS.get(data.header.psid) or f"ITS-AID {data.header.psid}"
         return PacketRow(
             frame.number,
             frame.captured.time_ns,
@@ -224,7 +254,7 @@ class _Judge:
             signer or b"",
             "" if judged is None else judged.root,
             self._same(checks),
-            checks.verdict,
+            checks.verdict if self._judging else Verdict.NOT_JUDGED,
         )
 
     def _checks(
@@ -310,7 +340,7 @@ def _signature_fault(data: SignedData, judged: JudgedCertificate) -> str:
         return judged.reason
     if data.signature.curve is not curve or data.hash_name != curve.hash_name:
         return "the signature's curve or hash is not that of the signer's key"
-    if not judged.verify(data.signature, signature_digest(curve.hash_name, data.tbs, certificate.canonical)):
+    if not judged.verify(*integers(data.signature), signature_digest(curve.hash_name, data.tbs, certificate.canonical)):
         return "the signature does not verify with the signer's key"
     return ""
 
@@ -333,12 +363,12 @@ def _content_faults(psid: int, ticket: Certificate, btp: BtpPacket | None) -> It
         return
     octets = b"" if btp is None else btp.payload
     if octets[1:2] != bytes((_MESSAGE_IDS[psid],)):
-        yield f"the message is not a {_ITS_AIDS[psid]}, as its ITS-AID says"
+        yield f"the message is not a {ITS_AIDS[psid]}, as its ITS-AID says"
     elif psid != CAM_PSID or _needs_permission(octets):
         try:
             message = cam.decode(octets) if psid == CAM_PSID else denm.decode(octets)
         except MessageError:
-            yield f"the {_ITS_AIDS[psid]} cannot be decoded"
+            yield f"the {ITS_AIDS[psid]} cannot be decoded"
         else:
             yield from (f"the ticket's SSP does not permit {content}" for content in ssp_faults(permission, message))
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from labconsole_v2x.messages.geonetworking import Address
+from labconsole_v2x.security.reading import MalformedDataError
 
 
 class SignatureState(StrEnum):
@@ -47,6 +48,8 @@ class TimeState(StrEnum):
 class Verdict(StrEnum):
     """The gravest finding of a packet; the order is that of gravity, the gravest last."""
 
+    NOT_JUDGED = "not judged"
+    """Signed, and listed without an inspection."""
     VALID = "valid"
     CHAIN_INCOMPLETE = "chain incomplete"
     PROFILE_BROKEN = "profile broken"
@@ -136,6 +139,19 @@ class Station:
             self.signers.add(row.signer)
 
 
+@dataclass(frozen=True, slots=True)
+class ChainUse:
+    """The tickets of a capture whose chains are the same from the issuer on."""
+
+    issuers: tuple[str, ...]
+    """From the issuer up, as far as certificates are known: names with their HashedId8; empty if nothing is known."""
+    state: ChainState
+    reason: str
+    """Why the chain is not complete; empty if it is."""
+    tickets: int
+    packets: int
+
+
 @dataclass
 class Inspection:
     """The verdicts on a capture, in the order of its packets."""
@@ -150,6 +166,8 @@ class Inspection:
     """Certificates that the capture contains."""
     roots: tuple[str, ...] = ()
     """Names of the trusted roots that were given."""
+    chains: tuple[ChainUse, ...] = ()
+    """The chains of the signers, the most frequent first."""
     fault: str = ""
     """Why the capture was not read to its end; empty if it was."""
 
@@ -179,3 +197,8 @@ class Inspection:
                 counts[key] += 1
         for (verdict, reason), count in counts.most_common():
             yield verdict, reason, count, firsts[verdict, reason]
+
+
+def cause(error: MalformedDataError) -> str:
+    """What is wrong, without the remedy."""
+    return str(error).partition(". ")[0]

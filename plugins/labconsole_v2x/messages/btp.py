@@ -45,7 +45,7 @@ class BtpPacket(NamedTuple):
     payload: bytes
 
 
-_HEADER = struct.Struct(">HH")
+HEADER = struct.Struct(">HH")
 
 
 def encode_btp_b(destination_port: int, payload: bytes, port_info: int = 0) -> bytes:
@@ -55,7 +55,7 @@ def encode_btp_b(destination_port: int, payload: bytes, port_info: int = 0) -> b
         BtpError: a port is not a number of 16 bits.
     """
     try:
-        return _HEADER.pack(destination_port, port_info) + payload
+        return HEADER.pack(destination_port, port_info) + payload
     except struct.error as error:
         raise BtpError(f"BTP-B port {destination_port} or its info {port_info} is out of range 0 to 65535") from error
 
@@ -68,10 +68,10 @@ def parse_btp(next_header: int, octets: bytes) -> BtpPacket:
     """
     if next_header not in (NextHeader.BTP_A, NextHeader.BTP_B):
         raise BtpError(f"next header {next_header} of GeoNetworking is not BTP")
-    if len(octets) < _HEADER.size:
+    if len(octets) < HEADER.size:
         raise BtpError(f"BTP header is truncated: {len(octets)} octets")
-    destination_port, second = _HEADER.unpack_from(octets)
+    destination_port, second = HEADER.unpack_from(octets)
     interactive = next_header == NextHeader.BTP_A
     return BtpPacket(
-        destination_port, second if interactive else None, None if interactive else second, octets[_HEADER.size :]
+        destination_port, second if interactive else None, None if interactive else second, octets[HEADER.size :]
     )

@@ -193,9 +193,22 @@ def decode(octets: bytes) -> Cam:
     """
     check_header(octets, CAM_MESSAGE_ID, "CAM")
     try:
-        return _read_vehicle(octets)
+        return _read_vehicle(_Bits(octets))
     except _NotPlainError:
         return _cam(decode_values("CAM", octets))
+
+
+def component_octets(octets: bytes) -> dict[str, list[tuple[int, int]]]:
+    """Return by name the octets (first, end) in which the components of a vehicle's CAM are, in their order.
+
+    Empty for a CAM that is not decoded bit by bit.
+    """
+    bits = _LocatedBits(octets)
+    try:
+        _read_vehicle(bits)
+    except _NotPlainError:
+        return {}
+    return bits.found
 
 
 class _NotPlainError(Exception):
@@ -259,6 +272,23 @@ class _Bits:
         return (self.number << -self.left % 8).to_bytes((self.left + 7) // 8, "big")
 
 
+class _LocatedBits(_Bits):
+    """Notes also in which octets each component is."""
+
+    def __init__(self, octets: bytes) -> None:
+        super().__init__(octets)
+        self.found: dict[str, list[tuple[int, int]]] = {}
+        self._all = self.left
+
+    def read(self, fields: Sequence[Field]) -> list[Any]:
+        at = self._all - self.left
+        values = super().read(fields)
+        for path, _, _, width, _ in fields:
+            self.found.setdefault(path[-1], []).append((at // 8, (at + width + 7) // 8))
+            at += width
+        return values
+
+
 def _write_vehicle(cam: Cam, motion: Motion) -> bytes:
     bits = _Bits()
     given = []
@@ -283,8 +313,7 @@ def _write_vehicle(cam: Cam, motion: Motion) -> bytes:
     return bits.octets()
 
 
-def _read_vehicle(octets: bytes) -> Cam:
-    bits = _Bits(octets)
+def _read_vehicle(bits: _Bits) -> Cam:
     head = bits.read(_HEAD)
     flags = head[17]
     optional: list[Any] = []

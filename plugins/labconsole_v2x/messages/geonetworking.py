@@ -33,6 +33,18 @@ class NextHeader(IntEnum):
     IPV6 = 3
 
 
+class HeaderType(IntEnum):
+    """The kind of the extended header (table 9), without its subtype."""
+
+    ANY = 0
+    BEACON = 1
+    GUC = 2
+    GAC = 3
+    GBC = 4
+    TSB = 5
+    LOCATION_SERVICE = 6
+
+
 class Kind(Enum):
     """Header type of a packet (table 9); the area of GBC and GAC is a `Shape` of its own."""
 
@@ -130,20 +142,22 @@ class Packet(NamedTuple):
     unsecured: UnsecuredPacket | None
 
 
-_BASIC = struct.Struct(">BxBB")
-_COMMON = struct.Struct(">BBBBHBx")
-_LONG_VECTOR = struct.Struct(">H6sIiiHH")
-_SHB = struct.Struct(_COMMON.format + "H6sIiiHH4s")
-_GBC = struct.Struct(_COMMON.format + "HxxH6sIiiHHiiHHHxx")
+BASIC_HEADER = struct.Struct(">BxBB")
+COMMON_HEADER = struct.Struct(">BBBBHBx")
+ADDRESS = struct.Struct(">H6s")
+LONG_VECTOR = struct.Struct(ADDRESS.format + "IiiHH")
+_SHB = struct.Struct(COMMON_HEADER.format + "H6sIiiHH4s")
+_GBC = struct.Struct(COMMON_HEADER.format + "HxxH6sIiiHHiiHHHxx")
 _SEQUENCE_AND_VECTOR = struct.Struct(">HxxH6sIiiHH")
-_AREA = struct.Struct(">iiHHHxx")
-_SHORT_VECTOR = struct.Struct(">H6sIii")
+AREA = struct.Struct(">iiHHHxx")
+SHORT_VECTOR = struct.Struct(ADDRESS.format + "Iii")
 
 _BASE_MS = (50, 1000, 10_000, 100_000)
-_LIFETIME_MS = tuple((octet >> 2) * _BASE_MS[octet & 3] for octet in range(256))
+LIFETIME_MS = tuple((octet >> 2) * _BASE_MS[octet & 3] for octet in range(256))
 _MOBILE = 0x80
-_BEACON, _GUC, _GAC, _GBC_TYPE, _TSB, _LOCATION_SERVICE = 1, 2, 3, 4, 5, 6
-_REFUSED = {0: "any", _TSB: "TSB", _LOCATION_SERVICE: "location service"}
+_SECURED = bytes((VERSION << 4 | 2,))
+_BEACON, _GUC, _GAC, _GBC_TYPE, _TSB = list(HeaderType)[1:6]
+_REFUSED = {HeaderType.ANY: "any", _TSB: "TSB", HeaderType.LOCATION_SERVICE: "location service"}
 
 
 def lifetime_octet(lifetime_ms: int) -> int:
@@ -168,7 +182,7 @@ def encode_basic_header(lifetime_ms: int, remaining_hops: int, *, secured: bool 
         GeoNetworkingError: a value is out of range.
     """
     try:
-        return _BASIC.pack(VERSION << 4 | (2 if secured else 1), lifetime_octet(lifetime_ms), remaining_hops)
+        return BASIC_HEADER.pack(VERSION << 4 | (2 if secured else 1), lifetime_octet(lifetime_ms), remaining_hops)
     except struct.error as error:
         raise GeoNetworkingError(f"remaining hop limit {remaining_hops} is out of range 0 to 255") from error
 
@@ -226,18 +240,25 @@ def parse_packet(octets: bytes) -> Packet:
     Raises:
         GeoNetworkingError: the packet is truncated, of another version, or of a kind that is not supported.
     """
-    if len(octets) < _BASIC.size:
+    if len(octets) < BASIC_HEADER.size:
         raise GeoNetworkingError(f"basic header is truncated: {len(octets)} octets")
-    first, lifetime, hops = _BASIC.unpack_from(octets)
+    first, lifetime, hops = BASIC_HEADER.unpack_from(octets)
     if first >> 4 != VERSION:
         raise GeoNetworkingError(f"GeoNetworking version {first >> 4} is not supported")
-    rest = octets[_BASIC.size :]
+    rest = octets[BASIC_HEADER.size :]
     following = first & 0xF
     if following == 2:
-        return Packet(BasicHeader(True, _LIFETIME_MS[lifetime], hops), rest, None)
+        return Packet(BasicHeader(True, LIFETIME_MS[lifetime], hops), rest, None)
     if following == 1:
-        return Packet(BasicHeader(False, _LIFETIME_MS[lifetime], hops), None, parse_unsecured(rest))
+        return Packet(BasicHeader(False, LIFETIME_MS[lifetime], hops), None, parse_unsecured(rest))
     raise GeoNetworkingError(f"next header {following} of the basic header is neither common header nor secured packet")
+
+
+def secured_octets(octets: bytes) -> bytes | None:
+    """Return the octets of the secured packet in a packet; None where it is not secured. Raises as `parse_packet`."""
+    if octets[:1] == _SECURED and len(octets) >= BASIC_HEADER.size:
+        return octets[BASIC_HEADER.size :]  # as `parse_packet` does, in a tenth of the time
+    return parse_packet(octets).secured
 
 
 def parse_unsecured(octets: bytes) -> UnsecuredPacket:
@@ -255,9 +276,9 @@ def parse_unsecured(octets: bytes) -> UnsecuredPacket:
 
 
 def _parse_unsecured(octets: bytes) -> UnsecuredPacket:
-    if len(octets) < _COMMON.size:
+    if len(octets) < COMMON_HEADER.size:
         raise GeoNetworkingError(f"common header is truncated: {len(octets)} octets")
-    following, kind, traffic_class, flags, length, max_hops = _COMMON.unpack_from(octets)
+    following, kind, traffic_class, flags, length, max_hops = COMMON_HEADER.unpack_from(octets)
     header_type, subtype = kind >> 4, kind & 0xF
     first = (following >> 4, traffic_class, flags >= _MOBILE, max_hops)
     if header_type == _TSB and subtype == 0:
@@ -271,15 +292,17 @@ def _parse_unsecured(octets: bytes) -> UnsecuredPacket:
         named = Kind.GBC if header_type == _GBC_TYPE else Kind.GAC
         return UnsecuredPacket(named, *first, _vector(vector), payload, sequence_number, area)
     if header_type == _GUC and subtype == 0:
-        sequence_number, *vector = _SEQUENCE_AND_VECTOR.unpack_from(octets, _COMMON.size)
-        start = _COMMON.size + _SEQUENCE_AND_VECTOR.size
-        address, mac, *place = _SHORT_VECTOR.unpack_from(octets, start)
+        sequence_number, *vector = _SEQUENCE_AND_VECTOR.unpack_from(octets, COMMON_HEADER.size)
+        start = COMMON_HEADER.size + _SEQUENCE_AND_VECTOR.size
+        address, mac, *place = SHORT_VECTOR.unpack_from(octets, start)
         destination = ShortPositionVector(_address(address, mac), *place)
-        payload = _payload(octets, start + _SHORT_VECTOR.size, length)
+        payload = _payload(octets, start + SHORT_VECTOR.size, length)
         return UnsecuredPacket(Kind.GUC, *first, _vector(vector), payload, sequence_number, None, destination)
     if header_type == _BEACON and subtype == 0:
-        sender = _vector(_LONG_VECTOR.unpack_from(octets, _COMMON.size))
-        return UnsecuredPacket(Kind.BEACON, *first, sender, _payload(octets, _COMMON.size + _LONG_VECTOR.size, length))
+        sender = _vector(LONG_VECTOR.unpack_from(octets, COMMON_HEADER.size))
+        return UnsecuredPacket(
+            Kind.BEACON, *first, sender, _payload(octets, COMMON_HEADER.size + LONG_VECTOR.size, length)
+        )
     name = _REFUSED.get(header_type, "unknown")
     raise GeoNetworkingError(f"header type {header_type}, subtype {subtype} ({name}) is not supported")
 

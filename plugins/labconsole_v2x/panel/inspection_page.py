@@ -5,54 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTemporaryDir
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QPushButton,
     QSizePolicy,
-    QSplitter,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from labconsole.engine.operation_process import OperationEnd, Outcome
+from labconsole.engine.operation_process import OperationEnd
 from labconsole.errors import UserError
-from labconsole.model.operation import TextTable
+from labconsole.model.parameters import Parameters
 from labconsole.safe_text import shown
+from labconsole.security.secrets import Secret
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.incremental import PageBuilder
-from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
-from labconsole_ui.theme.theme import FontRole, Theme
+from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.file_drop_area import FileDropArea
 from labconsole_ui.widgets.help_chapter import set_chapter
-from labconsole_ui.widgets.labels import IconLabel, plain_label, plain_tooltip
-from labconsole_ui.widgets.layouts import FlowLayout
+from labconsole_ui.widgets.labels import plain_label, plain_tooltip
 from labconsole_ui.widgets.message_bar import Message, Tone
-from labconsole_v2x.inspection.capture_certificates import read_certificate
-from labconsole_v2x.inspection.inspect_operation import InspectCapture, InspectParameters
-from labconsole_v2x.inspection.inspection_report import messages_text, station_ids_text, time_text, tone_of
-from labconsole_v2x.inspection.verdicts import Verdict
+from labconsole_v2x.inspection.inspect_operation import WRITTEN, InspectCapture, InspectParameters
+from labconsole_v2x.panel.inspection_result import InspectionResult
 from labconsole_v2x.stations.capture import is_capture
 
 _STATE_KEY = "v2x/inspection"
-_WIDEST_COLUMN = 900
 _WIDEST_NAME = 320
-_HEADINGS = 3
-"""The title and the headings of a table are as high as so many of its rows."""
-_SHARED_ROWS = 12
-"""The two tables share the height by their rows, up to so many."""
 _CAPTURES = "pcap, pcapng, COER (*.pcap *.pcapng *.cap *.oer *.coer *.cert)"
-_DATE, _MS = 10, 23
-"""Characters of a time as RFC 3339 has it: of its date, and up to its ms."""
-
-Row = Mapping[str, Any]
-"""A station or finding of the operation's data."""
 
 
 class SortedFiles(NamedTuple):
@@ -66,6 +52,8 @@ class SortedFiles(NamedTuple):
 
 def sort_files(paths: Sequence[Path]) -> SortedFiles:
     """Sort files by their contents: captures, certificates of root CAs, and other certificates."""
+    from labconsole_v2x.inspection.capture_certificates import read_certificate  # imported late, on the page's thread
+
     found = SortedFiles([], [], [], [])
     for path in paths:
         try:
@@ -83,6 +71,19 @@ def sort_files(paths: Sequence[Path]) -> SortedFiles:
     return found
 
 
+class InspectDialog(OperationDialog):
+    """The dialog of the operation, which also writes the rows of the packets for the page, to the new file `rows`."""
+
+    folder: Path
+    """Where that file is written."""
+    rows = Path()
+
+    def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
+        """Start the operation with another such file, whatever was written before."""
+        self.rows = self.folder / f"{token_hex(8)}.npz"
+        super().start(parameters.model_copy(update={"npz": self.rows}), given)
+
+
 class InspectionPage(QWidget):
     """Keeps the result of each capture that was inspected, until the page is closed."""
 
@@ -92,8 +93,10 @@ class InspectionPage(QWidget):
         self._context = context
         self._background = Background(self)
         self._ends: dict[str, OperationEnd] = {}
-        self._dialog: OperationDialog | None = None
-        self._one_day = True
+        self._rows: dict[str, Path] = {}
+        """The file with the rows of the packets, by capture."""
+        self._folder = QTemporaryDir()
+        self._dialog: InspectDialog | None = None
         kept = context.state.mapping(_STATE_KEY)
         self._roots, self._issuers = _texts(kept.get("root")), _texts(kept.get("issuer"))
         self._captures = _texts(kept.get("capture"))
@@ -104,14 +107,15 @@ class InspectionPage(QWidget):
         self.building.finish()
         self._background.submit(partial(sort_files, tuple(paths)), self._fill_in, self._say_bad)
 
-    def inspect(self) -> OperationDialog:
+    def inspect(self) -> InspectDialog:
         """Open the dialog of the operation with these files."""
         self.building.finish()
         values: dict[str, Any] = {"root": self._roots, "issuer": self._issuers}
         if self._capture:
             values["capture"] = self._capture
         operation = self._context.plugins.operation(InspectCapture.name)
-        self._dialog = OperationDialog(self.window(), operation, self._context.theme, values)
+        self._dialog = InspectDialog(self.window(), operation, self._context.theme, values)
+        self._dialog.folder = Path(self._folder.path())
         self._dialog.ended.connect(self._ended)
         self._dialog.open()
         return self._dialog
@@ -135,6 +139,7 @@ class InspectionPage(QWidget):
         )
         text.setWordWrap(True)
         text.setProperty("muted", True)
+        self._description = text
         column.addWidget(title)
         column.addWidget(text)
         yield
@@ -149,25 +154,9 @@ class InspectionPage(QWidget):
         yield
         column.addLayout(self._files_line())
         yield
-        column.addWidget(self._result_head(theme))
-        yield
-        self.stations = _table(self.tr("Stations"), self._station_fields(), theme, self)
-        yield
-        self.findings = _table(self.tr("Findings"), self._finding_fields(), theme, self)
-        yield
-        self.tables = QSplitter(Qt.Orientation.Vertical, self)
-        self.tables.setChildrenCollapsible(False)
-        self._findings_part = _part(self.tr("Findings"), self.findings, theme)
-        self.tables.addWidget(self._findings_part)
-        self.tables.addWidget(_part(self.tr("Stations"), self.stations, theme))
-        self.empty = plain_label("", self)
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setProperty("muted", True)
-        self.body = QStackedWidget(self)
-        self.body.addWidget(self.empty)
-        self.body.addWidget(self.tables)
-        column.addWidget(self.body, 1)
+        self.result = InspectionResult(theme, self)
+        yield from self.result.pieces()
+        column.addWidget(self.result, 1)
         self._add_captures(self._captures)
         self._show_certificates()
         self._show_capture()
@@ -194,61 +183,6 @@ class InspectionPage(QWidget):
         line.addWidget(self.clear_button)
         line.addWidget(self.inspect_button)
         return line
-
-    def _result_head(self, theme: Theme) -> QWidget:
-        self.head = QWidget(self)
-        self._icon = IconLabel(theme, "good", 20, "good")
-        self.sentence = plain_label("", self.head)
-        self.sentence.setWordWrap(True)
-        self.sentence.setFont(theme.font(FontRole.STRONG))
-        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.sentence.setAccessibleName(self.tr("Summary"))
-        self.warnings = plain_label("", self.head)
-        self.warnings.setWordWrap(True)
-        self.warnings.setProperty("tone", "warning")
-        self.verdicts = QWidget(self.head)
-        FlowLayout(self.verdicts, 18)
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        for widget in (self.sentence, self.warnings, self.verdicts):
-            texts.addWidget(widget)
-        line = QHBoxLayout(self.head)
-        line.setContentsMargins(0, 6, 0, 0)
-        line.setSpacing(10)
-        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
-        return self.head
-
-    def _station_fields(self) -> list[Field[Row]]:
-        return [
-            Field(self.tr("GN address"), lambda row: row["address"]),
-            Field(
-                self.tr("Station ID"), lambda row: station_ids_text(row["station_ids"]), lambda row: row["station_ids"]
-            ),
-            _count(self.tr("Packets"), "packets"),
-            Field(self.tr("Messages"), lambda row: messages_text(row["messages"])),
-            Field(self.tr("Tickets"), lambda row: f"{len(row['tickets']):,}", lambda row: len(row["tickets"]), True),
-            Field(self.tr("Signature valid"), lambda row: f"{_valid_share(row):.1%}", _valid_share, True),
-            self._time_field(self.tr("First (UTC)"), "first_ns"),
-            self._time_field(self.tr("Last (UTC)"), "last_ns"),
-        ]
-
-    def _time_field(self, title: str, key: str) -> Field[Row]:
-        """A time to the ms, with its date where stations were heard on more than one; the tooltip has all of it."""
-        return Field(
-            title,
-            lambda row: time_text(row[key] or 0)[_DATE + 1 if self._one_day else 0 : _MS].replace("T", " "),
-            lambda row: row[key],
-            tooltip=lambda row: time_text(row[key] or 0),
-        )
-
-    def _finding_fields(self) -> list[Field[Row]]:
-        return [
-            Field(self.tr("Verdict"), lambda row: row["verdict"], tone=lambda row: tone_of(Verdict(row["verdict"]))),
-            _count(self.tr("Packets"), "packets"),
-            _count(self.tr("First packet"), "first_packet"),
-            Field(self.tr("Reason"), lambda row: row["reason"]),
-        ]
 
     # The files
 
@@ -294,78 +228,36 @@ class InspectionPage(QWidget):
 
     def _ended(self, end: OperationEnd) -> None:
         """Keep the result, and the files that were entered in the dialog."""
-        used = None if self._dialog is None else self._dialog.form.parameters
-        if not isinstance(used, InspectParameters):
+        if self._dialog is None or not isinstance(used := self._dialog.form.parameters, InspectParameters):
             return
         capture = str(used.capture)
         self._ends[capture] = end
+        self._rows[capture] = self._dialog.rows
         self._roots, self._issuers = list(map(str, used.root)), list(map(str, used.issuer))
         kept = {"capture": [capture], "root": self._roots, "issuer": self._issuers}
         self._context.state.set(_STATE_KEY, kept)
         self._show_certificates()
         self._add_captures([capture])
         self._show_capture()
+        if end.passed and end.result is not None:  # the page shows all of it
+            self._dialog.accept()
+            for part in end.result.parts:
+                if isinstance(part, str) and part.startswith(WRITTEN):
+                    self._context.show_message(Message(Tone.GOOD, part))
 
     def _show_capture(self) -> None:
         """Show the result of the chosen capture, or what to do for one."""
         end = self._ends.get(self._capture)
         self.capture_box.setToolTip(plain_tooltip(self._capture))
-        self.head.setVisible(end is not None)
-        self.body.setCurrentWidget(self.empty)
-        if end is None:
-            self.empty.setText(
-                self.tr("Not inspected yet.\nClick Inspect capture to judge its packets.")
-                if self._capture
-                else self.tr("No capture inspected yet.\nDrop one above: its stations and findings appear here.")
-            )
-            return
-        data = end.result.data if end.result is not None else {}
-        self._show_head(end, data)
-        self.empty.setText(self.tr("There are no GeoNetworking packets in it.") if data else "")
-        if data.get("packets"):
-            self._show_tables(data["findings"], data["stations"])
-
-    def _show_tables(self, findings: Sequence[Row], stations: Sequence[Row]) -> None:
-        self.body.setCurrentWidget(self.tables)
-        self._findings_part.setVisible(bool(findings))
-        times = [row[key] for row in stations for key in ("first_ns", "last_ns") if row[key]] or [0]
-        self._one_day = time_text(min(times))[:_DATE] == time_text(max(times))[:_DATE]
-        for table, rows in ((self.findings, findings), (self.stations, stations)):
-            if isinstance(model := table.model(), RecordModel):
-                model.set_records(rows)
-            table.fit_columns(_WIDEST_COLUMN)
-        rows_px = self.stations.verticalHeader().defaultSectionSize()
-        self.tables.setSizes([rows_px * (_HEADINGS + min(len(rows), _SHARED_ROWS)) for rows in (findings, stations)])
-
-    def _show_head(self, end: OperationEnd, data: Mapping[str, Any]) -> None:
-        parts = end.result.parts if data and end.result is not None else ()
-        texts = [part for part in parts[:1] if not isinstance(part, TextTable)]
-        self.sentence.setText("\n".join(texts) or end.sentence)
-        warnings = () if end.result is None else end.result.warnings
-        self.warnings.setText("\n".join(warnings))
-        self.warnings.setVisible(bool(warnings))
-        if not data:
-            cancelled = end.outcome is Outcome.CANCELLED
-            self._icon.show_icon(*(("cancelled", "muted") if cancelled else ("error", "bad")))
+        self._description.setVisible(end is None)
+        if end is not None:
+            self.result.show_end(end, Path(self._capture), self._rows[self._capture])
+        elif self._capture:
+            self.result.show_nothing(self.tr("Not inspected yet.\nClick Inspect capture to judge its packets."))
         else:
-            good = not warnings and set(data["verdicts"]) == {Verdict.VALID}
-            self._icon.show_icon(*(("good", "good") if good else ("warning", "warning")))
-        self._show_verdicts(data)
-
-    def _show_verdicts(self, data: Mapping[str, Any]) -> None:
-        layout = self.verdicts.layout()
-        while layout is not None and (item := layout.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
-        counts: Mapping[str, int] = data.get("verdicts", {})
-        for verdict, count in counts.items():
-            label = plain_label(f"{verdict}: {count:,} ({count / data['packets']:.1%})", self.verdicts)
-            tone = tone_of(Verdict(verdict))
-            label.setProperty("muted" if tone == "muted" else "tone", True if tone == "muted" else str(tone))
-            if layout is not None:
-                layout.addWidget(label)
-        self.verdicts.setVisible(bool(counts))
+            self.result.show_nothing(
+                self.tr("No capture inspected yet.\nDrop one above: its stations, findings and packets appear here.")
+            )
 
 
 def _texts(value: object) -> list[str]:
@@ -376,32 +268,3 @@ def _texts(value: object) -> list[str]:
 def _joined(paths: Sequence[str], more: Sequence[Path]) -> list[str]:
     """All paths in their order, each once."""
     return list(dict.fromkeys((*paths, *map(str, more))))
-
-
-def _table(name: str, fields: Sequence[Field[Row]], theme: Theme, parent: QWidget) -> DataTable:
-    table = DataTable(name, theme, parent, fit_width=True)
-    table.setModel(RecordModel(fields, theme, table))
-    table.setSortingEnabled(True)
-    table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-    return table
-
-
-def _part(title: str, table: DataTable, theme: Theme) -> QWidget:
-    part = QWidget()
-    head = plain_label(title, part)
-    head.setFont(theme.font(FontRole.STRONG))
-    column = QVBoxLayout(part)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(6)
-    column.addWidget(head)
-    column.addWidget(table, 1)
-    return part
-
-
-def _count(title: str, key: str) -> Field[Row]:
-    return Field(title, lambda row: f"{row[key]:,}", lambda row: row[key], right=True)
-
-
-def _valid_share(row: Row) -> float:
-    share: float = row["valid_signatures"] / row["packets"]
-    return share

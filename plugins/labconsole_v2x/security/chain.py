@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from labconsole_v2x.security.issuing import CERTIFICATE_REQUEST_PSID
-from labconsole_v2x.security.keys import signature_digest
+from labconsole_v2x.security.keys import integers, signature_digest
 from labconsole_v2x.security.regions import unproven_inside
 from labconsole_v2x.security.structures import (
     Certificate,
@@ -18,11 +18,10 @@ from labconsole_v2x.security.structures import (
     Permission,
     PermissionRange,
     Region,
-    Signature,
 )
 
-DigestVerifier = Callable[[Signature, bytes], bool]
-"""Verifies a signature of a digest with one public key, which it holds loaded."""
+DigestVerifier = Callable[[bytes, bytes, bytes], bool]
+"""Verifies r and s (`keys.integers`) as a signature of a digest, with one public key, which it holds loaded."""
 
 
 class ChainReason(StrEnum):
@@ -165,7 +164,7 @@ def _signature_fault(
     if certificate.signature.curve is not curve:
         detail = f"it has {certificate.signature.curve.title}, the issuer's key {curve.title}"
         return ChainFault(ChainReason.SIGNATURE, detail)
-    tbs = certificate.octets[slice(*certificate.tbs)]
-    if not verify(certificate.signature, signature_digest(curve.hash_name, tbs, signer_canonical)):
+    tbs = certificate.canonical[slice(*certificate.tbs)]
+    if not verify(*integers(certificate.signature), signature_digest(curve.hash_name, tbs, signer_canonical)):
         return ChainFault(ChainReason.SIGNATURE, "it does not verify with the issuer's key")
     return None

@@ -1,7 +1,7 @@
 """Certificate distribution between stations: which CAM includes which certificate, and what is requested from peers.
 
 TS 103 097 v2.1.1, 7.1.1; IEEE 1609.2, clause 8 (peer-to-peer certificate distribution, P2PCD). Congestion-based
-omission of certificates is not offered: the source names papers on it but states no rule.
+omission as in the source's references [2] and [3]: the busier the channel, the more messages without a certificate.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from labconsole_v2x.security.structures import CAM_PSID, Certificate
+from labconsole_v2x.security.structures import CAM_PSID, Certificate, Header
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import Outcome, Reason
 
@@ -23,6 +23,13 @@ class CertificateInclusion(StrEnum):
     ETSI = "once a second, on request and for a new neighbour"
     ALWAYS = "always"
     NEVER = "never"
+    CONGESTION = "the more rarely, the busier the channel"
+
+
+MOST_OMITTED, FULL_AT_RATIO = 10, 0.6
+"""Congestion-based omission: from this channel busy ratio on, so many CAMs in a row have no certificate; on a free
+channel each has one, and in between their number grows linearly. The references control it so and give other numbers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class Distribution:
         self._policy = policy
         self._interval_us = interval_us
         self._due_us = 0
+        self._omitted = 0
         self._missing: dict[bytes, None] = {}
         self._requested: dict[bytes, None] = {}
 
@@ -61,9 +69,12 @@ class Distribution:
 
         Packets that are rejected for another reason than a missing certificate count for nothing.
         """
-        header = outcome.header
-        if header is None or outcome.reason not in _CREDIBLE:
+        if not outcome.for_distribution or outcome.reason not in _CREDIBLE or (header := outcome.header) is None:
             return
+        with self._trust.turn:
+            self._note(outcome, header)
+
+    def _note(self, outcome: Outcome, header: Header) -> None:
         if outcome.missing is not None:
             _remember(self._missing, outcome.missing)
         if header.psid != CAM_PSID:
@@ -80,11 +91,26 @@ class Distribution:
             if answered is not None:
                 self._requested.pop(answered.certificate.hashed_id3, None)
 
-    def next_cam(self, now_us: int) -> Inclusion:
-        """Return what the CAM sent at this ITS time in us includes; an answer never goes with the own certificate."""
-        with_certificate = self._policy is CertificateInclusion.ALWAYS or (
-            self._policy is CertificateInclusion.ETSI and now_us >= self._due_us
-        )
+    def next_cam(self, now_us: int, channel_ratio: float = 0.0) -> Inclusion:
+        """Return what the CAM sent at this ITS time in us includes; an answer never goes with the own certificate.
+
+        `channel_ratio`: the channel busy ratio, for congestion-based omission.
+        """
+        with self._trust.turn:
+            return self._next_cam(now_us, channel_ratio)
+
+    def _next_cam(self, now_us: int, channel_ratio: float) -> Inclusion:
+        match self._policy:
+            case CertificateInclusion.ALWAYS:
+                with_certificate = not self._requested  # else an authority that was asked for would never be sent
+            case CertificateInclusion.NEVER:
+                with_certificate = False
+            case CertificateInclusion.ETSI:
+                with_certificate = now_us >= self._due_us
+            case CertificateInclusion.CONGESTION:
+                omitted = round(MOST_OMITTED * min(1.0, channel_ratio / FULL_AT_RATIO))
+                with_certificate = (self._omitted >= omitted or self._due_us == 0) and not self._requested
+        self._omitted = 0 if with_certificate else self._omitted + 1
         if with_certificate:
             self._due_us = now_us + self._interval_us
         answer = None

@@ -35,7 +35,9 @@ ELEVATION_OFFSET = 4096
 DURATION_UNITS_US = (1, 1000, *(10**6 * seconds for seconds in (1, 60, 3600, 60 * 3600, YEAR_S)))
 """The choices of a `Duration`, in us: from microseconds to years."""
 _HASH_CHOICES = {"sha256": 0, "sha384": 1}
+_SIGNED_DATA = {name: bytes((PROTOCOL_VERSION, 0x81, choice)) for name, choice in _HASH_CHOICES.items()}
 _U16_MAX = 65535
+_OCTETS = tuple(bytes((value,)) for value in range(256))
 T = TypeVar("T")
 
 
@@ -53,13 +55,14 @@ def encode_length(length: int) -> bytes:
 
 def encode_octets(octets: bytes) -> bytes:
     """An octet string of variable size, or an open type."""
-    return encode_length(len(octets)) + octets
+    length = len(octets)
+    return (_OCTETS[length] if length < 128 else encode_length(length)) + octets
 
 
 def encode_unsigned(value: int) -> bytes:
     """An integer without upper bound, from 0 on: a PSID, or the number of items of a list."""
     if value < 256:
-        return bytes((1, value))
+        return b"\1" + _OCTETS[value]
     return encode_octets(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
@@ -72,14 +75,18 @@ def encode_list(items: Sequence[T], encode: Callable[[T], bytes]) -> bytes:
     return encode_unsigned(len(items)) + b"".join(map(encode, items))
 
 
+_CURVE_TAGS = {curve: bytes((0x80 | curve.choice,)) for curve in Curve}
+_POINT_TAGS = {form: bytes((0x80 | form.value,)) for form in PointForm}
+
+
 def _curve_choice(curve: Curve, octets: bytes) -> bytes:
     """The alternative for a curve: those after the extension marker are open types."""
-    return bytes((0x80 | curve.choice,)) + (octets if curve.choice < 2 else encode_octets(octets))
+    return _CURVE_TAGS[curve] + (octets if curve.choice < 2 else encode_octets(octets))
 
 
 def encode_point(point: Point) -> bytes:
     """An `EccP256CurvePoint` or `EccP384CurvePoint`."""
-    return bytes((0x80 | point.form.value,)) + point.x + point.y
+    return _POINT_TAGS[point.form] + point.x + point.y
 
 
 def compressed(key: PublicKey) -> PublicKey:
@@ -207,30 +214,30 @@ def encode_certificate(tbs: bytes, issuer: bytes | None, issuer_hash: str, signa
 
 def encode_header(header: Header) -> bytes:
     """A `HeaderInfo` (6.3.9); fields that this console does not know are never written."""
-    preamble, fields = 0, [encode_unsigned(header.psid)]
+    preamble, fields = 0, encode_unsigned(header.psid)
     if header.generation_time is not None:
-        preamble |= 0x40
-        fields.append(header.generation_time.to_bytes(8, "big"))
+        preamble = 0x40
+        fields += header.generation_time.to_bytes(8, "big")
     if header.expiry_time is not None:
         preamble |= 0x20
-        fields.append(header.expiry_time.to_bytes(8, "big"))
+        fields += header.expiry_time.to_bytes(8, "big")
     if header.location is not None:
         preamble |= 0x10
         latitude, longitude, elevation = header.location
-        fields.append(struct.pack(">2iH", latitude, longitude, elevation + ELEVATION_OFFSET))
+        fields += struct.pack(">2iH", latitude, longitude, elevation + ELEVATION_OFFSET)
     if header.p2pcd_learning_request is not None:
         preamble |= 0x08
-        fields.append(header.p2pcd_learning_request)
+        fields += header.p2pcd_learning_request
     if header.missing_crl is not None:
         preamble |= 0x04
-        fields.append(b"\0" + header.missing_crl)
+        fields += b"\0" + header.missing_crl
     if header.encryption_key is not None:
         preamble |= 0x02
-        fields.append(b"\x80" + encode_encryption_key(header.encryption_key))
+        fields += b"\x80" + encode_encryption_key(header.encryption_key)
     if header.inline_p2pcd_request or header.requested_certificate is not None:
         preamble |= 0x80
-        fields.append(_header_extensions(header))
-    return bytes((preamble,)) + b"".join(fields)
+        fields += _header_extensions(header)
+    return _OCTETS[preamble] + fields
 
 
 def _header_extensions(header: Header) -> bytes:
@@ -258,4 +265,4 @@ def encode_signer(certificates: Iterable[bytes] = (), digest: bytes | None = Non
 
 def encode_signed_data(hash_name: str, tbs: bytes, signer: bytes, signature: Signature) -> bytes:
     """`Ieee1609Dot2Data` with signed data: `tbs` and `signer` are already encoded."""
-    return bytes((PROTOCOL_VERSION, 0x81, _HASH_CHOICES[hash_name])) + tbs + signer + encode_signature(signature)
+    return _SIGNED_DATA[hash_name] + tbs + signer + encode_signature(signature)

@@ -36,7 +36,7 @@ from labconsole_v2x.security.reading import (
 )
 from labconsole_v2x.security.structures import Certificate, Curve, Point, PublicKey
 
-_KEY_SIZE, _TAG_SIZE, _NONCE_SIZE, _MAC_KEY_SIZE = 16, 16, 12, 32
+KEY_SIZE, TAG_SIZE, NONCE_SIZE, _MAC_KEY_SIZE = 16, 16, 12, 32
 _CERTIFICATE_RECIPIENT, _KEY_RECIPIENT = 2, 4
 _CURVES = (Curve.P256, Curve.BRAINPOOL_P256R1)
 _KEY_P1 = hashlib.sha256(b"").digest()
@@ -145,24 +145,24 @@ def _recipient(octets: bytes, at: int) -> tuple[Recipient, int]:
         return Recipient(choice, hashed_id8, None), at
     curve = _CURVES[read_choice(octets[at], len(_CURVES), "Key wrapped on a curve", at)]
     v, at = read_point(octets, at + 1, curve.size)
-    middle, end = at + _KEY_SIZE, at + _KEY_SIZE + _TAG_SIZE
+    middle, end = at + KEY_SIZE, at + KEY_SIZE + TAG_SIZE
     return Recipient(choice, hashed_id8, WrappedKey(curve, v, octets[at:middle], octets[middle:end])), end
 
 
 def _ciphertext(octets: bytes, at: int) -> tuple[tuple[bytes, bytes], int]:
     """A `SymmetricCiphertext` (6.3.38): nonce and ciphertext."""
     read_choice(octets[at], 1, "Symmetric algorithm", at)
-    nonce, at = octets[at + 1 : at + 1 + _NONCE_SIZE], at + 1 + _NONCE_SIZE
+    nonce, at = octets[at + 1 : at + 1 + NONCE_SIZE], at + 1 + NONCE_SIZE
     ciphertext, at = read_octets(octets, at)
     return (nonce, ciphertext), at
 
 
 def _encrypt(plaintext: bytes, key: PublicKey, choice: int, hashed_id8: bytes, p1: bytes) -> bytes:
-    aes_key, nonce = os.urandom(_KEY_SIZE), os.urandom(_NONCE_SIZE)
+    aes_key, nonce = os.urandom(KEY_SIZE), os.urandom(NONCE_SIZE)
     wrapped = wrap_key(aes_key, key, p1, SoftwareKey.generate(key.curve))
     encrypted_key = bytes((0x80 | key.curve.choice,)) + encode_point(wrapped.v) + wrapped.c + wrapped.t
     recipients = encode_list([bytes((0x80 | choice,)) + hashed_id8 + encrypted_key], bytes)
-    ciphertext = encode_octets(AESCCM(aes_key, _TAG_SIZE).encrypt(nonce, plaintext, None))
+    ciphertext = encode_octets(AESCCM(aes_key, TAG_SIZE).encrypt(nonce, plaintext, None))
     return bytes((PROTOCOL_VERSION, 0x82)) + recipients + b"\x80" + nonce + ciphertext
 
 
@@ -171,7 +171,7 @@ def _decrypt(octets: bytes, key: SoftwareKey, choice: int, hashed_id8: bytes, p1
     for recipient in data.recipients:
         if recipient.key is not None and (recipient.choice, recipient.hashed_id8) == (choice, hashed_id8):
             try:
-                return AESCCM(unwrap_key(recipient.key, key, p1), _TAG_SIZE).decrypt(data.nonce, data.ciphertext, None)
+                return AESCCM(unwrap_key(recipient.key, key, p1), TAG_SIZE).decrypt(data.nonce, data.ciphertext, None)
             except InvalidTag as error:
                 raise _refused() from error
     raise _refused()
@@ -190,12 +190,12 @@ def _key_hashed_id8(key: PublicKey) -> bytes:
 def _derive(key: SoftwareKey, peer: PublicKey, p1: bytes) -> tuple[bytes, bytes]:
     """The mask of the AES key and the key of its tag (KDF2); ValueError where the curves differ."""
     secret = key.private.exchange(ec.ECDH(), load_public_key(peer))
-    octets = X963KDF(hashes.SHA256(), _KEY_SIZE + _MAC_KEY_SIZE, p1).derive(secret)
-    return octets[:_KEY_SIZE], octets[_KEY_SIZE:]
+    octets = X963KDF(hashes.SHA256(), KEY_SIZE + _MAC_KEY_SIZE, p1).derive(secret)
+    return octets[:KEY_SIZE], octets[KEY_SIZE:]
 
 
 def _tag(mac_key: bytes, c: bytes) -> bytes:
-    return hmac.digest(mac_key, c, "sha256")[:_TAG_SIZE]
+    return hmac.digest(mac_key, c, "sha256")[:TAG_SIZE]
 
 
 def _xor(left: bytes, right: bytes) -> bytes:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from labconsole_v2x.security.encoding import YEAR_S, encode_certificate, encode_to_be_signed_certificate
+from labconsole_v2x.security.encoding import (
+    YEAR_S,
+    compressed,
+    encode_certificate,
+    encode_to_be_signed_certificate,
+)
 from labconsole_v2x.security.keys import SigningKey, SoftwareKey, signature_digest
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import (
@@ -71,20 +77,24 @@ def issue(
 
     What is given is issued, whether the issuer permits it or not. Raises `EncodingError` where it cannot be encoded.
     """
-    tbs = encode_to_be_signed_certificate(
+    encode = partial(
+        encode_to_be_signed_certificate,
         name=name,
         validity=validity,
-        verification_key=verification_key,
         region=region,
         assurance=assurance,
         permissions=permissions,
         issue_permissions=issue_permissions,
         request_permissions=request_permissions,
-        encryption_key=encryption_key,
+    )
+    tbs = encode(verification_key=verification_key, encryption_key=encryption_key)
+    # The canonical form is signed, whatever form of the keys is issued (IEEE 1609.2, 6.4.8).
+    canonical_tbs = encode(
+        verification_key=compressed(verification_key), encryption_key=encryption_key and compressed(encryption_key)
     )
     # The hash of the signer's key: in the signature, for an issuer's HashedId8, and in "self".
     hash_name = key.curve.hash_name
-    digest = signature_digest(hash_name, tbs, issuer.canonical if issuer else b"")
+    digest = signature_digest(hash_name, canonical_tbs, issuer.canonical if issuer else b"")
     hashed_id8 = issuer.hashed_id8 if issuer else None
     return scan_certificate(encode_certificate(tbs, hashed_id8, hash_name, key.sign_digest(digest)))
 
@@ -149,7 +159,7 @@ class LabPki:
 
     def ticket(
         self,
-        key: SigningKey,
+        key: PublicKey,
         start_s: int,
         *,
         duration_s: int = TICKET_S,
@@ -159,7 +169,7 @@ class LabPki:
         """An authorization ticket for `key`, by default valid for a week from `start_s` on, in the AA's region."""
         return issue(
             self.aa_key,
-            key.public_key,
+            key,
             Validity(start_s, start_s + duration_s),
             issuer=self.aa,
             region=self.aa.region if region is None else region,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,8 +81,9 @@ class SoftwareKey:
     def sign_digest(self, digest: bytes) -> Signature:
         """Signs a digest of 32 or 48 octets."""
         der = self.private.sign(digest, _ECDSA[len(digest)])
-        middle = 4 + der[3]
-        r, s = (part.lstrip(b"\0").rjust(self.curve.size, b"\0") for part in (der[4:middle], der[middle + 2 :]))
+        middle, size = 4 + der[3], self.curve.size
+        # An integer in DER is shorter or, with an octet 0 before it, longer by one.
+        r, s = der[4:middle][-size:].rjust(size, b"\0"), der[middle + 2 :][-size:].rjust(size, b"\0")
         return Signature(self.curve, self._compressed_r(r, s, digest) if self.compressed_r else Point(_X_ONLY, r), s)
 
     def _compressed_r(self, r: bytes, s: bytes, digest: bytes) -> Point:
@@ -115,20 +117,46 @@ def signature_digest(hash_name: str, tbs: bytes, signer_canonical: bytes) -> byt
     return digest(digest(tbs).digest() + digest(signer_canonical).digest()).digest()
 
 
-def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: bytes) -> bool:
-    """Whether the signature of a digest of 32 or 48 octets is valid; the curves must be compared before."""
+def integers(signature: Signature) -> tuple[bytes, bytes]:
+    """r and s of a signature: r is x of the point R modulo the curve's order, which x may pass (in practice never)."""
     r = signature.r.x
     if signature.r.form is not _X_ONLY:
-        # A point's x may pass the order, of which r is the remainder (in practice it never does).
-        order = _ORDERS[signature.curve]
-        if (x := int.from_bytes(r, "big")) >= order:
-            r = (x - order).to_bytes(len(r), "big")
-    integers = _der_integer(r) + _der_integer(signature.s)
-    try:
-        key.verify(b"\x30%c%b" % (len(integers), integers), digest, _ECDSA[len(digest)])
-    except InvalidSignature:
-        return False
-    return True
+        x, order = int.from_bytes(r, "big"), _ORDERS[signature.curve]
+        r = r if x < order else (x - order).to_bytes(len(r), "big")
+    return r, signature.s
+
+
+_BEFORE_INTEGER = {first: b"\x02\x20" if first < 128 else b"\x02\x21\x00" for first in range(1, 256)}
+"""By first octet: what is before an integer of 32 octets in DER."""
+_SEQUENCE = {size: b"\x30%c" % (64 + size) for size in (4, 5, 6)}
+
+
+def der_signature(r: bytes, s: bytes) -> bytes:
+    """Ecdsa-Sig-Value (RFC 3279, 2.2.3) of a signature's integers."""
+    before_r, before_s = _BEFORE_INTEGER.get(r[0]), _BEFORE_INTEGER.get(s[0])
+    if before_r and before_s and len(r) == 32:  # as below, in a third of the time
+        return _SEQUENCE[len(before_r) + len(before_s)] + before_r + r + before_s + s
+    octets = _der_integer(r) + _der_integer(s)
+    return b"\x30%c%b" % (len(octets), octets)
+
+
+def integers_verifier(key: ec.EllipticCurvePublicKey) -> Callable[[bytes, bytes, bytes], bool]:
+    """A function of r, s and a digest of 32 or 48 octets: whether r and s are its signature by a key."""
+    verify = key.verify
+
+    def is_valid(r: bytes, s: bytes, digest: bytes) -> bool:
+        try:
+            verify(der_signature(r, s), digest, _ECDSA[len(digest)])
+        except InvalidSignature:
+            return False
+        return True
+
+    return is_valid
+
+
+def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: bytes) -> bool:
+    """Whether the signature of a digest of 32 or 48 octets is valid; the curves must be compared before."""
+    return integers_verifier(key)(*integers(signature), digest)
 
 
 def _der_integer(octets: bytes) -> bytes:

@@ -48,6 +48,8 @@ def profile_faults(data: SignedData) -> tuple[str, ...]:
     not judged: a profile of that version may allow them.
     """
     header = data.header
+    if header.plain and header.psid != DENM_PSID and data.payload is not None and data.digest is not None:
+        return ()
     faults = []
     if header.generation_time is None:
         faults.append("generationTime is missing")

@@ -72,6 +72,32 @@ _U64 = struct.Struct(">Q").unpack_from
 _LOCATION = struct.Struct(">2iH").unpack_from
 
 
+_PLAIN_OCTETS = 93
+"""Octets around the payload of plain signed data: PSID and generationTime, signer as digest, P-256."""
+_MOST_PLAIN_PAYLOAD = 127
+_PLAIN = [
+    (b"\x03\x81\x00\x40\x03\x80%c" % size, struct.Struct(f">7x{size}s2sBQB8sBB32s32s").unpack)
+    for size in range(_MOST_PLAIN_PAYLOAD + 1)
+]
+"""By size of the payload: the octets at the beginning of plain signed data, and what unpacks the rest in one call."""
+
+
+PlainParts = tuple[bytes, int, int, bytes, bytes, bytes, bytes]
+"""Of plain signed data: payload, PSID, generationTime, HashedId8 of the signer, x of R, s, and tbs."""
+
+
+def plain_parts(octets: bytes) -> PlainParts | None:
+    """The parts of plain signed data, from one call of `struct`; None for all other octets."""
+    size = len(octets) - _PLAIN_OCTETS
+    if not 0 <= size <= _MOST_PLAIN_PAYLOAD:
+        return None
+    begin, unpack = _PLAIN[size]
+    payload, kind, psid, generated, tag, signer, curve, form, r, s = unpack(octets)
+    if octets[:7] == begin and kind == b"\x40\x01" and tag == curve == 0x80 and form in _SHORT_FORMS:
+        return payload, psid, generated, signer, r, s, octets[3 : size + 18]
+    return None
+
+
 def scan_signed_data(octets: bytes) -> SignedData:
     """Slices a whole `Ieee1609Dot2Data` with signed data (6.3.1-6.3.4); raises `MalformedDataError`."""
     try:
@@ -124,12 +150,20 @@ def _signed_data(octets: bytes, at: int, depth: int) -> tuple[SignedData, int]:
 
     if octets[at] == 0x40 and octets[at + 1] == 1:
         header = Header(octets[at + 2], _U64(octets, at + 3)[0])
+        header.plain = True
         at += 11
+        tbs = octets[start:at]
     else:
+        header_at = at
         header, at = _header(octets, at)
+        tbs = octets[start:at]
+        key = header.encryption_key
+        if key is not None and key.point.form is PointForm.UNCOMPRESSED:
+            received = encode_encryption_key(key)
+            key_at = octets.index(received, header_at)
+            tbs = octets[start:key_at] + encode_encryption_key(compressed(key)) + octets[key_at + len(received) : at]
     if unknown:
         header.unknown = True
-    tbs = octets[start:at]
 
     signer = octets[at]
     digest: bytes | None = None
@@ -306,13 +340,14 @@ def _certificate(octets: bytes, at: int) -> tuple[_Parts, int]:
         splices.insert(0, (at + 1, end, encode_verification_key(compressed(key))))
     if preamble & 0x80:
         _, end = read_extensions(octets, end)
+    tbs_end = end + sum(len(compact) - (stop - first) for first, stop, compact in splices)
     signature, at = read_on_curve(octets, end, "Signature", read_signature_on)
     if signature.r.form is not _X_ONLY:
         x_only = Signature(signature.curve, Point(_X_ONLY, signature.r.x), signature.s)
         splices.insert(0, (end, at, encode_signature(x_only)))
     create = partial(
         Certificate,
-        tbs=(start, end),
+        tbs=(start, tbs_end),
         issuer=issuer,
         issuer_hash=issuer_hash,
         name=name,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
-from labconsole_v2x.security.encoding import encode_signed_data, encode_signer, encode_to_be_signed_data
+from labconsole_v2x.security.encoding import compressed, encode_signed_data, encode_signer, encode_to_be_signed_data
 from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.structures import Certificate, Header
 
@@ -21,7 +22,12 @@ class PacketSigner:
         self._certificate_signer = encode_signer([certificate.octets])
 
     def sign(self, payload: bytes, header: Header, *, include_certificate: bool) -> bytes:
-        """Signed data with the ticket as signer: whole, or its HashedId8. R has the form that the key gives."""
+        """Signed data with the ticket as signer: whole, or its HashedId8. R has the form that the key gives.
+
+        An encryption key in the header is sent compressed: that is the form which is signed (IEEE 1609.2, 6.3.9).
+        """
+        if header.encryption_key is not None:
+            header = replace(header, encryption_key=compressed(header.encryption_key))
         tbs = encode_to_be_signed_data(payload, header)
         digest = self._hash(self._hash(tbs).digest() + self._certificate_hash).digest()
         signer = self._certificate_signer if include_certificate else self._digest_signer

@@ -6,7 +6,7 @@ microdegree, elevation in 0.1 m.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 CAM_PSID, DENM_PSID, GN_MANAGEMENT_PSID = 36, 37, 141
@@ -132,10 +132,11 @@ class Validity:
 
 @dataclass(frozen=True)
 class Certificate:
-    """An explicit certificate as it was received, sliced: `octets[tbs[0] : tbs[1]]` is its ToBeSignedCertificate."""
+    """An explicit certificate as it was received, sliced."""
 
     octets: bytes
     tbs: tuple[int, int]
+    """Start and end in `canonical` of its ToBeSignedCertificate, whose canonical form its issuer signs (6.4.8)."""
     issuer: bytes | None
     """HashedId8 of the issuer; None where it is self-signed."""
     issuer_hash: str
@@ -178,6 +179,8 @@ class Header:
     """The octets of the certificate, as received."""
     unknown: bool = False
     """Whether it has fields that this console does not know (later versions of the standard)."""
+    plain: bool = field(default=False, compare=False)
+    """Whether it was read and has nothing but PSID and generationTime, as most: nothing else needs a check then."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -186,6 +189,7 @@ class SignedData:
 
     hash_name: str
     tbs: bytes
+    """In canonical form, which is signed: as received, but with a compressed encryption key (6.3.9)."""
     payload: bytes | None
     """None where only the hash of external data is signed, or another kind of data is inside."""
     header: Header

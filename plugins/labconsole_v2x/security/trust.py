@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from threading import RLock
+from typing import NamedTuple
 
 from labconsole.errors import UserError
 from labconsole_v2x.security.chain import (
@@ -22,8 +23,8 @@ from labconsole_v2x.security.chain import (
     link_fault,
     root_fault,
 )
-from labconsole_v2x.security.keys import load_public_key, verify_digest
-from labconsole_v2x.security.structures import Certificate, PublicKey, Region
+from labconsole_v2x.security.keys import integers_verifier, load_public_key
+from labconsole_v2x.security.structures import Certificate, Curve, PublicKey, Region
 
 KeyLoader = Callable[[PublicKey], DigestVerifier]
 """Loads a public key once; raises ValueError where it is not a point of its curve. The verification backend."""
@@ -31,11 +32,33 @@ KeyLoader = Callable[[PublicKey], DigestVerifier]
 
 def software_verifier(key: PublicKey) -> DigestVerifier:
     """Load a key into `cryptography`; raises ValueError where it is not a point of its curve."""
-    return partial(verify_digest, load_public_key(key))
+    return integers_verifier(load_public_key(key))
 
 
 class UntrustedRootError(UserError):
     """A certificate cannot be a trusted root."""
+
+
+class Limits(NamedTuple):
+    """The limits that each packet of a signer must keep: its ITS-AIDs, validity in us (ITS time), and region."""
+
+    psids: frozenset[int]
+    start_us: int
+    end_us: int
+    """Excluded."""
+    region: Region | None
+    """The certificate's region, or the nearest one of its chain."""
+
+    @classmethod
+    def of(cls, certificate: Certificate, issuers: Iterable[Certificate] = ()) -> Limits:
+        """The limits of a certificate under the chain of its issuer, as far as that is known."""
+        validity = certificate.validity
+        return cls(
+            frozenset(permission.psid for permission in certificate.permissions),
+            validity.start_s * 1_000_000,
+            validity.end_s * 1_000_000,
+            effective_region((certificate, *issuers)),
+        )
 
 
 @dataclass(slots=True)
@@ -43,13 +66,22 @@ class KnownCertificate:
     """A certificate with its loaded key, its chain, and the values that each of its packets needs."""
 
     certificate: Certificate
+    curve: Curve
+    """That of its key."""
     verify: DigestVerifier
     chain: tuple[Certificate, ...]
     """From this certificate to the root; empty while its issuer is unknown."""
     canonical_hash: bytes
     """Hash of its canonical form by its own key's hash: the second part of a signature's input."""
-    region: Region | None
-    """Its region, or the nearest one of its chain."""
+    limits: Limits
+
+
+class WaitingPacket(NamedTuple):
+    """A packet that waits for a certificate: the HashedId8 of that, its octets, and what its receiver knows of it."""
+
+    missing: bytes
+    octets: bytes
+    origin: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +101,19 @@ class TrustStore:
     def __init__(self, limits: StoreLimits | None = None, load_key: KeyLoader = software_verifier) -> None:
         self.limits = limits or StoreLimits()
         self._load_key = load_key
+        self.turn = RLock()
+        """For callers: a thread holds it while it uses the store, and not while it verifies a signature."""
         self._roots: dict[bytes, KnownCertificate] = {}
         self._authorities: OrderedDict[bytes, KnownCertificate] = OrderedDict()
         self._tickets: OrderedDict[bytes, KnownCertificate] = OrderedDict()
+        self.ticket: Callable[[bytes], KnownCertificate | None] = self._tickets.get
+        """Returns a validated ticket by its HashedId8 as it is stored: it is not kept longer for that."""
         self._probation: OrderedDict[bytes, KnownCertificate] = OrderedDict()
         self._by_octets: dict[bytes, bytes] = {}
-        self._waiting: deque[tuple[bytes, bytes]] = deque()
+        self._waiting: deque[WaitingPacket] = deque()
         self._waiting_octets = 0
+        self._release_due = False
+        """Whether a certificate was validated since packets were last released: else none can be ready."""
 
     def __len__(self) -> int:
         """Return the number of stored certificates of all kinds."""
@@ -128,10 +166,10 @@ class TrustStore:
         """Return a validated authority or root."""
         return self._authorities.get(hashed_id8) or self._roots.get(hashed_id8)
 
-    def region_of(self, certificate: Certificate) -> Region | None:
-        """Return a certificate's region, which is its issuer's, where that is known, if it has none itself."""
+    def limits_of(self, certificate: Certificate) -> Limits:
+        """The limits of a certificate that is not stored; its region is its issuer's, where it has none itself."""
         issuer = self.issuer(certificate.issuer) if certificate.issuer else None
-        return effective_region((certificate, *issuer.chain)) if issuer else certificate.region
+        return Limits.of(certificate, issuer.chain if issuer else ())
 
     def load(self, certificate: Certificate) -> KnownCertificate | ChainFault:
         """Return a received certificate with its loaded key, not yet validated; the stored one where it is stored."""
@@ -153,7 +191,7 @@ class TrustStore:
             if fault is not None:
                 return fault
             chain = (certificate, *issuer.chain)
-            known = replace(known, chain=chain, region=effective_region(chain))
+            known = replace(known, chain=chain, limits=Limits.of(certificate, issuer.chain))
         self._keep(known)
         return known
 
@@ -164,23 +202,31 @@ class TrustStore:
             known = self.admit(known)
         return known if isinstance(known, ChainFault) else None
 
-    def wait_for(self, hashed_id8: bytes, packet: bytes) -> None:
+    def wait_for(self, hashed_id8: bytes, octets: bytes, origin: object = None) -> None:
         """Store a packet until a certificate is known; the oldest packets make room."""
-        self._waiting.append((hashed_id8, packet))
-        self._waiting_octets += len(packet)
+        known = self.find(hashed_id8)
+        self._release_due = self._release_due or (known is not None and bool(known.chain))
+        self._waiting.append(WaitingPacket(hashed_id8, octets, origin))
+        self._waiting_octets += len(octets)
         while len(self._waiting) > self.limits.waiting_packets or self._waiting_octets > self.limits.waiting_octets:
-            self._waiting_octets -= len(self._waiting.popleft()[1])
+            self._waiting_octets -= len(self._waiting.popleft().octets)
 
-    def released(self) -> list[bytes]:
+    @property
+    def has_waiting(self) -> bool:
+        """Whether any packet waits for a certificate."""
+        return bool(self._waiting)
+
+    def released(self) -> list[WaitingPacket]:
         """Remove and return the packets whose missing certificate is now known and valid, oldest first."""
-        if not self._waiting:
+        if not self._waiting or not self._release_due:
             return []
-        wanted = {missing for missing, _ in self._waiting}
+        self._release_due = False
+        wanted = {packet.missing for packet in self._waiting}
         known = {hashed_id8 for hashed_id8 in wanted if (found := self.find(hashed_id8)) and found.chain}
-        ready = [packet for missing, packet in self._waiting if missing in known]
+        ready = [packet for packet in self._waiting if packet.missing in known]
         if ready:
-            self._waiting = deque(entry for entry in self._waiting if entry[0] not in known)
-            self._waiting_octets = sum(len(packet) for _, packet in self._waiting)
+            self._waiting = deque(packet for packet in self._waiting if packet.missing not in known)
+            self._waiting_octets = sum(len(packet.octets) for packet in self._waiting)
         return ready
 
     def certificates(self) -> Iterator[KnownCertificate]:
@@ -195,7 +241,7 @@ class TrustStore:
             return ChainFault(ChainReason.KEY, str(error))
         curve = certificate.verification_key.curve
         canonical_hash = hashlib.new(curve.hash_name, certificate.canonical).digest()
-        return KnownCertificate(certificate, verify, chain, canonical_hash, certificate.region)
+        return KnownCertificate(certificate, curve, verify, chain, canonical_hash, Limits.of(certificate))
 
     def _keep(self, known: KnownCertificate) -> None:
         limits, certificate = self.limits, known.certificate
@@ -206,6 +252,7 @@ class TrustStore:
         else:
             store, limit = self._tickets, limits.tickets
         store[certificate.hashed_id8] = known
+        self._release_due = self._release_due or bool(known.chain)
         self._by_octets[certificate.octets] = certificate.hashed_id8
         while len(store) > limit:
             self._forget(store, next(iter(store)))

@@ -250,20 +250,26 @@ def _read(file: BinaryIO, size: int, what: str) -> bytes:
 
 def geonetworking_octets(packet: CapturedPacket) -> bytes | None:
     """The GeoNetworking packet (EtherType 0x8947) in a frame, padding included; None where there is none."""
+    span = geonetworking_span(packet)
+    return None if span is None else packet.octets[span[0] : span[1]]
+
+
+def geonetworking_span(packet: CapturedPacket) -> tuple[int, int] | None:
+    """Where the GeoNetworking packet begins and ends in a frame; None where there is none."""
     octets = packet.octets
     if packet.link_type == ETHERNET:
         at = 12
         while octets[at : at + 2] in _VLAN_ETHERTYPES:
             at += 4
-        return octets[at + 2 :] if octets[at : at + 2] == _ETHERTYPE else None
+        return (at + 2, len(octets)) if octets[at : at + 2] == _ETHERTYPE else None
     if packet.link_type == IEEE80211:
-        return _in_80211(octets)
+        return _in_80211(octets, 0, len(octets))
     if packet.link_type == IEEE80211_RADIOTAP:
         return _in_radiotap(packet)
     return None
 
 
-def _in_radiotap(packet: CapturedPacket) -> bytes | None:
+def _in_radiotap(packet: CapturedPacket) -> tuple[int, int] | None:
     """Skip the header of radiotap.org: version, length, words of present fields, then the fields TSFT and Flags."""
     octets = packet.octets
     if len(octets) < 8 or octets[0]:
@@ -277,11 +283,12 @@ def _in_radiotap(packet: CapturedPacket) -> bytes | None:
         at += -at % 8 + 8
     flags = octets[at] if present & 2 and at < min(length, len(octets)) else 0
     end = packet.length - 4 if flags & 0x10 else packet.length
-    return _in_80211(octets[length : max(length, end)], padded=bool(flags & 0x20))
+    return _in_80211(octets, length, min(end, len(octets)), padded=bool(flags & 0x20))
 
 
-def _in_80211(frame: bytes, *, padded: bool = False) -> bytes | None:
+def _in_80211(octets: bytes, start: int, end: int, *, padded: bool = False) -> tuple[int, int] | None:
     """The packet in a data or QoS data frame (IEEE 802.11, 9.3.2.1) that is neither encrypted nor an A-MSDU."""
+    frame = octets[start : max(start, end)]
     if len(frame) < 26 or frame[0] & 0x4F != 0x08 or frame[1] & 0x40:
         return None
     at = 30 if frame[1] & 3 == 3 else 24
@@ -291,7 +298,7 @@ def _in_80211(frame: bytes, *, padded: bool = False) -> bytes | None:
         at += 6 if frame[1] & 0x80 else 2
     if padded:
         at += -at % 4
-    return frame[at + 8 :] if frame[at : at + 8] == _SNAP else None
+    return (start + at + 8, end) if frame[at : at + 8] == _SNAP else None
 
 
 def ethernet_frame(packet: bytes, source: bytes, destination: bytes = BROADCAST) -> bytes:

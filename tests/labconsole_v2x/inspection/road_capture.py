@@ -53,7 +53,7 @@ class Vehicle:
         """A station with a new ticket, valid for a week since an hour."""
         key = SoftwareKey.generate()
         start_s = NOW_S - 3600
-        return cls(number, pki.ticket(key, start_s, **settings), key)  # type: ignore[arg-type]
+        return cls(number, pki.ticket(key.public_key, start_s, **settings), key)  # type: ignore[arg-type]
 
     @cached_property
     def signer(self) -> PacketSigner:

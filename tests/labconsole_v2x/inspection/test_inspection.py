@@ -48,7 +48,7 @@ from tests.labconsole_v2x.inspection.road_capture import (
 )
 from tests.labconsole_v2x.messages.random_messages import random_cam
 
-VECTORS = Path("/work/shared/vectors")
+VECTORS = Path(__file__).resolve().parents[4] / "shared" / "vectors"
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_an_expired_ticket_is_not_valid_at_the_time_of_the_capture(tmp_path: Pat
         (NOW_S - 2 * DAY_S, "the ticket had expired"),
         (NOW_S + 60, "the ticket was not yet valid"),
     ):
-        vehicle = Vehicle(7, pki.ticket(key, start_s, duration_s=DAY_S), key)
+        vehicle = Vehicle(7, pki.ticket(key.public_key, start_s, duration_s=DAY_S), key)
         row = only(tmp_path / "road.pcapng", pki, vehicle.signed_cam(certificate=True))
         assert findings(row) == ("valid", "complete", "kept", "not valid", "not valid at the capture's time")
         assert row.reason == reason
@@ -257,7 +257,7 @@ def test_other_its_aids_are_named_and_verified(tmp_path: Path, pki: LabPki) -> N
 def test_curves_are_mixed_along_a_chain(tmp_path: Path) -> None:
     mixed = LabPki.create(NOW_S - DAY_S, root_curve=Curve.BRAINPOOL_P384R1, authority_curve=Curve.P256)
     key = SoftwareKey.generate(Curve.BRAINPOOL_P256R1, compressed_r=True)
-    vehicle = Vehicle(3, mixed.ticket(key, NOW_S - 60), key)
+    vehicle = Vehicle(3, mixed.ticket(key.public_key, NOW_S - 60), key)
     row = only(tmp_path / "road.pcapng", mixed, vehicle.signed_cam(certificate=True))
     assert findings(row) == ("valid", "complete", "kept", "valid", "valid")
 

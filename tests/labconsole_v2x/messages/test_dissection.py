@@ -48,10 +48,10 @@ def write_capture(path: Path, packets: list[bytes]) -> None:
             file.write(struct.pack("<IIII", second, 0, len(frame), len(frame)) + frame)
 
 
-def dissected(path: Path, *fields: str) -> list[list[str]]:
-    """The values of these fields, a row for each packet."""
+def dissected(path: Path, *fields: str, occurrence: str = "f") -> list[list[str]]:
+    """The values of these fields, a row for each packet: the first of each, or all with `occurrence` "a"."""
     named = [part for field in fields for part in ("-e", field)]
-    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=f", *named]
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", f"occurrence={occurrence}", *named]
     rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return [row.split("\t") for row in rows]
 

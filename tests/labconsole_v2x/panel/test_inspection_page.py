@@ -12,12 +12,14 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
+from labconsole.engine.operation_process import OperationEnd
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.navigation import Navigation
 from labconsole_ui.tables.record_table import DataTable
 from labconsole_v2x.panel.inspection_page import InspectionPage
+from labconsole_v2x.panel.packet_view import PacketView
 from tests.labconsole_v2x.inspection.road_capture import DAY_S, TIME_NS, Vehicle, lab, write_capture
 
 LEFT = Qt.MouseButton.LeftButton
@@ -50,14 +52,22 @@ class Driver:
         return dialog
 
     def inspect(self) -> None:
-        """Inspect with the files that are filled in, and close the dialog."""
+        """Inspect with the files that are filled in; a dialog with a fault is closed, others close themselves."""
         dialog = self.dialog()
-        ends: list[object] = []
+        ends: list[OperationEnd] = []
         dialog.ended.connect(ends.append)
         self.click(dialog.start_button)
         self.qtbot.waitUntil(lambda: bool(ends))
-        assert not dialog.running
-        self.close(dialog)
+        if not ends[0].passed:
+            self.click(dialog.close_button)
+        self.qtbot.waitUntil(lambda: not isValid(dialog))
+
+    def packets(self) -> PacketView:
+        """The page's packets, once the first of them is shown."""
+        self.qtbot.mouseClick(bar := self.page.result.tabs.tabBar(), LEFT, pos=bar.tabRect(bar.count() - 1).center())
+        view = self.page.result.packets
+        self.qtbot.waitUntil(lambda: view.list.isVisible() and view.octets.octets != b"")
+        return view
 
     def close(self, dialog: OperationDialog) -> None:
         """Close a dialog whose operation has ended."""
@@ -70,7 +80,7 @@ class Driver:
 
     def verdicts(self) -> list[str]:
         """The numbers of packets by verdict, as the page shows them."""
-        labels = self.page.verdicts.findChildren(QLabel)
+        labels = self.page.result.verdicts.findChildren(QLabel)
         return [label.text() for label in labels if label.isVisible()]
 
 
@@ -79,7 +89,7 @@ def driver(qtbot: QtBot, window: MainWindow) -> Driver:
     """The page, opened by its entry in the navigation."""
     tree = window.findChild(Navigation)
     assert tree is not None
-    (entry,) = tree.findItems("V2X (ETSI ITS)", Qt.MatchFlag.MatchExactly)
+    (entry,) = tree.findItems("Inspect captures", Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive)
     qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualItemRect(entry).center())
     page = window.pages.currentWidget()
     assert isinstance(page, InspectionPage)
@@ -111,21 +121,78 @@ def rows(table: DataTable) -> list[list[str]]:
 
 def test_dropped_capture_is_inspected_and_its_result_stays(driver: Driver, road: Path) -> None:
     page = driver.page
-    assert page.body.currentWidget() is page.empty and "No capture inspected yet" in page.empty.text()
-    assert not page.head.isVisible() and not page.clear_button.isVisible()
+    assert (
+        page.result.body.currentWidget() is page.result.empty and "No capture inspected yet" in page.result.empty.text()
+    )
+    assert not page.result.head.isVisible() and not page.clear_button.isVisible()
     driver.drop(road / "root.oer", road / "road.pcapng", road / "aa.oer")
     driver.qtbot.waitUntil(lambda: page.capture_box.currentText() == "road.pcapng")
     assert page.certificates.text() == "Roots: root.oer   Authorities: aa.oer"
-    assert "Not inspected yet" in page.empty.text()
+    assert "Not inspected yet" in page.result.empty.text()
     driver.inspect()
-    assert page.sentence.text().startswith("road.pcapng: 4 GeoNetworking packets of 2 stations")
+    assert page.result.sentence.text().startswith("road.pcapng: 4 GeoNetworking packets of 2 stations")
     assert driver.verdicts() == ["valid: 2 (50.0%)", "signature invalid: 1 (25.0%)", "not secured: 1 (25.0%)"]
-    assert not page.warnings.isVisible() and page.stations.isVisible() and page.findings.isVisible()
-    first, second = rows(page.stations)
+    assert (
+        not page.result.warnings.isVisible() and page.result.stations.isVisible() and page.result.findings.isVisible()
+    )
+    first, second = rows(page.result.stations)
     assert first[:6] == ["02:00:00:00:00:2a", "42", "2", "CAM 2", "1", "50.0%"]
     assert second[:3] == ["02:00:00:00:00:07", "7", "2"] and second[6] == "22:13:20.002"
-    (finding,) = rows(page.findings)
+    (finding,) = rows(page.result.findings)
     assert finding == ["signature invalid", "1", "4", "the signature does not verify with the signer's key"]
+    (chain,) = rows(page.result.chains)
+    assert chain[0].startswith("Lab AA (") and ", under Lab root CA (" in chain[0]
+    assert chain[1:4] == ["complete", "2", "3"]
+    assert page.result.tabs.tabText(2) == "Packets (4)"
+
+
+def test_packets_of_a_finding_are_listed_with_their_verdicts(driver: Driver, road: Path) -> None:
+    page = driver.page
+    driver.drop(road / "root.oer", road / "road.pcapng", road / "aa.oer")
+    driver.qtbot.waitUntil(lambda: page.capture_box.count() == 1)
+    driver.inspect()
+    view = driver.packets()
+    assert [row[:1] + row[7:8] for row in rows(view.list)[:1]] == [["1", "valid"]]
+    assert view.count.text() == "4 packets"
+    assert "Packet 1: valid. Signature valid, chain complete up to Lab root CA, profile kept" in view.verdict.text()
+    driver.qtbot.mouseClick(page.result.tabs.tabBar(), LEFT, pos=page.result.tabs.tabBar().tabRect(0).center())
+    place = page.result.findings.visualRect(page.result.findings.model().index(0, 3)).center()
+    driver.qtbot.mouseClick(page.result.findings.viewport(), LEFT, pos=place)
+    driver.qtbot.mouseDClick(page.result.findings.viewport(), LEFT, pos=place)
+    assert page.result.tabs.currentWidget() is view and view.count.text() == "1 of 4 packets"
+    driver.qtbot.waitUntil(lambda: "Packet 4: signature invalid" in view.verdict.text())
+    assert "chain complete up to Lab root CA" in view.verdict.text(), "each check is shown, whatever the verdict"
+
+
+def test_report_and_rows_are_written_and_named(driver: Driver, road: Path, tmp_path: Path) -> None:
+    driver.drop(road / "good.pcapng")
+    driver.qtbot.waitUntil(lambda: driver.page.capture_box.count() == 1)
+    dialog = driver.dialog()
+    for name in ("csv", "pdf"):
+        driver.qtbot.keyClicks(dialog.form.row(name).editor.focusProxy(), str(tmp_path / f"result.{name}"))
+    driver.click(dialog.start_button)
+    driver.qtbot.waitUntil(lambda: not isValid(dialog))
+    assert (tmp_path / "result.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "result.csv").exists()
+    assert any("result.pdf (" in each and "PDF/A-2a" in each for each in driver.messages())
+
+
+def test_dialog_can_be_started_again_after_a_broken_capture(driver: Driver, road: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes((road / "road.pcapng").read_bytes()[:-5])
+    driver.drop(cut)
+    driver.qtbot.waitUntil(lambda: driver.page.capture_box.count() == 1)
+    dialog = driver.dialog()
+    ends: list[OperationEnd] = []
+    dialog.ended.connect(ends.append)
+    driver.click(dialog.start_button)
+    driver.qtbot.waitUntil(lambda: len(ends) == 1)
+    driver.click(dialog.again_button)
+    driver.click(dialog.start_button)
+    driver.qtbot.waitUntil(lambda: len(ends) == 2)
+    assert "cut.pcapng is broken" in ends[1].result.warnings[0] if ends[1].result else False
+    driver.close(dialog)
+    assert driver.packets().count.text() == "3 packets"
 
 
 def test_page_warns_without_a_root_and_hides_findings_where_there_are_none(driver: Driver, road: Path) -> None:
@@ -133,15 +200,15 @@ def test_page_warns_without_a_root_and_hides_findings_where_there_are_none(drive
     driver.drop(road / "good.pcapng")
     driver.qtbot.waitUntil(lambda: page.capture_box.count() == 1)
     driver.inspect()
-    assert "No trusted root" in page.warnings.text() and driver.verdicts() == ["chain incomplete: 1 (100.0%)"]
+    assert "No trusted root" in page.result.warnings.text() and driver.verdicts() == ["chain incomplete: 1 (100.0%)"]
     driver.drop(road / "root.oer", road / "aa.oer")
     driver.qtbot.waitUntil(page.clear_button.isVisible)
     driver.inspect()
-    assert not page.warnings.isVisible() and driver.verdicts() == ["valid: 1 (100.0%)"]
-    assert page.stations.isVisible() and not page.findings.isVisible()
+    assert not page.result.warnings.isVisible() and driver.verdicts() == ["valid: 1 (100.0%)"]
+    assert page.result.stations.isVisible() and not page.result.findings.isVisible()
     driver.click(page.clear_button)
     assert "No trusted root" in page.certificates.text()
-    assert page.stations.isVisible(), "the result stays"
+    assert page.result.stations.isVisible(), "the result stays"
 
 
 def test_times_have_their_dates_where_a_capture_has_more_than_one(driver: Driver, tmp_path: Path) -> None:
@@ -154,7 +221,10 @@ def test_times_have_their_dates_where_a_capture_has_more_than_one(driver: Driver
     driver.drop(both)
     driver.qtbot.waitUntil(lambda: driver.page.capture_box.count() == 1)
     driver.inspect()
-    assert [row[6] for row in rows(driver.page.stations)] == ["2023-11-14 22:13:20.000", "2023-11-15 22:13:20.000"]
+    assert [row[6] for row in rows(driver.page.result.stations)] == [
+        "2023-11-14 22:13:20.000",
+        "2023-11-15 22:13:20.000",
+    ]
 
 
 def test_each_capture_keeps_its_result(driver: Driver, road: Path) -> None:
@@ -162,13 +232,13 @@ def test_each_capture_keeps_its_result(driver: Driver, road: Path) -> None:
     driver.drop(road / "road.pcapng", road / "none.pcapng")
     driver.qtbot.waitUntil(lambda: page.capture_box.count() == 2)
     driver.inspect()
-    assert page.stations.isVisible()
+    assert page.result.stations.isVisible()
     driver.qtbot.keyClick(page.capture_box, Qt.Key.Key_Down)
-    assert page.capture_box.currentText() == "none.pcapng" and "Not inspected yet" in page.empty.text()
+    assert page.capture_box.currentText() == "none.pcapng" and "Not inspected yet" in page.result.empty.text()
     driver.inspect()
-    assert "no GeoNetworking packets" in page.empty.text() and page.empty.isVisible()
+    assert "no GeoNetworking packets" in page.result.empty.text() and page.result.empty.isVisible()
     driver.qtbot.keyClick(page.capture_box, Qt.Key.Key_Up)
-    assert page.stations.isVisible() and len(rows(page.stations)) == 2
+    assert page.result.stations.isVisible() and len(rows(page.result.stations)) == 2
 
 
 def test_broken_files_give_a_sentence(driver: Driver, road: Path, tmp_path: Path) -> None:
@@ -185,13 +255,13 @@ def test_broken_files_give_a_sentence(driver: Driver, road: Path, tmp_path: Path
     driver.drop(tmp_path / "head.pcapng")
     driver.qtbot.waitUntil(lambda: page.capture_box.count() == 1)
     driver.inspect()
-    assert "head.pcapng is broken" in page.sentence.text() and not page.stations.isVisible()
-    assert not page.verdicts.isVisible()
+    assert "head.pcapng is broken" in page.result.sentence.text() and not page.result.stations.isVisible()
+    assert not page.result.verdicts.isVisible()
     driver.drop(tmp_path / "cut.pcapng")
     driver.qtbot.waitUntil(lambda: page.capture_box.count() == 2)
     driver.inspect()
-    assert "cut.pcapng is broken after packet 3" in page.warnings.text(), "the packets before it are judged"
-    assert page.stations.isVisible()
+    assert "cut.pcapng is broken after packet 3" in page.result.warnings.text(), "the packets before it are judged"
+    assert page.result.stations.isVisible()
 
 
 def test_csv_never_replaces_a_file(driver: Driver, road: Path, tmp_path: Path) -> None:
@@ -204,7 +274,7 @@ def test_csv_never_replaces_a_file(driver: Driver, road: Path, tmp_path: Path) -
     driver.click(dialog.start_button)
     driver.qtbot.waitUntil(dialog.close_button.isVisible)
     driver.close(dialog)
-    assert "packets.csv exists already" in driver.page.sentence.text() and target.read_text() == "precious"
+    assert "packets.csv exists already" in driver.page.result.sentence.text() and target.read_text() == "precious"
 
 
 def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(
@@ -221,7 +291,7 @@ def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(
     assert isinstance(page, InspectionPage) and page is not driver.page
     page.building.finish()
     assert (page.capture_box.currentText(), page.certificates.text()) == ("good.pcapng", "Roots: root.oer")
-    assert "Not inspected yet" in page.empty.text()
+    assert "Not inspected yet" in page.result.empty.text()
     services.state.set("v2x/inspection", {"capture": 3, "root": ["a.oer", 4]})
     driver.window.pages.close_page(driver.window.pages.indexOf(page))
     page = pages.open("page:v2x:inspection")

@@ -25,6 +25,10 @@ def encode_data(value: dict[str, Any]) -> bytes:
     return _encode(_MODULE.Ieee1609Dot2Data, value)
 
 
+def encode_to_be_signed_data(value: dict[str, Any]) -> bytes:
+    return _encode(_MODULE.ToBeSignedData, value)
+
+
 def _decode(kind: Any, octets: bytes) -> dict[str, Any]:
     kind.from_coer(octets)
     value: dict[str, Any] = kind.get_val()

@@ -59,7 +59,7 @@ class Station:
         while packets:
             outcomes.append(self.verifier.verify(packets.pop(0), now_us))
             self.distribution.note(outcomes[-1])
-            packets += self.trust.released()
+            packets += [packet.octets for packet in self.trust.released()]
         return outcomes
 
 
@@ -223,3 +223,79 @@ def test_requests_are_bounded() -> None:
     for number in range(20):
         station.receive(signed_cam(ticket(AUTHORITIES[0]), NOW_US + number, digest=True), NOW_US)
     assert len(station.distribution.next_cam(NOW_US).inline_p2pcd_request) == 8
+
+
+@pytest.mark.parametrize("policy", CertificateInclusion)
+def test_request_for_an_authority_is_answered_whatever_the_policy(policy: CertificateInclusion) -> None:
+    station = quiet_station(policy)
+    wanted = AUTHORITIES[1].certificate
+    station.receive(signed_cam(known_neighbour(station), inline_p2pcd_request=(wanted.hashed_id3,)), NOW_US)
+    packets = [scan_signed_data(station.send(NOW_US + n * STEP_US)) for n in (1, 2)]
+    assert [data.header.requested_certificate for data in packets] == [wanted.octets, None]
+    always = policy in (CertificateInclusion.ALWAYS, CertificateInclusion.CONGESTION)  # the channel is free
+    assert [bool(data.certificates) for data in packets] == [False, always]
+
+
+def test_several_authorities_are_answered_one_after_the_other_before_the_certificate_is_sent_again() -> None:
+    station = quiet_station(CertificateInclusion.ALWAYS)
+    wanted = [authority.certificate for authority in AUTHORITIES]
+    request = signed_cam(known_neighbour(station), inline_p2pcd_request=tuple(one.hashed_id3 for one in wanted))
+    station.receive(request, NOW_US)
+    included = [station.distribution.next_cam(NOW_US + n * STEP_US) for n in range(1, 5)]
+    assert [one.requested_certificate for one in included] == [*(one.octets for one in wanted), None, None]
+    assert [one.certificate for one in included] == [False, False, True, True]
+
+
+def with_certificate(station: Station, channel_ratio: float, count: int) -> list[bool]:
+    """Which of the next CAMs include the certificate at this channel busy ratio."""
+    times_us = (NOW_US + number * STEP_US for number in range(1, count + 1))
+    return [station.distribution.next_cam(time_us, channel_ratio).certificate for time_us in times_us]
+
+
+@pytest.mark.parametrize(("channel_ratio", "omitted"), [(0.0, 0), (0.06, 1), (0.3, 5), (0.6, 10), (1.0, 10)])
+def test_certificates_are_omitted_the_more_often_the_busier_the_channel(channel_ratio: float, omitted: int) -> None:
+    station = quiet_station(CertificateInclusion.CONGESTION)
+    assert with_certificate(station, channel_ratio, 66) == 66 // (omitted + 1) * [*[False] * omitted, True]
+
+
+def test_certificate_follows_the_channel_busy_ratio_as_it_changes() -> None:
+    station = quiet_station(CertificateInclusion.CONGESTION)
+    assert with_certificate(station, 1.0, 3) == [False] * 3
+    assert with_certificate(station, 0.18, 5) == [True, False, False, False, True]  # 3 omitted at 0.18
+    assert with_certificate(station, 0.0, 2) == [True, True]
+
+
+@pytest.mark.parametrize("cause", ["request for the ticket", "new neighbour", "unknown digest"])
+def test_certificate_comes_at_once_on_a_busy_channel_where_it_is_needed(cause: str) -> None:
+    station = quiet_station(CertificateInclusion.CONGESTION)
+    assert with_certificate(station, 1.0, 2) == [False] * 2
+    if cause == "request for the ticket":
+        hashed_id3 = station.holder.certificate.hashed_id3
+        station.receive(signed_cam(known_neighbour(station), inline_p2pcd_request=(hashed_id3,)), NOW_US)
+    else:
+        station.receive(signed_cam(ticket(AUTHORITIES[1]), digest=cause == "unknown digest"), NOW_US)
+    assert with_certificate(station, 1.0, 11) == [True, *[False] * 10]
+
+
+def test_own_certificate_waits_for_the_answer_on_a_busy_channel() -> None:
+    station = quiet_station(CertificateInclusion.CONGESTION)
+    requests = (station.holder.certificate.hashed_id3, AUTHORITIES[1].certificate.hashed_id3)
+    station.receive(signed_cam(known_neighbour(station), inline_p2pcd_request=requests), NOW_US)
+    included = [station.distribution.next_cam(NOW_US + n * STEP_US, 1.0) for n in range(1, 4)]
+    assert [one.requested_certificate for one in included] == [AUTHORITIES[1].certificate.octets, None, None]
+    assert [one.certificate for one in included] == [False, True, False]
+
+
+def test_station_that_never_sends_its_certificate_still_requests_those_of_others() -> None:
+    station = quiet_station(CertificateInclusion.NEVER)
+    neighbour = ticket(AUTHORITIES[1])
+    station.receive(signed_cam(neighbour, digest=True), NOW_US)
+    assert station.distribution.next_cam(NOW_US).inline_p2pcd_request == (neighbour.certificate.hashed_id3,)
+
+
+def test_known_certificate_is_not_requested() -> None:
+    station = quiet_station()
+    neighbour = ticket(AUTHORITIES[1])
+    station.receive(signed_cam(neighbour, digest=True), NOW_US)
+    station.receive(signed_cam(neighbour, NOW_US + 1), NOW_US)
+    assert station.distribution.next_cam(NOW_US).inline_p2pcd_request == ()

@@ -42,7 +42,7 @@ def test_packets_of_all_curves_have_valid_signatures(
     pki: LabPki, curve: Curve, compressed_r: bool, include_certificate: bool
 ) -> None:
     key = SoftwareKey.generate(curve, compressed_r=compressed_r)
-    ticket = pki.ticket(key, START_S)
+    ticket = pki.ticket(key.public_key, START_S)
     octets = sign_data(b"payload", HEADER, ticket, key, include_certificate=include_certificate)
     data = scan_signed_data(octets)
     check_signature(octets, ticket, key)
@@ -55,7 +55,7 @@ def test_packets_of_all_curves_have_valid_signatures(
 @pytest.mark.parametrize("curve", [Curve.P256, Curve.BRAINPOOL_P256R1, Curve.BRAINPOOL_P384R1])
 def test_packets_are_read_by_the_second_codec(pki: LabPki, curve: Curve) -> None:
     key = SoftwareKey.generate(curve)
-    ticket = pki.ticket(key, START_S)
+    ticket = pki.ticket(key.public_key, START_S)
     header = Header(37, 5, location=(470_000_000, 150_000_000, 3500))
     for include_certificate in (False, True):
         octets = sign_data(b"payload" * 40, header, ticket, key, include_certificate=include_certificate)
@@ -72,7 +72,7 @@ def test_packets_are_read_by_the_second_codec(pki: LabPki, curve: Curve) -> None
 
 def test_one_signer_signs_many_different_packets(pki: LabPki) -> None:
     key = SoftwareKey.generate()
-    ticket = pki.ticket(key, START_S)
+    ticket = pki.ticket(key.public_key, START_S)
     signer = PacketSigner(ticket, key)
     packets = [
         signer.sign(

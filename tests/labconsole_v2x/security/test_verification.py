@@ -19,7 +19,7 @@ from labconsole_v2x.messages.its_time import (
     generation_delta_time,
     gn_timestamp,
 )
-from labconsole_v2x.security.encoding import YEAR_S
+from labconsole_v2x.security.encoding import YEAR_S, encode_octets
 from labconsole_v2x.security.keys import CURVES, SoftwareKey
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import (
@@ -62,7 +62,7 @@ TICKET = ticket(AUTHORITY)
 LOCAL_TICKET = ticket(AUTHORITY, region=GRAZ)
 HERE = (LATITUDE, LONGITUDE, 0)
 FAR_AWAY = (LATITUDE + 10_000_000, LONGITUDE, 0)
-VECTORS = Path("/work/shared/vectors")
+VECTORS = Path(__file__).resolve().parents[4] / "shared" / "vectors"
 
 
 def receiver(order: CheckOrder = CheckOrder.CHEAP_FIRST, *known: Holder, **settings: Any) -> Verifier:
@@ -88,6 +88,7 @@ def later(start_s: int, end_s: int) -> Holder:
 PACKETS: dict[Reason, tuple[Callable[[], bytes], dict[str, Any]]] = {
     Reason.ACCEPTED: (lambda: signed_cam(TICKET), {}),
     Reason.MALFORMED: (lambda: signed_cam(TICKET)[:-1], {}),
+    Reason.UNSECURED: (lambda: b"\3\x80" + encode_octets(cam_payload()), {}),
     Reason.UNSUPPORTED_VERSION: (lambda: b"\2" + signed_cam(TICKET)[1:], {}),
     Reason.UNSUPPORTED_CURVE: (lambda: on_other_curve(signed_cam(TICKET)), {}),
     Reason.PROFILE_BROKEN: (lambda: signed_cam(TICKET, expiry_time=NOW_US + 1), {}),
@@ -318,7 +319,7 @@ def test_packets_wait_for_ticket_and_authority_and_are_accepted_then() -> None:
     assert verifier.trust.released() == []
     answer = signed_cam(TICKET, requested_certificate=authority.certificate.octets)
     assert verifier.verify(answer, NOW_US).accepted
-    released = verifier.trust.released()
+    released = [packet.octets for packet in verifier.trust.released()]
     assert released == early
     assert all(outcome.accepted for outcome in verify_all(verifier, released))
     assert verifier.trust.released() == []

@@ -1,0 +1,161 @@
+"""Backends that sign and verify: OpenSSL by `cryptography`, AWS-LC by `awscrt`, and a PKCS#11 token.
+
+The token is in the place of the source's ASIC (Figs. 4.1 and 4.2). Its Escrypt CyscurLib and its FPGA are not offered.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from contextlib import ExitStack
+from enum import StrEnum
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from labconsole.security.token.errors import TokenError, TokenFullError, TokenGoneError
+from labconsole_v2x.security.chain import DigestVerifier
+from labconsole_v2x.security.keys import (
+    CURVES,
+    SigningKey,
+    SoftwareKey,
+    compressed_point,
+    der_signature,
+    load_public_key,
+)
+from labconsole_v2x.security.structures import Curve, Point, PointForm, PublicKey, Signature
+from labconsole_v2x.security.trust import KeyLoader, software_verifier
+
+if TYPE_CHECKING:
+    from labconsole.model.role import RoleContext
+    from labconsole.security.token.cryptoki.opening import Token
+    from labconsole.security.token.cryptoki.raw_ec import RawECKey, RawECPublicKey
+
+
+class Backend(StrEnum):
+    """What signs or verifies."""
+
+    OPENSSL = "openssl"
+    AWS_LC = "aws-lc"
+    TOKEN = "token"
+
+
+def open_backend_token(
+    name: str, configuration: Mapping[str, Any] | None, context: RoleContext, resources: ExitStack
+) -> Token | None:
+    """Open the token of a role until `resources` are closed; None without a configuration. Raises TokenError."""
+    if configuration is None:
+        return None
+    from labconsole.security.token.configuration import TokenConfiguration
+    from labconsole.security.token.cryptoki.opening import open_token
+
+    described = TokenConfiguration.model_validate(configuration)
+    return resources.enter_context(open_token(name, described, context.secret(described.pin_request(name).key)))
+
+
+def key_loader(backend: Backend, token: Token | None = None) -> KeyLoader:
+    """What loads the public keys of certificates for verification."""
+    if backend is Backend.TOKEN and token is not None:
+        return TokenVerification(token).load
+    return aws_lc_verifier if backend is Backend.AWS_LC else software_verifier
+
+
+def generate_key(
+    backend: Backend, curve: Curve, token: Token | None = None, *, compressed_r: bool = False
+) -> SigningKey:
+    """A new signing key; one in a token is lost with its session, and its signatures have R as x only."""
+    if backend is Backend.TOKEN and token is not None:
+        from labconsole.security.token.cryptoki.raw_ec import generate_ec
+
+        return TokenKey(generate_ec(token.session(), CURVES[curve]), curve)
+    return SoftwareKey.generate(curve, compressed_r=compressed_r)
+
+
+def aws_lc_verifier(key: PublicKey) -> DigestVerifier:
+    """Load a P-256 key into AWS-LC, other keys into OpenSSL; raises ValueError as `software_verifier`.
+
+    AWS-LC verifies 1.2 times as fast, and holds the interpreter's lock meanwhile: threads gain nothing.
+    """
+    if key.curve is not Curve.P256:
+        return software_verifier(key)
+    from awscrt.crypto import EC  # 0.1 s to import
+
+    der = load_public_key(key).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return partial(_verify_by_aws_lc, EC.new_key_from_der_data(der))
+
+
+def _verify_by_aws_lc(key: Any, r: bytes, s: bytes, digest: bytes) -> bool:
+    return bool(key.verify(digest, der_signature(r, s)))
+
+
+class TokenKey:
+    """A private key in a token; several threads may sign, one after the other."""
+
+    def __init__(self, key: RawECKey, curve: Curve) -> None:
+        self._key = key
+        self._curve = curve
+        self._turn = Lock()
+        self._public = PublicKey(curve, compressed_point(key.public_key))
+
+    @property
+    def curve(self) -> Curve:
+        """The curve of the key."""
+        return self._curve
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Its public key, compressed."""
+        return self._public
+
+    def sign_digest(self, digest: bytes) -> Signature:
+        """Sign a digest of 32 or 48 octets in the token. Raises TokenError."""
+        with self._turn:
+            octets = self._key.sign(digest)
+        size = self._curve.size
+        return Signature(self._curve, Point(PointForm.X_ONLY, octets[:size]), octets[size:])
+
+
+class TokenVerification:
+    """Public keys as objects of one session of a token; several threads may verify, one after the other."""
+
+    def __init__(self, token: Token) -> None:
+        self._session = token.session()
+        self._turn = Lock()
+        self._unused: deque[RawECPublicKey] = deque()
+
+    def load(self, key: PublicKey) -> DigestVerifier:
+        """Import a key as a session object, which is removed from the token when the verifier is no longer used.
+
+        Raises ValueError: it is not a point of its curve, or the token refuses it, as one without that curve does.
+        TokenError: the token is full or gone.
+        """
+        from labconsole.security.token.cryptoki.raw_ec import import_ec
+
+        public_key = load_public_key(key)
+        with self._turn:
+            while self._unused:
+                self._unused.popleft().destroy()
+            try:
+                imported = import_ec(self._session, public_key)
+            except (TokenFullError, TokenGoneError):
+                raise
+            except TokenError as error:  # a packet with that key must not end the receiver
+                raise ValueError(str(error)) from error
+            return _TokenVerifier(imported, self._turn, self._unused)
+
+
+class _TokenVerifier:
+    def __init__(self, key: RawECPublicKey, turn: Lock, unused: deque[RawECPublicKey]) -> None:
+        self._key = key
+        self._turn = turn
+        self._unused = unused
+
+    def __call__(self, r: bytes, s: bytes, digest: bytes) -> bool:
+        with self._turn:
+            return self._key.verify(digest, r + s)
+
+    def __del__(self) -> None:
+        # In whatever thread: the next load destroys the object, in its turn.
+        self._unused.append(self._key)

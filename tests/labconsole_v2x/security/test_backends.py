@@ -1,0 +1,270 @@
+"""The backends OpenSSL, AWS-LC and PKCS#11 token accept and refuse the same packets, and leave no keys in the token."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from awscrt.crypto import EC
+from pkcs11 import Attribute, ObjectClass
+
+from labconsole.security.secrets import Secret
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.lab_token import make_softhsm_token
+from labconsole_v2x.security.backends import Backend, TokenKey, aws_lc_verifier, generate_key, key_loader
+from labconsole_v2x.security.issuing import issue
+from labconsole_v2x.security.keys import SigningKey, SoftwareKey, load_public_key, verify_digest
+from labconsole_v2x.security.signing import sign_data
+from labconsole_v2x.security.structures import (
+    CAM_PSID,
+    Certificate,
+    Curve,
+    Header,
+    Point,
+    PointForm,
+    PublicKey,
+    Validity,
+)
+from labconsole_v2x.security.trust import KeyLoader, StoreLimits, TrustStore, UntrustedRootError, software_verifier
+from labconsole_v2x.security.verification import Reason, Verifier
+from tests.helpers.kryoptic_token import make_kryoptic_token
+from tests.helpers.nss_token import make_nss_token
+from tests.labconsole_v2x.security.lab_certificates import (
+    HOUR_S,
+    NOW_S,
+    NOW_US,
+    PERMISSIONS,
+    Holder,
+    cam_payload,
+    certify,
+    root_authority,
+    signed_cam,
+    spoiled,
+    ticket,
+    ticket_authority,
+)
+
+PIN, SO_PIN = Secret("1234-user"), Secret("5678-officer")
+ROOT = root_authority()
+AUTHORITY = ticket_authority(ROOT)
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> TokenConfiguration:
+    return make_softhsm_token(tmp_path_factory.mktemp("softhsm"), "v2x", PIN, SO_PIN)
+
+
+@pytest.fixture
+def token(configuration: TokenConfiguration) -> Iterator[Token]:
+    with open_token("v2x", configuration, PIN) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["nss", "kryoptic"])
+def token_without_brainpool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Token]:
+    """A token with NIST curves only; skips the one that is not installed or built."""
+    if request.param == "nss":
+        configuration = make_nss_token(tmp_path, PIN)
+    else:
+        configuration = make_kryoptic_token(tmp_path, "v2x", PIN, SO_PIN)
+    with open_token("v2x", configuration, PIN) as opened:
+        yield opened
+
+
+def receiver(load_key: KeyLoader, limits: StoreLimits | None = None) -> Verifier:
+    """A receiver that trusts the root and knows the authority."""
+    trust = TrustStore(limits, load_key)
+    trust.add_root(ROOT.certificate)
+    assert trust.add(AUTHORITY.certificate) is None
+    return Verifier(trust)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A ticket and its key, in software or in a token."""
+
+    certificate: Certificate
+    key: SigningKey
+
+    @classmethod
+    def of(cls, key: SigningKey) -> Sender:
+        validity = Validity(NOW_S - HOUR_S, NOW_S + HOUR_S)
+        authority = AUTHORITY.certificate
+        return cls(issue(AUTHORITY.key, key.public_key, validity, issuer=authority, permissions=PERMISSIONS), key)
+
+    def packet(self, time_us: int, *, certificate: bool = True) -> bytes:
+        header = Header(CAM_PSID, time_us)
+        return sign_data(cam_payload(), header, self.certificate, self.key, include_certificate=certificate)
+
+
+def with_signature(packet: bytes, size: int, r: bytes, s: bytes) -> bytes:
+    """The packet with other r (x only) and s."""
+    assert len(r) == len(s) == size
+    return packet[: -2 * size] + r + s
+
+
+def decompressed(key: PublicKey) -> PublicKey:
+    numbers = load_public_key(key).public_numbers()
+    x, y = (number.to_bytes(key.curve.size, "big") for number in (numbers.x, numbers.y))
+    return PublicKey(key.curve, Point(PointForm.UNCOMPRESSED, x, y))
+
+
+def judged_packets(curve: Curve) -> list[tuple[bytes, Reason]]:
+    """Packets of one ticket, right and wrong, and the verdict on each."""
+    size = curve.size
+    sender = Sender.of(SoftwareKey.generate(curve))
+    compressed = Sender.of(SoftwareKey.generate(curve, compressed_r=True))
+    uncompressed = certify(
+        AUTHORITY, verification_key=decompressed(sender.key.public_key), permissions=PERMISSIONS
+    ).certificate
+    good = [sender.packet(NOW_US), sender.packet(NOW_US + 1, certificate=False), compressed.packet(NOW_US)]
+    good.append(Sender(uncompressed, sender.key).packet(NOW_US))
+    fresh = [sender.packet(NOW_US + number) for number in range(2, 6)]
+    none, most = bytes(size), b"\xff" * size
+    bad = [spoiled(fresh[0])]
+    bad += [with_signature(fresh[1], size, *numbers) for numbers in ((none, none), (most, most), (none, most))]
+    bad.append(fresh[2].replace(cam_payload(), cam_payload()[:-1] + b"\xff"))
+    bad.append(Sender(sender.certificate, SoftwareKey.generate(curve)).packet(NOW_US + 9))
+    point = Point(PointForm.COMPRESSED_Y0, b"\xff" * size)
+    not_a_point = certify(AUTHORITY, verification_key=PublicKey(curve, point), permissions=PERMISSIONS)
+    return [
+        *((packet, Reason.ACCEPTED) for packet in good),
+        *((packet, Reason.SIGNATURE_INVALID) for packet in bad),
+        (signed_cam(Holder(not_a_point.certificate, SoftwareKey.generate(curve))), Reason.CHAIN_INVALID),
+        (fresh[3], Reason.ACCEPTED),
+    ]
+
+
+@pytest.mark.parametrize("curve", Curve, ids=str)
+def test_all_backends_accept_and_refuse_the_same_packets(curve: Curve, token: Token) -> None:
+    packets = judged_packets(curve)
+    for backend in Backend:
+        verifier = receiver(key_loader(backend, token))
+        outcomes = [verifier.verify(packet, NOW_US) for packet, _ in packets]
+        assert [outcome.reason for outcome in outcomes] == [reason for _, reason in packets], backend
+
+
+@pytest.mark.parametrize("curve", Curve, ids=str)
+def test_backends_differ_in_nothing_but_what_they_load_into(curve: Curve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS-LC has P-256 only here: other curves are verified by OpenSSL."""
+    loaded: list[bytes] = []
+    load = EC.new_key_from_der_data
+
+    def counted(octets: bytes) -> object:
+        loaded.append(octets)
+        return load(octets)
+
+    monkeypatch.setattr(EC, "new_key_from_der_data", counted)
+    key = SoftwareKey.generate(curve)
+    digest = bytes(range(curve.size))
+    signature = key.sign_digest(digest)
+    for load_key in (software_verifier, aws_lc_verifier):
+        verify = load_key(key.public_key)
+        assert verify(signature.r.x, signature.s, digest)
+        assert not verify(signature.r.x, signature.s, digest[::-1])
+    assert len(loaded) == (curve is Curve.P256)
+
+
+def test_every_backend_refuses_what_is_not_a_point(token: Token) -> None:
+    for curve in Curve:
+        for form, x, y in (
+            (PointForm.COMPRESSED_Y0, b"\xff" * curve.size, b""),
+            (PointForm.UNCOMPRESSED, b"\1" * curve.size, b"\1" * curve.size),
+            (PointForm.X_ONLY, b"\1" * curve.size, b""),
+        ):
+            for backend in Backend:
+                with pytest.raises(ValueError, match=r"\w"):
+                    key_loader(backend, token)(PublicKey(curve, Point(form, x, y)))
+
+
+@pytest.mark.parametrize("curve", Curve, ids=str)
+@pytest.mark.parametrize("backend", [Backend.OPENSSL, Backend.TOKEN])
+def test_generated_key_signs_packets_that_are_accepted(backend: Backend, curve: Curve, token: Token) -> None:
+    sender = Sender.of(generate_key(backend, curve, token))
+    assert sender.key.curve is curve
+    assert isinstance(sender.key, TokenKey) is (backend is Backend.TOKEN)
+    verifier = receiver(software_verifier)
+    assert [verifier.verify(sender.packet(NOW_US, certificate=c), NOW_US).accepted for c in (True, False)] == [
+        True,
+        False,
+    ]
+    assert verifier.verify(sender.packet(NOW_US + 1, certificate=False), NOW_US).accepted
+
+
+def test_compressed_r_is_a_setting_of_keys_in_software() -> None:
+    digest = bytes(32)
+    assert generate_key(Backend.OPENSSL, Curve.P256).sign_digest(digest).r.form is PointForm.X_ONLY
+    compressed = generate_key(Backend.OPENSSL, Curve.P256, compressed_r=True)
+    assert compressed.sign_digest(digest).r.form is not PointForm.X_ONLY
+
+
+def test_several_threads_sign_with_one_key_of_the_token(token: Token) -> None:
+    key = generate_key(Backend.TOKEN, Curve.P256, token)
+    digests = [bytes((number,)) * 32 for number in range(100)]
+    with ThreadPoolExecutor(4) as threads:
+        signatures = list(threads.map(key.sign_digest, digests))
+    public = load_public_key(key.public_key)
+    assert all(verify_digest(public, *pair) for pair in zip(signatures, digests, strict=True))
+
+
+def test_several_threads_verify_with_one_session_of_the_token(token: Token) -> None:
+    load = key_loader(Backend.TOKEN, token)
+
+    def verdicts(number: int) -> list[bool]:
+        key, digest = SoftwareKey.generate(), bytes((number,)) * 32
+        verify, signature = load(key.public_key), key.sign_digest(digest)
+        return [verify(signature.r.x, signature.s, digest), verify(signature.r.x, signature.s, digest[:-1] + b"\xff")]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(verdicts, range(60))) == [[True, False]] * 60
+
+
+def public_keys(token: Token) -> int:
+    """The number of public keys in the token, of whatever session."""
+    return len(list(token.session().get_objects({Attribute.CLASS: ObjectClass.PUBLIC_KEY})))
+
+
+def test_token_has_no_more_keys_than_the_receiver_has_certificates(token: Token) -> None:
+    limits = StoreLimits(tickets=4, probation=3)
+    verifier = receiver(key_loader(Backend.TOKEN, token), limits)
+    assert public_keys(token) == 2
+    foreign = ticket_authority(root_authority())
+    for number in range(15):
+        assert verifier.verify(signed_cam(ticket(AUTHORITY)), NOW_US).accepted
+        assert verifier.verify(signed_cam(ticket(foreign)), NOW_US).reason is Reason.UNKNOWN_ISSUER
+        assert verifier.verify(spoiled(signed_cam(ticket(AUTHORITY))), NOW_US).reason is Reason.SIGNATURE_INVALID
+        assert public_keys(token) <= len(verifier.trust) + 3, number  # those no longer used go with the next load
+    assert len(verifier.trust) == 2 + 4 + 3
+
+
+def test_key_is_removed_with_the_next_load_when_its_verifier_is_no_longer_used(token: Token) -> None:
+    load = key_loader(Backend.TOKEN, token)
+    verify = load(SoftwareKey.generate().public_key)
+    kept = load(SoftwareKey.generate().public_key)
+    assert public_keys(token) == 2
+    del verify
+    gc.collect()
+    another = load(SoftwareKey.generate().public_key)
+    assert public_keys(token) == 2
+    assert not kept(bytes(32), bytes(32), bytes(32)) and not another(bytes(32), bytes(32), bytes(32))
+
+
+def test_packet_on_a_curve_that_the_token_lacks_is_refused_and_the_next_one_verified(
+    token_without_brainpool: Token,
+) -> None:
+    brainpool = Curve.BRAINPOOL_P256R1
+    verifier = receiver(key_loader(Backend.TOKEN, token_without_brainpool))
+    refused = verifier.verify(signed_cam(ticket(AUTHORITY, brainpool)), NOW_US)
+    assert refused.reason is Reason.CHAIN_INVALID
+    assert "cannot import a public key on brainpoolP256r1" in refused.detail
+    assert verifier.verify(signed_cam(ticket(AUTHORITY)), NOW_US).accepted
+    with pytest.raises(UntrustedRootError, match="cannot import a public key on brainpoolP256r1"):
+        verifier.trust.add_root(root_authority(brainpool).certificate)
+    with pytest.raises(TokenError, match="cannot generate a key pair on brainpoolP256r1"):
+        generate_key(Backend.TOKEN, brainpool, token_without_brainpool)
