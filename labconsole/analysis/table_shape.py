@@ -12,6 +12,7 @@ from labconsole.analysis.comparison_notes import notes
 from labconsole.analysis.confidence_intervals import Interval, centre, interval_of
 from labconsole.analysis.parameter_texts import describe_parameters, in_effect
 from labconsole.analysis.published_figures import (
+    NOT_PRINTED,
     PublishedColumn,
     PublishedFigure,
     PublishedTable,
@@ -35,7 +36,8 @@ class ShapeColumn:
     """A column: its title as the source has it, and the parameters by which a run belongs there.
 
     They are those of the published column, and may be more: two columns may compare different runs with the same
-    figures. `published` names the published column ("java-2xha") where one run is compared with several.
+    figures. `published` names the published column ("java-2xha") where one run is compared with several, or is
+    `NOT_PRINTED` where a published column of more scenarios is not meant for this one.
     """
 
     title: str
@@ -198,11 +200,12 @@ def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup])
 
 
 def _printed(shape: TableShape, column: ShapeColumn, table: PublishedTable | None) -> PublishedColumn | None:
+    if table is None or column.published == NOT_PRINTED:
+        return None
+    if column.published:
+        return next(printed for printed in table.columns if printed.name == f"{table.name}/{column.published}")
     wanted = {**shape.parameters, **column.parameters}
-    columns = table.columns if table is not None else ()
-    if table is not None and column.published:
-        return next(printed for printed in columns if printed.name == f"{table.name}/{column.published}")
-    return next((printed for printed in columns if same_scenario(printed.parameters, wanted)), None)
+    return next((printed for printed in table.columns if same_scenario(printed.parameters, wanted)), None)
 
 
 def _missing(columns: Sequence[_Column]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from labconsole.engine.run_end import Recoveries, Recovery
 from labconsole.engine.supervisor import WorkerProcess
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
-from labconsole.model.series import Event
+from labconsole.model.series import TIME_PROGRESS, Event
 from labconsole.processes import this_process
 from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.security.secrets import Secret
@@ -365,7 +365,8 @@ class RunQueue:
         elapsed = 0.0 if frame.begin_ns is None else (frame.t_ns - frame.begin_ns) / 1e9
         rate = frame.done / elapsed if elapsed > 0 and frame.done else None
         eta = max(0, frame.total - frame.done) / rate if rate and frame.total else None
-        self._update(run_id, done=frame.done, total=frame.total, elapsed_s=elapsed, rate=rate, eta_s=eta)
+        shown = None if frame.progress == TIME_PROGRESS.name else rate
+        self._update(run_id, done=frame.done, total=frame.total, elapsed_s=elapsed, rate=shown, eta_s=eta)
         if self._live_hz:
             for listener in self.listeners:
                 listener.live(run_id, frame)

@@ -34,7 +34,7 @@ ShownStatus = RunStatus | Activity
 
 @dataclass(frozen=True)
 class QueueItem:
-    """One run in the queue. `rate` is counts per second of the progress channel since T0.
+    """One run in the queue. `rate` is counts per second of the progress channel since T0; None if that is time.
 
     `expected_s` is how long the run is expected to last in all, `begun_s` when its process was started and `took_s` how
     long that process lived (all of `time.monotonic`). `console` is the other console whose run it is.

@@ -15,7 +15,6 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from labconsole.analysis.number_format import format_number
 from labconsole.analysis.parameter_texts import listed
 
 
@@ -71,7 +70,7 @@ class FieldSpec:
     @property
     def bounds(self) -> str:
         """The permitted range as `1 – 100,000`, `≥ 1`, or nothing."""
-        write = str if self.kind is FieldKind.PORT else format_number
+        write = str if self.kind is FieldKind.PORT else "{:,.15g}".format  # exact, unlike figures
         low = "" if self.minimum is None else write(self.minimum)
         high = "" if self.maximum is None else write(self.maximum)
         if low and high and not (self.exclusive_minimum or self.exclusive_maximum):

@@ -150,6 +150,10 @@ class LiveChannel:
         return self.by_role or self.kind is not LiveKind.TOTAL
 
 
+TIME_PROGRESS = LiveChannel("elapsed", "Time", "s", shown=False)
+"""Progress of a run that time limits: whole seconds since T0, counted by one role. It has no rate worth showing."""
+
+
 @dataclass(frozen=True)
 class Event:
     """Something that happened in a run at `t_ns` (`clock.now_ns`); `message` is one sentence."""

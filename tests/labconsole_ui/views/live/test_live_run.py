@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labconsole.engine.protocol import ChannelFrame, LiveFrame, LogHistogram, Usage
-from labconsole.model.trial import LiveChannel
+from labconsole.model.series import TIME_PROGRESS, LiveChannel
 from labconsole_ui.views.live.growing_curves import GrowingCurve
 from labconsole_ui.views.live.live_run import LiveRun
 
@@ -109,6 +109,14 @@ def test_the_progress_is_shown_by_the_channel_that_the_frame_names() -> None:
     channels = {"sent": ChannelFrame(100), "received": ChannelFrame(100)}
     live.add_frame(LiveFrame(T0 + 2 * 10**9, T0, 100, 100, channels, {}, "received"))
     assert live.progress == "received"
+
+
+@pytest.mark.parametrize(("progress", "leading"), [("received", "received"), (TIME_PROGRESS.name, "sent")])
+def test_a_run_that_time_limits_shows_the_rate_of_its_first_channel(progress: str, leading: str) -> None:
+    live = LiveRun((LiveChannel("sent", "Sent", "msg"), LiveChannel("received", "Received", "msg"), TIME_PROGRESS))
+    channels = {name: ChannelFrame(100) for name in ("sent", "received", TIME_PROGRESS.name)}
+    live.add_frame(LiveFrame(T0 + 10**9, T0, 1, 20, channels, {}, progress))
+    assert (live.progress, live.leading) == (progress, leading)
 
 
 def test_the_mean_runs_from_the_first_count_to_the_last() -> None:

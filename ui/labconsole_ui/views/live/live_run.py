@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labconsole.engine.protocol import BINS_PER_OCTAVE, ChannelFrame, LiveFrame
-from labconsole.model.trial import LiveChannel, LiveKind
+from labconsole.model.series import TIME_PROGRESS, LiveChannel, LiveKind
 from labconsole_ui.views.live.growing_curves import GrowingCurve, RoleCurves
 
 WINDOW_NS = 1_000_000_000
@@ -122,6 +122,13 @@ class LiveRun:
         if self.latest is None or self.latest.progress not in self.latest.channels:
             return None
         return self.latest.progress
+
+    @property
+    def leading(self) -> str | None:
+        """The channel of which the rate is shown: that of the progress, or the first one if that is time."""
+        if self.progress != TIME_PROGRESS.name:
+            return self.progress
+        return next(iter(self.shown(observed=False)), None)
 
     def figures(self, name: str) -> ChannelFigures:
         """The figures of a channel at the latest frame. Raises KeyError for a channel without reports."""

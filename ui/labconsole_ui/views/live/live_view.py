@@ -260,7 +260,7 @@ class LiveView(QWidget):
         ]
         if self._final:
             return figures + self._final_figures()
-        progress = self._live.progress
+        progress = self._live.leading
         if progress is not None:
             figures += self._rate_figures(self._live.channel(progress), self._live.figures(progress))
         for name in self._live.shown(observed=True)[:1]:
