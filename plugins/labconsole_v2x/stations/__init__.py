@@ -1,1 +1,1 @@
-"""What stations need on the air: captures of packets in pcap and pcapng files."""
+"""ETSI ITS stations: when a CAM is due, sender, receiver, transports, channel, and capture files."""

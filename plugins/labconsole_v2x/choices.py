@@ -1,0 +1,72 @@
+"""The choices of the trials' parameters, by the names under which they are stored, and their labels."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from labconsole_v2x.security.backends import Backend
+from labconsole_v2x.security.distribution import CertificateInclusion
+from labconsole_v2x.security.structures import Curve
+from labconsole_v2x.security.verification import CheckOrder
+
+
+class Generation(StrEnum):
+    """When a station sends CAMs."""
+
+    FIXED = "fixed"
+    RULES = "rules"
+
+
+class Receivers(StrEnum):
+    """Which stations receive and verify."""
+
+    ONE = "one"
+    ALL = "all"
+
+
+class CurveChoice(StrEnum):
+    """A curve by the name under which it is stored."""
+
+    P256 = "p256"
+    BRAINPOOL_P256R1 = "brainpoolP256r1"
+    BRAINPOOL_P384R1 = "brainpoolP384r1"
+    P384 = "p384"
+
+    @property
+    def curve(self) -> Curve:
+        """The curve."""
+        return Curve[self.name]
+
+
+class Inclusion(StrEnum):
+    """When a CAM carries the whole certificate."""
+
+    ETSI = "etsi"
+    ALWAYS = "always"
+    NEVER = "never"
+    CONGESTION = "congestion"
+
+    @property
+    def policy(self) -> CertificateInclusion:
+        """The policy."""
+        return CertificateInclusion[self.name]
+
+
+class Order(StrEnum):
+    """The order of a receiver's checks."""
+
+    CHEAP_FIRST = "cheap-first"
+    SIGNATURE_FIRST = "signature-first"
+
+    @property
+    def order(self) -> CheckOrder:
+        """The order."""
+        return CheckOrder[self.name]
+
+
+CURVES = {choice.value: choice.curve.title for choice in CurveChoice}
+BACKENDS = {
+    Backend.OPENSSL.value: "Software: OpenSSL, by cryptography",
+    Backend.AWS_LC.value: "Software: AWS-LC (P-256)",
+    Backend.TOKEN.value: "PKCS#11 token",
+}

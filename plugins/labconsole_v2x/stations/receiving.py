@@ -1,0 +1,304 @@
+"""The receiving side of stations: frames wait in a bounded queue, and threads check them and update the neighbours.
+
+What is measured of a packet begins when its frame is read from the socket and ends when its CAM is decoded, its SSP
+checked and the neighbour table updated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from queue import SimpleQueue
+from threading import Thread
+from typing import NamedTuple, Protocol
+
+from labconsole.clock import now_ns
+from labconsole_v2x.messages import cam
+from labconsole_v2x.messages.asn1_modules import MessageError
+from labconsole_v2x.messages.btp import BtpError, parse_btp
+from labconsole_v2x.messages.cam import Cam
+from labconsole_v2x.messages.geonetworking import (
+    ETHERTYPE,
+    GeoNetworkingError,
+    parse_packet,
+    parse_unsecured,
+    secured_octets,
+)
+from labconsole_v2x.messages.its_time import GENERATION_DELTA_TIME_MODULUS_MS, full_time, its_us, unix_ns
+from labconsole_v2x.security.distribution import Distribution
+from labconsole_v2x.security.reading import MalformedDataError
+from labconsole_v2x.security.scanning import scan_signed_data
+from labconsole_v2x.security.verification import Reason, Verifier
+from labconsole_v2x.stations.neighbours import NeighbourTable
+from labconsole_v2x.stations.sending import packet_hash
+from labconsole_v2x.stations.transports import Transport
+
+QUEUE_FULL = "receiver queue full"
+"""The reason of a packet that found no room."""
+REASONS = (*(reason.value for reason in Reason), QUEUE_FULL)
+"""What can become of a packet, by the number under which it is recorded: later ones are appended, none is moved."""
+_ACCEPTED = 0
+_QUEUE_FULL = REASONS.index(QUEUE_FULL)
+_NUMBERS = {reason: REASONS.index(reason.value) for reason in Reason}
+_ETHERTYPE = ETHERTYPE.to_bytes(2, "big")
+_HEADER = 14
+"""Octets of an Ethernet header."""
+
+
+class ReceivedFrame(NamedTuple):
+    """A frame as it was read from the socket, at a time of `labconsole.clock.now_ns`."""
+
+    source: bytes
+    packet: bytes
+    received_ns: int
+
+
+class ReceivedPacket(NamedTuple):
+    """What is recorded of a received packet; times are those of `labconsole.clock.now_ns`."""
+
+    receiver: int
+    """Number of the station that received it."""
+    source: int
+    """MAC address of the sender."""
+    identity: int
+    """generationTime in us (ITS time); of an unsecured packet a hash; 0: unreadable."""
+    received_ns: int
+    started_ns: int
+    verify_ns: int
+    """Time of the security checks, from the octets to the verdict; 0 where nothing is verified."""
+    done_ns: int
+    age_ns: int
+    """From the generation time in the packet to `done_ns`, by the wall clock; 0 unless it was accepted."""
+    size: int
+    """Octets of the GeoNetworking packet."""
+    content: int
+    """Octets of headers and CAM that were protected, 0 unless it was accepted."""
+    reason: int
+    """Number in `REASONS`."""
+    waited: int
+    """1 for a packet that was checked again because a certificate had become known."""
+
+
+class Checked(NamedTuple):
+    """The result of the checks of one packet; `generated_us` is ITS time."""
+
+    reason: int
+    identity: int = 0
+    message: Cam | None = None
+    content: int = 0
+    generated_us: int = 0
+    verify_ns: int = 0
+
+
+class PacketCheck(Protocol):
+    """The checks of a receiver; none of its methods raises, whatever the octets."""
+
+    def check(self, frame: ReceivedFrame) -> Checked:
+        """Check a GeoNetworking packet."""
+
+    def released(self) -> Sequence[ReceivedFrame]:
+        """Packets that waited for a certificate which is now known: to be checked again."""
+
+
+class VerifiedCheck:
+    """Verifies secured packets and checks their content; its stations take part in certificate distribution."""
+
+    def __init__(self, verifier: Verifier, distributions: Sequence[Distribution] = ()) -> None:
+        self._verifier = verifier
+        self._distributions = distributions
+
+    def check(self, frame: ReceivedFrame) -> Checked:
+        try:
+            secured = secured_octets(frame.packet)
+        except GeoNetworkingError:
+            return Checked(_NUMBERS[Reason.MALFORMED])
+        if secured is None:
+            return Checked(_NUMBERS[Reason.UNSECURED], packet_hash(frame.packet))
+        began_ns = now_ns()
+        outcome = self._verifier.verify(secured, None, frame)
+        verify_ns = now_ns() - began_ns
+        if outcome.reason is Reason.ACCEPTED:
+            self._verifier.check_content(outcome)
+        for distribution in self._distributions:
+            distribution.note(outcome)
+        generated_us = outcome.generation_time or 0
+        accepted = outcome.reason is Reason.ACCEPTED
+        return Checked(
+            _NUMBERS[outcome.reason],
+            generated_us,
+            outcome.message if accepted and isinstance(outcome.message, Cam) else None,
+            len(outcome.payload or b"") if accepted else 0,
+            generated_us,
+            verify_ns,
+        )
+
+    def released(self) -> Sequence[ReceivedFrame]:
+        return [origin for _, _, origin in self._verifier.released() if isinstance(origin, ReceivedFrame)]
+
+
+class UnverifiedCheck:
+    """Reads packets, secured or not, and verifies nothing."""
+
+    def check(self, frame: ReceivedFrame) -> Checked:
+        try:
+            secured = secured_octets(frame.packet)
+            if secured is None:
+                unsecured, identity, generated_us = parse_packet(frame.packet).unsecured, packet_hash(frame.packet), 0
+                content = len(frame.packet)
+            else:
+                data = scan_signed_data(secured)
+                generated_us = identity = data.header.generation_time or 0
+                unsecured, content = parse_unsecured(data.payload or b""), len(data.payload or b"")
+            assert unsecured is not None
+            message = cam.decode(parse_btp(unsecured.next_header, unsecured.payload).payload)
+        except (GeoNetworkingError, MalformedDataError):
+            return Checked(_NUMBERS[Reason.MALFORMED])
+        except (BtpError, MessageError):
+            return Checked(_NUMBERS[Reason.CONTENT_MALFORMED])
+        if not generated_us:
+            near_us = its_us(time.time_ns())
+            generated_us = full_time(message.generation_delta_time, GENERATION_DELTA_TIME_MODULUS_MS, near_us)
+        return Checked(_ACCEPTED, identity, message, content, generated_us)
+
+    def released(self) -> Sequence[ReceivedFrame]:
+        return ()
+
+
+class ReceivingStation:
+    """A station that receives: checks packets of others, keeps a neighbour table, and records each packet."""
+
+    def __init__(
+        self,
+        number: int,
+        check: PacketCheck,
+        ignored: Collection[bytes],
+        record: Callable[[ReceivedPacket], None] | None,
+    ) -> None:
+        """`ignored` are the MAC addresses of senders that it does not process, such as its own."""
+        self.number = number
+        self.neighbours = NeighbourTable()
+        self._check = check
+        self._ignored = ignored
+        self._record = record
+
+    def take(self, frame: ReceivedFrame) -> None:
+        """Process a frame, and those that waited for a certificate in it; from any thread."""
+        if frame.source in self._ignored:
+            return
+        self._process(frame, 0)
+        for waiting in self._check.released():
+            self._process(waiting, 1)
+
+    def _process(self, frame: ReceivedFrame, waited: int) -> None:
+        started_ns = now_ns()
+        checked = self._check.check(frame)
+        if checked.message is not None:
+            self.neighbours.update(frame.source, checked.message, frame.received_ns)
+        done_ns = now_ns()
+        if self._record is None:
+            return
+        age_ns = 0
+        if checked.reason == _ACCEPTED:
+            age_ns = time.time_ns() - unix_ns(checked.generated_us) - (now_ns() - done_ns)
+        self._record(
+            ReceivedPacket(
+                self.number,
+                int.from_bytes(frame.source, "big"),
+                checked.identity,
+                frame.received_ns,
+                started_ns,
+                checked.verify_ns,
+                done_ns,
+                age_ns,
+                len(frame.packet),
+                checked.content,
+                checked.reason,
+                waited,
+            )
+        )
+
+
+class Reception:
+    """Reads frames from a transport into a queue, from which threads hand them to the receiving stations."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        stations: Sequence[ReceivingStation],
+        *,
+        threads: int = 1,
+        queue_limit: int = 10_000,
+        on_frame: Callable[[bytes, int], None] = lambda frame, received_ns: None,
+        on_full: Callable[[ReceivedFrame], None] = lambda frame: None,
+    ) -> None:
+        """`on_frame` is called with each frame that is read, `on_full` for one that finds no room in the queue."""
+        self._transport = transport
+        self._stations = stations
+        self._limit = queue_limit
+        self._on_frame = on_frame
+        self._on_full = on_full
+        self._queue: SimpleQueue[ReceivedFrame | None] = SimpleQueue()
+        self._ended = False
+        self._fault: BaseException | None = None
+        self._reader = Thread(target=self._guarded, args=(self._read,), name="reader")
+        self._workers = [Thread(target=self._guarded, args=(self._work,), name="checks") for _ in range(threads)]
+
+    def start(self) -> None:
+        """Start to receive."""
+        for thread in (self._reader, *self._workers):
+            thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Number of frames in the queue."""
+        return self._queue.qsize()
+
+    def check(self) -> None:
+        """Raise what ended one of the threads."""
+        if self._fault is not None:
+            raise self._fault
+
+    def stop(self) -> None:
+        """Read no more, process what is in the queue, and end the threads."""
+        self._ended = True
+        if self._reader.ident is None:
+            return
+        self._reader.join()
+        for _ in self._workers:
+            self._queue.put(None)
+        for worker in self._workers:
+            worker.join()
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as fault:  # noqa: BLE001 - raised by `check` in the thread of the role
+            self._fault = fault
+            self._ended = True
+
+    def _read(self) -> None:
+        receive, put, size, on_frame = self._transport.receive, self._queue.put, self._queue.qsize, self._on_frame
+        while not self._ended:
+            octets = receive()
+            if octets is None:
+                continue
+            received_ns = now_ns()
+            if octets[12:14] != _ETHERTYPE:
+                continue
+            on_frame(octets, received_ns)
+            frame = ReceivedFrame(octets[6:12], octets[_HEADER:], received_ns)
+            if size() < self._limit:
+                put(frame)
+            else:
+                self._on_full(frame)
+
+    def _work(self) -> None:
+        while (frame := self._queue.get()) is not None:
+            for station in self._stations:
+                station.take(frame)
+
+
+def full_queue_row(receiver: int, frame: ReceivedFrame) -> ReceivedPacket:
+    """The record of a packet that found no room in the queue: nothing of it was read."""
+    source, at_ns = int.from_bytes(frame.source, "big"), frame.received_ns
+    return ReceivedPacket(receiver, source, 0, at_ns, at_ns, 0, at_ns, 0, len(frame.packet), 0, _QUEUE_FULL, 0)

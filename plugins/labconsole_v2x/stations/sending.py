@@ -1,0 +1,215 @@
+"""A CAM service of a station: CAMs of its movement in BTP-B and GeoNetworking, secured with its ticket.
+
+One instance has one ticket, and with it one MAC address and one station ID.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from math import degrees
+from typing import NamedTuple
+
+from labconsole.clock import now_ns
+from labconsole_v2x.messages import cam
+from labconsole_v2x.messages.btp import Port, encode_btp_b
+from labconsole_v2x.messages.cam import Cam, LowFrequency, Motion
+from labconsole_v2x.messages.common_data import PathPoint, Position
+from labconsole_v2x.messages.geonetworking import Address, PositionVector, encode_basic_header, encode_shb
+from labconsole_v2x.messages.its_time import generation_delta_time, gn_timestamp, its_us
+from labconsole_v2x.security.distribution import Distribution, Inclusion
+from labconsole_v2x.security.keys import SigningKey
+from labconsole_v2x.security.signing import PacketSigner
+from labconsole_v2x.security.structures import (
+    CAM_PSID,
+    Certificate,
+    Curve,
+    Header,
+    Point,
+    PointForm,
+    PublicKey,
+    Signature,
+)
+from labconsole_v2x.stations.capture import ethernet_frame
+from labconsole_v2x.stations.routes import Movement
+
+PASSENGER_CAR, ROADSIDE_UNIT = 5, 15
+"""StationType (TS 102 894-2, A.78)."""
+_LIFETIME_MS = 1000
+_LOW_FREQUENCY_US = 500_000
+"""The low frequency container is in the first CAM and then each 500 ms (EN 302 637-2, 6.1.3)."""
+_PATH_POINTS = 5
+_PATH_TIME_US, _LONGEST_PATH_TIME = 10_000, 65_535
+"""Unit and largest value of PathDeltaTime (TS 102 894-2)."""
+_CAR_LENGTH, _CAR_WIDTH = 45, 18
+_SPEED_CONFIDENCE, _HEADING_CONFIDENCE = 10, 10
+_NOTHING = Inclusion(certificate=False)
+
+
+class SecurityMode(StrEnum):
+    """What is done to each CAM, as the source's configurations."""
+
+    FULL = "full"
+    """Signed, and verified by receivers."""
+    SIGNED = "signed"
+    """Signed, and not verified: the second line of Fig. 4.4, as this console reads it."""
+    HEADER = "header"
+    """With the security header, neither signed nor verified: the second line of Fig. 4.3."""
+    NONE = "none"
+    """Without security header."""
+
+
+class PlaceholderKey:
+    """A key that does not sign: its signatures have the size of real ones, and no receiver accepts them."""
+
+    def __init__(self, public_key: PublicKey) -> None:
+        self.public_key = public_key
+        size = public_key.curve.size
+        self._signature = Signature(public_key.curve, Point(PointForm.X_ONLY, b"\x55" * size), b"\x55" * size)
+
+    @property
+    def curve(self) -> Curve:
+        """The curve of the key in the ticket."""
+        return self.public_key.curve
+
+    def sign_digest(self, digest: bytes) -> Signature:
+        """Always the same octets."""
+        return self._signature
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The names under which an instance sends: MAC address (6 octets, locally administered) and station ID."""
+
+    mac: bytes
+    station_id: int
+
+    @classmethod
+    def of(cls, octets: bytes) -> Identity:
+        """The identity that eight octets give: the ticket's HashedId8, or random ones without a ticket."""
+        return cls(bytes((octets[2] & 0xFC | 2,)) + octets[3:], int.from_bytes(octets[4:], "big"))
+
+
+def packet_hash(packet: bytes) -> int:
+    """The identity of an unsecured packet: 63 bits of its SHA-256."""
+    return int.from_bytes(sha256(packet).digest()[:8], "big") >> 1
+
+
+class SentCam(NamedTuple):
+    """A frame as it is sent, and what is recorded of it."""
+
+    frame: bytes
+    identity: int
+    """generationTime in us (ITS time); without a security header a hash of the packet."""
+    sign_ns: int
+    """Time to sign and to encode the secured packet; 0 without a security header."""
+    with_certificate: bool
+
+
+class CamSender:
+    """Creates the CAMs of one instance."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        ticket: Certificate | None = None,
+        key: SigningKey | None = None,
+        station_type: int = PASSENGER_CAR,
+    ) -> None:
+        """Without `ticket` and `key` packets have no security header."""
+        self.identity = identity
+        self.ticket = ticket
+        self._signer = PacketSigner(ticket, key) if ticket is not None and key is not None else None
+        self.distribution: Distribution | None = None
+        """Decides what each CAM includes; without one CAMs have the digest as signer."""
+        self._station_type = station_type
+        self._address = Address(identity.mac, station_type if station_type < 32 else 0)
+        self._basic = encode_basic_header(_LIFETIME_MS, 1, secured=self._signer is not None)
+        self._last_us = 0
+        self._last_place = (0, 0)
+        self._low_frequency_us = 0
+        self._path: deque[tuple[int, Movement]] = deque(maxlen=_PATH_POINTS)
+
+    def create(self, movement: Movement, channel_ratio: float = 0.0) -> SentCam:
+        """The CAM of this moment; no two packets are alike."""
+        # Without a security header, packets of one place differ in their time in ms alone.
+        place = (movement.latitude, movement.longitude)
+        least_us = 1000 if self._signer is None and place == self._last_place else 1
+        generated_us = max(its_us(time.time_ns()), self._last_us + least_us)
+        self._last_us, self._last_place = generated_us, place
+        message = encode_btp_b(Port.CAM, cam.encode(self._cam(movement, generated_us)))
+        vector = PositionVector(
+            self._address,
+            gn_timestamp(generated_us),
+            movement.latitude,
+            movement.longitude,
+            True,
+            round(movement.speed * 100),
+            round(movement.heading * 10) % 3600,
+        )
+        payload = encode_shb(vector, message, mobile=self._station_type != ROADSIDE_UNIT)
+        if self._signer is None:
+            packet = self._basic + payload
+            return SentCam(ethernet_frame(packet, self.identity.mac), packet_hash(packet), 0, False)
+        included = self.distribution.next_cam(generated_us, channel_ratio) if self.distribution else _NOTHING
+        header = Header(
+            CAM_PSID,
+            generated_us,
+            inline_p2pcd_request=included.inline_p2pcd_request,
+            requested_certificate=included.requested_certificate,
+        )
+        began_ns = now_ns()
+        secured = self._signer.sign(payload, header, include_certificate=included.certificate)
+        sign_ns = now_ns() - began_ns
+        frame = ethernet_frame(self._basic + secured, self.identity.mac)
+        return SentCam(frame, generated_us, sign_ns, included.certificate)
+
+    def _cam(self, movement: Movement, its_us: int) -> Cam:
+        low = None
+        if its_us - self._low_frequency_us >= _LOW_FREQUENCY_US:
+            self._low_frequency_us = its_us
+            if self._station_type != ROADSIDE_UNIT:
+                low = LowFrequency(path=self._path_history(movement, its_us))
+                self._path.appendleft((its_us, movement))
+        return Cam(
+            self.identity.station_id,
+            generation_delta_time(its_us),
+            self._station_type,
+            Position(movement.latitude, movement.longitude, 50, 50, 0, 3000, 7),
+            None if self._station_type == ROADSIDE_UNIT else _motion(movement),
+            low,
+        )
+
+    def _path_history(self, movement: Movement, its_us: int) -> tuple[PathPoint, ...]:
+        """The last points driven, each relative to the one after it."""
+        points, after, after_us = [], movement, its_us
+        for point_us, point in self._path:
+            delta = point.latitude - after.latitude, point.longitude - after.longitude
+            driven = round((after_us - point_us) / _PATH_TIME_US)
+            points.append(PathPoint(*delta, time=min(driven, _LONGEST_PATH_TIME)))
+            after, after_us = point, point_us
+        return tuple(points)
+
+
+def _motion(movement: Movement) -> Motion:
+    return Motion(
+        heading=round(movement.heading * 10) % 3600,
+        heading_confidence=_HEADING_CONFIDENCE,
+        speed=round(movement.speed * 100),
+        speed_confidence=_SPEED_CONFIDENCE,
+        drive_direction=0,
+        length=_CAR_LENGTH,
+        length_confidence=0,
+        width=_CAR_WIDTH,
+        acceleration=round(movement.acceleration * 10),
+        acceleration_confidence=10,
+        curvature=round(movement.curvature * 10_000),
+        curvature_confidence=4,
+        curvature_mode=0,
+        yaw_rate=round(degrees(movement.speed * movement.curvature) * 100),
+        yaw_rate_confidence=4,
+    )

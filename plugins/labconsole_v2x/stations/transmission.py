@@ -1,0 +1,149 @@
+"""The sending side of stations: a thread that creates and sends each CAM when it is due (open loop)."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from threading import Thread
+from typing import NamedTuple
+
+from labconsole.clock import now_ns
+from labconsole_v2x.stations.cam_timing import CamTiming
+from labconsole_v2x.stations.channel import ChannelLoad, ReactiveDcc
+from labconsole_v2x.stations.routes import Route
+from labconsole_v2x.stations.sending import CamSender
+from labconsole_v2x.stations.transports import Transport
+
+_LONGEST_SLEEP_S = 0.02
+_ETHERNET_HEADER = 14
+
+
+class SentPacket(NamedTuple):
+    """What is recorded of a CAM that was sent; times are those of `labconsole.clock.now_ns`."""
+
+    station: int
+    source: int
+    """MAC address as a number."""
+    identity: int
+    """generationTime in us (ITS time); without a security header a hash of the packet."""
+    due_ns: int
+    sent_ns: int
+    sign_ns: int
+    size: int
+    """Octets of the GeoNetworking packet."""
+    certificate: int
+    """1 where it carries the whole certificate."""
+
+
+class Instance:
+    """A CAM service of a station: one ticket, one clock."""
+
+    def __init__(self, station: int, number: int, route: Route, sender: CamSender, timing: CamTiming) -> None:
+        self.station = station
+        self.number = number
+        self.route = route
+        self.sender = sender
+        self.timing = timing
+        self.dcc = ReactiveDcc()
+        self.source = int.from_bytes(sender.identity.mac, "big")
+
+
+class Transmission:
+    """Sends the CAMs of its instances until the end; a station can be stopped and started meanwhile."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        instances: Sequence[Instance],
+        record: Callable[[SentPacket], None],
+        *,
+        dcc: bool = False,
+        load: ChannelLoad | None = None,
+    ) -> None:
+        """`load`: the channel as the stations hear it, for `dcc` and congestion-based omission of certificates."""
+        self._transport = transport
+        self._instances = instances
+        self._record = record
+        self._dcc = dcc
+        self._load = load
+        self._stopped: set[int] = set()
+        self._ended = False
+        self._fault: BaseException | None = None
+        self._thread = Thread(target=self._guarded, name="sender")
+        self.sent_by: Counter[int] = Counter()
+        """CAMs that were sent, by station."""
+        self.skipped = 0
+        """Due times without a CAM because of DCC."""
+
+    def start(self, begin_ns: int, end_ns: int) -> None:
+        """Start to send what is due from the one time until the other."""
+        self._begin_ns, self._end_ns = begin_ns, end_ns
+        for instance in self._instances:
+            instance.timing.begin(begin_ns)
+        self._thread.start()
+
+    @property
+    def sent(self) -> int:
+        """CAMs that were sent."""
+        return self.sent_by.total()
+
+    @property
+    def running(self) -> bool:
+        """Whether CAMs are still due. Raises what ended the thread."""
+        if self._fault is not None:
+            raise self._fault
+        return self._thread.is_alive()
+
+    def switch(self, station: int, *, on: bool) -> None:
+        """Let a station send, or not."""
+        (self._stopped.discard if on else self._stopped.add)(station)
+
+    def is_on(self, station: int) -> bool:
+        """Whether a station sends."""
+        return station not in self._stopped
+
+    def stop(self) -> None:
+        """Send no more, and end the thread."""
+        self._ended = True
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _guarded(self) -> None:
+        try:
+            self._send_all()
+        except Exception as fault:  # noqa: BLE001 - raised by `running` in the thread of the role
+            self._fault = fault
+
+    def _send_all(self) -> None:
+        waiting = [(one.timing.due_ns, number) for number, one in enumerate(self._instances)]
+        heapq.heapify(waiting)
+        while not self._ended:
+            due_ns, number = waiting[0]
+            if due_ns >= self._end_ns:
+                return
+            left_s = (due_ns - now_ns()) / 1e9
+            if left_s > 0:
+                time.sleep(min(_LONGEST_SLEEP_S, left_s))
+                continue
+            instance = self._instances[number]
+            self._send(instance, due_ns)
+            instance.timing.advance()
+            heapq.heapreplace(waiting, (instance.timing.due_ns, number))
+
+    def _send(self, instance: Instance, due_ns: int) -> None:
+        if instance.station in self._stopped:
+            return
+        movement = instance.route.at((due_ns - self._begin_ns) / 1e9)
+        ratio = self._load.ratio(due_ns) if self._load is not None else 0.0
+        off_ms = instance.dcc.state(ratio, due_ns).off_ms if self._dcc else 0
+        if not instance.timing.generates(movement, off_ms):
+            self.skipped += off_ms > 0
+            return
+        sent = instance.sender.create(movement, ratio)
+        self._transport.send(sent.frame)
+        size, certificate = len(sent.frame) - _ETHERNET_HEADER, int(sent.with_certificate)
+        row = (instance.station, instance.source, sent.identity, due_ns, now_ns(), sent.sign_ns, size, certificate)
+        self._record(SentPacket(*row))
+        self.sent_by[instance.station] += 1
