@@ -9,6 +9,7 @@ from pathlib import Path
 import palette
 from PySide6.QtWidgets import QApplication, QWidget
 
+from labconsole.engine.queue import QueueState
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import ThemeMode
 
@@ -38,6 +39,11 @@ class Camera:
             if time.monotonic() > end:
                 raise SystemExit("the window did not come to what a picture waits for")
             self.settle(0.01)
+
+    def wait_for_runs(self) -> None:
+        """Let the window work until no run waits or is in progress."""
+        queue = self._window.services.bridge.queue
+        self.wait(lambda: all(item.state is QueueState.DONE for item in queue.items))
 
     def theme(self, mode: ThemeMode) -> None:
         """Show the window in this theme."""

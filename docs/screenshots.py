@@ -18,8 +18,9 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from camera import BOTH, Camera
 from certificate_pictures import take_certificates
 from PySide6.QtWidgets import QApplication
+from v2x_pictures import take_v2x
 
-from labconsole.engine.queue import QueueState, RunQueue
+from labconsole.engine.queue import RunQueue
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunStatus
 from labconsole_keypool.panel.service_panel import PLANNER, ServicePanel
@@ -58,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
     parser.add_argument("--size", default="1280x800", help="of the window, in device independent pixels")
-    parser.add_argument("--only", choices=("amqp", "certificates", "keypool"), help="the pictures of one plugin")
+    parser.add_argument("--only", choices=("amqp", "certificates", "keypool", "v2x"), help="the pictures of one plugin")
     options = parser.parse_args()
     width, height = (int(number) for number in options.size.split("x"))
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +71,7 @@ def main() -> None:
         window.resize(width, height)
         window.show()
         camera = Camera(app, window, options.folder)
-        parts = {"amqp": take_all, "keypool": take_key_pool, "certificates": take_certificates}
+        parts = {"amqp": take_all, "keypool": take_key_pool, "certificates": take_certificates, "v2x": take_v2x}
         for name, take in parts.items():
             if options.only in (None, name):
                 take(camera, window)
@@ -106,7 +107,7 @@ def take_key_pool(camera: Camera, window: MainWindow) -> None:
         toggle_bottom(window)
         camera.wait(lambda: page.pool_card.picture.state.used > POOL_KEYS / 2)
         camera.take("keypool-live", (mode,))
-        camera.wait(partial(all_done, window.services.bridge.queue))
+        camera.wait_for_runs()
         camera.settle(1.0)
     for entry in window.messages.entries():
         window.messages.withdraw(entry.message)
@@ -128,7 +129,7 @@ def take_all(camera: Camera, window: MainWindow) -> None:
     window.show_page(START)
     settings = {"payload": "small", "fields_in": "message-annotations"}
     demo = bridge.queue.submit(campaign_of(load_profile("demo", window.services.plugins, settings)), {})
-    camera.wait(partial(all_done, bridge.queue))
+    camera.wait_for_runs()
     with window.services.reader() as reader:
         [campaign] = {row.campaign_id for row in reader.comparable(demo)}
         runs = sorted(row.id for row in reader.runs(campaign_id=campaign))  # those that were repeated as well
@@ -139,17 +140,12 @@ def take_all(camera: Camera, window: MainWindow) -> None:
         camera.theme(mode)
         camera.wait(partial(half_done, bridge.queue, run))
         camera.take("live", (mode,))
-    camera.wait(partial(all_done, bridge.queue))
+    camera.wait_for_runs()
     if {item.status for item in bridge.queue.items} != {RunStatus.FINISHED}:
         raise SystemExit("a run did not finish")
     for entry in window.messages.entries():
         window.messages.withdraw(entry.message)
     take_results(camera, window, runs)
-
-
-def all_done(queue: RunQueue) -> bool:
-    """Whether no run waits or is in progress."""
-    return all(item.state is QueueState.DONE for item in queue.items)
 
 
 def half_done(queue: RunQueue, run: int) -> bool:

@@ -8,6 +8,14 @@ plugin = Plugin(
     name="v2x",
     title="V2X (ETSI ITS)",
     description="What do signing and verifying cost between vehicles, in latency and loss?",
+    trials={
+        "v2x.live": "labconsole_v2x.live.live_trial:LiveTrial",
+        "v2x.benchmark": "labconsole_v2x.benchmark.benchmark_trial:BenchmarkTrial",
+    },
+    panels={
+        "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
+        "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
+    },
     operations={
         "v2x.inspect": OperationEntry(
             "labconsole_v2x.inspection.inspect_operation:InspectCapture",
@@ -15,6 +23,17 @@ plugin = Plugin(
             "judge the signature, chain, profile and time of each packet of a capture",
         ),
     },
+    profiles=(
+        "v2x-demo",
+        "v2x-low-load",
+        "v2x-medium-load",
+        "v2x-high-load",
+        "v2x-loads",
+        "v2x-1500-per-second",
+        "v2x-benchmark",
+    ),
+    published=("preserve-d3.2", "preserve-d3.2-benchmark"),
+    table_shapes=("labconsole_v2x.source_tables:LIVE_TABLES", "labconsole_v2x.source_tables:BENCHMARK_TABLES"),
     command_groups={"v2x": "ETSI ITS: captured packets and their security"},
     pages={
         "inspection": PluginPage(

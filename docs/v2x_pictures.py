@@ -1,0 +1,92 @@
+"""Takes the pictures of the V2X pages: scenario, a run in progress, its packets, and the inspection of a capture."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from camera import BOTH, Camera
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from labconsole_ui.shell.docks import toggle_bottom
+from labconsole_ui.shell.main_window import MainWindow
+from labconsole_v2x.panel.inspection_page import InspectionPage
+from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
+from labconsole_v2x.panel.packet_view import PacketView
+from labconsole_v2x.panel.run_capture import write_run_capture
+from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
+
+KIND = "v2x.live"
+RUN = {"warm_up": 2.0, "duration": 8.0}
+CLICKED = 0x4D
+"""An octet of the CAM's referencePosition."""
+SPOILED = 40
+"""Of so many packets, the signature of one is changed in the capture that is inspected."""
+
+
+def take_v2x(camera: Camera, window: MainWindow) -> None:
+    """The tabs of the live trial around a run, then the capture of that run, inspected."""
+    page = window.open_trial(KIND)
+    assert isinstance(page, LivePanel)
+    page.building.finish()
+    toggle_bottom(window)
+    page.tabs.setCurrentIndex(SCENARIO)
+    page.form.set_values({**page.form.values(), **RUN})
+    camera.settle(1.0)
+    camera.take("v2x-scenario")
+    page.tabs.setCurrentIndex(STATIONS)
+    for mode in BOTH:
+        camera.theme(mode)
+        page.run_bar.run_button.click()
+        camera.wait(lambda: page.monitor.running and page.monitor.board.pairs >= 15)
+        toggle_bottom(window)
+        camera.settle(5.0)
+        camera.take("v2x-live", (mode,))
+        camera.wait_for_runs()
+        camera.settle(1.0)
+    for entry in window.messages.entries():
+        window.messages.withdraw(entry.message)
+    page.tabs.setCurrentIndex(PACKETS)
+    click_octet(camera, page.packets)
+    camera.take("v2x-packets")
+    with tempfile.TemporaryDirectory() as folder:
+        take_inspection(camera, window, Path(folder))
+
+
+def take_inspection(camera: Camera, window: MainWindow, folder: Path) -> None:
+    """The capture of the newest run, of which some packets are spoiled, with its verdicts."""
+    run_id, capture = write_run_capture(window.services.bridge.queue.store.path, None, KIND, folder)
+    assert capture is not None and run_id is not None
+    road, root = folder / "road.pcapng", folder / "root.oer"
+    with window.services.reader() as reader:
+        root.write_bytes(reader.artefact(run_id, "root.oer"))
+    blocks = [capture_header(("road",))]
+    for number, packet in enumerate(read_capture(capture), 1):
+        octets = packet.octets if number % SPOILED else packet.octets[:-1] + bytes((packet.octets[-1] ^ 1,))
+        blocks.append(packet_block(packet.time_ns, octets))
+    road.write_bytes(b"".join(blocks))
+    page = window.plugin_pages.open("page:v2x:inspection")
+    assert isinstance(page, InspectionPage)
+    page.building.finish()
+    page.open_files([root, road])
+    camera.wait(lambda: page.capture_box.count() > 0)
+    dialog = page.inspect()
+    camera.wait(dialog.start_button.isEnabled)
+    dialog.start_button.click()
+    camera.wait(lambda: page.result.isVisible() and page.result.tabs.isVisible())
+    camera.settle(1.0)
+    camera.take("v2x-inspection")
+    page.result.tabs.setCurrentIndex(page.result.tabs.count() - 1)
+    page.result.packets.set_filter('"signature invalid"')
+    click_octet(camera, page.result.packets)
+    camera.take("v2x-inspected-packets")
+
+
+def click_octet(camera: Camera, packets: PacketView) -> None:
+    """Click an octet of the packet that is shown: its field is selected in the tree."""
+    camera.wait(lambda: bool(packets.octets.octets))
+    camera.settle(1.0)
+    place = packets.octets.place_of(CLICKED).center()
+    QTest.mouseClick(packets.octets.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    camera.settle(0.5)

@@ -1,0 +1,93 @@
+"""The packets of a live run: what senders and receivers recorded, joined by (sender, identity)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.trial import Event, Samples, Series
+from labconsole_v2x.choices import Receivers
+from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.live.series import QUEUE, QUIET_NS, RECEIVED, SENT, STATIONS
+
+Table = dict[str, NDArray[Any]]
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class JoinedPackets:
+    """The CAMs of the sending stations, and the rows of all receivers."""
+
+    begin_ns: int
+    """T0."""
+    from_ns: int
+    until_ns: int
+    """What was due from then until then counts: the duration, or less in a run that was ended before."""
+    stations: Table
+    sent: Table
+    """In order of their due times."""
+    received: Table
+    """In order of their `done_ns`."""
+    of_received: NDArray[np.int64]
+    """For each received row its row in `sent`; -1 for none: another station's, the receiver's own, or unreadable."""
+    receivers: int
+    """How many stations should have received each CAM."""
+
+    @property
+    def counted_sent(self) -> NDArray[np.bool_]:
+        """The sent rows that count."""
+        due = self.sent["due_ns"]
+        return np.asarray((due >= self.from_ns) & (due < self.until_ns))
+
+    @property
+    def seconds(self) -> float:
+        """The length of the time that counts."""
+        return (self.until_ns - self.from_ns) / 1e9
+
+
+def load_joined(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> JoinedPackets | None:
+    """Read and join the samples of a run; None before T0."""
+    begins = [event.data["begin_ns"] for event in events if event.name == "T0"]
+    if not begins:
+        return None
+    stations = _all(samples, STATIONS)
+    sent = _ordered(_all(samples, SENT), "due_ns")
+    sent = {name: column[sent["station"] > 0] for name, column in sent.items()}
+    received = _ordered(_all(samples, RECEIVED), "done_ns")
+    receivers = 1 if parameters.receivers is Receivers.ONE else max(0, parameters.senders - 1)
+    from_ns = begins[0] + round(parameters.warm_up * 1e9)
+    read_until = [int(samples.table(QUEUE.name, role)["t_ns"].max()) - QUIET_NS for role in samples.roles(QUEUE.name)]
+    until_ns = max(from_ns, min([from_ns + round(parameters.duration * 1e9), *read_until]))
+    return JoinedPackets(begins[0], from_ns, until_ns, stations, sent, received, _join(sent, received), receivers)
+
+
+def _all(samples: Samples, series: Series) -> Table:
+    tables = [samples.table(series.name, role) for role in samples.roles(series.name)]
+    if not tables:
+        return {column.name: np.empty(0, column.numpy_type) for column in series.columns}
+    return {column.name: np.concatenate([table[column.name] for table in tables]) for column in series.columns}
+
+
+def _ordered(table: Table, by: str) -> Table:
+    order = np.argsort(table[by], kind="stable")
+    return {name: column[order] for name, column in table.items()}
+
+
+def _keys(table: Table) -> NDArray[np.uint64]:
+    """Sender and identity mixed to 64 bits; whether two rows are really the same is compared afterwards."""
+    return np.asarray(table["source"].astype(np.uint64) * _MIX ^ table["identity"].astype(np.uint64))
+
+
+def _join(sent: Table, received: Table) -> NDArray[np.int64]:
+    if not len(sent["source"]):
+        return np.full(len(received["source"]), -1, np.int64)
+    keys, wanted = _keys(sent), _keys(received)
+    order = np.argsort(keys, kind="stable")
+    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    found = order[place]
+    same = (sent["source"][found] == received["source"]) & (sent["identity"][found] == received["identity"])
+    return np.where(same, found, -1)

@@ -1,0 +1,93 @@
+"""Curves over time of a live run: rates, latency, loss, queue, rejections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.trial import Curve, Event, Samples
+from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
+from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.live.series import QUEUE
+from labconsole_v2x.stations.receiving import REASONS
+
+_INTERVALS = 200
+_SHORTEST_S = 0.25
+
+
+def curves(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+    """All curves, from T0 on, the warm-up included."""
+    packets = load_joined(parameters, samples, events)
+    if packets is None or packets.until_ns == packets.begin_ns or not len(packets.sent["due_ns"]):
+        return ()
+    total_s = (packets.until_ns - packets.begin_ns) / 1e9
+    edges = np.linspace(0.0, total_s, max(1, min(_INTERVALS, int(total_s / _SHORTEST_S))) + 1)
+    return (
+        *_rates(packets, edges),
+        *_latency(packets, edges),
+        *_loss(packets, edges),
+        *_rejections(packets, edges),
+        *_queues(packets, samples),
+    )
+
+
+def _since(packets: JoinedPackets, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray((times_ns - packets.begin_ns) / 1e9)
+
+
+def _counts(t_s: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.histogram(t_s, edges)[0].astype(np.float64)
+
+
+def _middles(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray((edges[:-1] + edges[1:]) / 2)
+
+
+def _rates(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Curve]:
+    received, width_s = packets.received, edges[1]
+    fresh, accepted = received["waited"] == 0, received["reason"] == 0
+    for title, times in (
+        ("Sent", packets.sent["sent_ns"]),
+        ("Received", received["received_ns"][fresh]),
+        ("Accepted", received["done_ns"][accepted]),
+    ):
+        yield Curve(title, "Rate", "msg/s", _middles(edges), _counts(_since(packets, times), edges) / width_s)
+
+
+def _latency(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Curve]:
+    rows = np.flatnonzero((packets.of_received >= 0) & (packets.received["reason"] == 0))
+    done = packets.received["done_ns"][rows]
+    values = (done - packets.sent["due_ns"][packets.of_received[rows]]) / 1e6
+    bounds = np.searchsorted(_since(packets, done), edges)
+    middles = _middles(edges)
+    filled = np.flatnonzero(np.diff(bounds) > 0)
+    for title, fraction in (("p50", 0.5), ("p99", 0.99)):
+        quantiles = [np.quantile(values[bounds[i] : bounds[i + 1]], fraction, method="inverted_cdf") for i in filled]
+        yield Curve(title, "Latency", "ms", middles[filled], np.array(quantiles))
+
+
+def _loss(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Curve]:
+    """By the time at which packets were due."""
+    rows = (packets.of_received >= 0) & (packets.received["reason"] == 0)
+    accepted = np.unique(packets.received["receiver"][rows].astype(np.int64) << 40 | packets.of_received[rows])
+    due_s = _since(packets, packets.sent["due_ns"])
+    expected = _counts(due_s, edges) * packets.receivers
+    got = _counts(due_s[accepted & (1 << 40) - 1], edges)
+    filled = expected > 0
+    yield Curve("Loss", "Packet loss", "%", _middles(edges)[filled], 100 * (1 - got[filled] / expected[filled]))
+
+
+def _rejections(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Curve]:
+    received = packets.received
+    for number in np.unique(received["reason"][received["reason"] > 0]).tolist():
+        times = _since(packets, received["done_ns"][received["reason"] == number])
+        rate = _counts(times, edges) / edges[1]
+        yield Curve(REASONS[number].capitalize(), "Rejected", "msg/s", _middles(edges), rate)
+
+
+def _queues(packets: JoinedPackets, samples: Samples) -> Iterator[Curve]:
+    for role in samples.roles(QUEUE.name):
+        table = samples.table(QUEUE.name, role)
+        yield Curve(role, "Receiver queue", "packets", _since(packets, table["t_ns"]), table["length"].astype(float))

@@ -1,0 +1,320 @@
+"""Figures and verdicts of a live run, from stored samples and events alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.analysis.caveats import busy
+from labconsole.model.series import RESOURCES
+from labconsole.model.trial import (
+    OFFERED_RATE,
+    Distribution,
+    Evaluation,
+    Event,
+    Metric,
+    Origin,
+    Samples,
+    Verdict,
+    VerdictKind,
+)
+from labconsole_v2x.choices import Generation, Receivers
+from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
+from labconsole_v2x.live.live_metrics import METRICS, metric
+from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.live.series import QUEUE
+from labconsole_v2x.stations.channel import airtime_us, octets_on_air
+from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS
+from labconsole_v2x.stations.sending import SecurityMode
+
+_QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
+_QUEUE_FULL = REASONS.index(QUEUE_FULL)
+_WAITING = (REASONS.index("unknown signer"), REASONS.index("unknown issuer"))
+_SECOND_NS = 1_000_000_000
+_MOST_LATENESS_MS = 5.0
+"""p99 of how late senders were, above which latency shows the senders."""
+
+
+def evaluate(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+    """All figures of a run; what was not recorded is left out."""
+    packets = load_joined(parameters, samples, events)
+    if packets is None:
+        return Evaluation(())
+    fates = Fates(packets)
+    disturbed = busy(samples, packets.from_ns, packets.until_ns)
+    metrics = [
+        *_totals(packets),
+        *_sending(parameters, packets),
+        *_latency(parameters, packets, fates, disturbed),
+        *_loss(parameters, packets, fates),
+        *_receiving(packets, fates),
+        *_times(packets, fates),
+        *_learning(parameters, packets),
+        *_queue(packets, samples),
+        *_processes(packets, samples),
+    ]
+    order = [kind.name for kind in METRICS]
+    metrics.sort(key=lambda one: order.index(one.name))
+    return Evaluation(tuple(metrics), tuple(_verdicts(packets, fates, metrics)), disturbed)
+
+
+def distributions(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
+    """Latency (ms), and the times to sign and to verify (us)."""
+    packets = load_joined(parameters, samples, events)
+    if packets is None:
+        return ()
+    fates = Fates(packets)
+    found = [
+        Distribution("Latency", "ms", latencies_ms(packets, fates)),
+        Distribution("Time to verify", "us", _verify_us(packets, fates)),
+        Distribution("Time to sign", "us", _sign_us(packets)),
+    ]
+    return tuple(one for one in found if len(one.values))
+
+
+class Fates:
+    """What became of each counted CAM at each receiver.
+
+    A reception is a pair of receiver and CAM. Of its rows the first accepted one counts, else the last: a packet that
+    waited for a certificate has two.
+    """
+
+    def __init__(self, packets: JoinedPackets) -> None:
+        received, index = packets.received, packets.of_received
+        mine = index >= 0
+        mine &= np.where(mine, packets.counted_sent[index] if len(packets.sent["source"]) else False, False)
+        rows = np.flatnonzero(mine)
+        pairs = received["receiver"][rows].astype(np.int64) << 40 | index[rows]
+        rejected = received["reason"][rows] != 0
+        # Accepted rows first; among the others the last row, since rows are in order of time.
+        best = np.lexsort((np.where(rejected, -rows, rows), rejected, pairs))
+        _, first = np.unique(pairs[best], return_index=True)
+        chosen = rows[best[first]]
+        self.accepted: NDArray[np.int64] = np.sort(chosen[received["reason"][chosen] == 0])
+        """Received rows, in order of time."""
+        self.rejected: NDArray[np.int64] = chosen[received["reason"][chosen] != 0]
+        fresh = received["waited"][rows] == 0
+        self.duplicates = int(np.count_nonzero(fresh)) - len(np.unique(pairs[fresh]))
+        self.expected = int(np.count_nonzero(packets.counted_sent)) * packets.receivers
+
+    @property
+    def read(self) -> int:
+        """Receptions that a receiver read from its socket."""
+        return len(self.accepted) + len(self.rejected)
+
+
+def latencies_ms(packets: JoinedPackets, fates: Fates) -> NDArray[np.float64]:
+    """From due to processed, of all accepted CAMs in order of time."""
+    rows = fates.accepted
+    due = packets.sent["due_ns"][packets.of_received[rows]]
+    return np.asarray((packets.received["done_ns"][rows] - due) / 1e6)
+
+
+def _quantile(values: NDArray[np.float64], fraction: float) -> float:
+    return float(np.quantile(values, fraction, method="inverted_cdf"))
+
+
+def _totals(packets: JoinedPackets) -> Iterator[Metric]:
+    received = packets.received
+    yield metric("sent", len(packets.sent["source"]), len(packets.sent["source"]))
+    fresh = received["waited"] == 0
+    yield metric("received", int(np.count_nonzero(fresh)), int(np.count_nonzero(fresh)))
+    accepted = received["reason"] == 0
+    yield metric("accepted", int(np.count_nonzero(accepted)), int(np.count_nonzero(fresh)))
+    ages_ms = received["age_ns"][accepted] / 1e6
+    for name in ("age_p50", "age_p99") if len(ages_ms) else ():
+        yield metric(name, _quantile(ages_ms, _QUANTILES[name]), len(ages_ms))
+    foreign = int(np.count_nonzero(fresh & ~np.isin(received["source"], packets.stations["source"])))
+    if foreign:
+        yield metric("foreign", foreign, foreign)
+
+
+def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Metric]:
+    counted = packets.counted_sent
+    sent = {name: column[counted] for name, column in packets.sent.items()}
+    count = len(sent["source"])
+    if not count:
+        return
+    if parameters.generation is Generation.FIXED and not parameters.dcc:
+        yield metric(OFFERED_RATE, parameters.senders * parameters.rate, count)
+    yield metric("send_rate", count / packets.seconds, count)
+    lateness_ms = (sent["sent_ns"] - sent["due_ns"]) / 1e6
+    yield metric("send_lateness_p99", _quantile(lateness_ms, 0.99), count)
+    sizes = sent["size"].astype(np.int64)
+    yield metric("packet_size", sizes.mean(), count)
+    if parameters.security is not SecurityMode.NONE:
+        with_certificate = sent["certificate"] == 1
+        yield metric("certificate_share", with_certificate.mean() * 100, count)
+        for signer, chosen in (("certificate", with_certificate), ("digest", ~with_certificate)):
+            if chosen.any():
+                yield metric("packet_size", sizes[chosen].mean(), int(np.count_nonzero(chosen)), signer=signer)
+    else:
+        yield metric("packet_size", sizes.mean(), count, signer="none")
+    values, counts = np.unique(sizes, return_counts=True)
+    octets = sum(octets_on_air(size) * number for size, number in zip(values.tolist(), counts.tolist(), strict=True))
+    air_us = sum(airtime_us(size) * number for size, number in zip(values.tolist(), counts.tolist(), strict=True))
+    for name, value in (("air_rate", octets * 8 / 1e3), ("airtime", air_us / 1e4)):
+        one = metric(name, value / packets.seconds, count)
+        yield Metric(one.name, one.value, one.unit, one.direction, count, origin=Origin.CALCULATED)
+
+
+def _latency(parameters: LiveParameters, packets: JoinedPackets, fates: Fates, disturbed: str) -> Iterator[Metric]:
+    values = latencies_ms(packets, fates)
+    count = len(values)
+    if not count:
+        return
+    not_judged = "; ".join(filter(None, [*_doubts(packets, values), disturbed]))
+    yield metric("latency_mean", values.mean(), count, not_judged)
+    yield metric("latency_max", values.max(), count, not_judged)
+    for name, fraction in _QUANTILES.items():
+        if name.startswith("latency_"):
+            yield metric(name, _quantile(values, fraction), count, not_judged)
+
+
+def _doubts(packets: JoinedPackets, values: NDArray[np.float64]) -> Iterator[str]:
+    """Why latency says little of the receiver, a short clause each."""
+    counted = packets.counted_sent
+    lateness_ms = _quantile((packets.sent["sent_ns"] - packets.sent["due_ns"])[counted] / 1e6, 0.99)
+    if lateness_ms > _MOST_LATENESS_MS:
+        yield f"the senders were late (p99 {lateness_ms:.3g} ms)"
+
+
+def _loss(parameters: LiveParameters, packets: JoinedPackets, fates: Fates) -> Iterator[Metric]:
+    expected = fates.expected
+    if not expected or packets.until_ns - packets.from_ns <= 0:
+        return
+    received = packets.received
+    full = received["reason"] == _QUEUE_FULL
+    in_time = (received["received_ns"] >= packets.from_ns) & np.isin(received["source"], packets.sent["source"])
+    in_queue = min(int(np.count_nonzero(full & in_time)), expected - fates.read)
+    never_read = expected - fates.read - in_queue
+    yield metric("packet_loss", (expected - len(fates.accepted)) / expected * 100, expected)
+    yield metric("packet_delivery_ratio", (fates.read + in_queue) / expected * 100, expected)
+    yield metric("lost", expected - len(fates.accepted), expected)
+    places = {
+        "channel or socket": never_read,
+        "receiver queue": in_queue,
+        "verification": len(fates.rejected),
+    }
+    for place, count in places.items():
+        yield metric("lost", count, expected, place=place)
+    reasons, counts = np.unique(received["reason"][fates.rejected], return_counts=True)
+    yield metric("rejected", len(fates.rejected), expected)
+    for reason, count in zip(reasons.tolist(), counts.tolist(), strict=True):
+        yield metric("rejected", count, expected, reason=REASONS[reason])
+    yield metric("duplicates", fates.duplicates, expected)
+
+
+def _receiving(packets: JoinedPackets, fates: Fates) -> Iterator[Metric]:
+    received, rows = packets.received, fates.accepted
+    if packets.seconds > 0:
+        yield metric("accept_rate", len(rows) / packets.seconds, len(rows))
+        content = int(received["content"][rows].sum(dtype=np.int64))
+        yield metric("goodput", content * 8 / 1e3 / packets.seconds, len(rows))
+    intervals_ms = _inter_arrival_ms(packets, rows)
+    if len(intervals_ms):
+        yield metric("inter_arrival", intervals_ms.mean(), len(intervals_ms))
+        yield metric("inter_arrival_p99", _quantile(intervals_ms, 0.99), len(intervals_ms))
+
+
+def _inter_arrival_ms(packets: JoinedPackets, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    received = {name: packets.received[name][rows] for name in ("receiver", "source", "received_ns")}
+    order = np.lexsort((received["received_ns"], received["source"], received["receiver"]))
+    same = np.ones(max(0, len(rows) - 1), np.bool_)
+    for name in ("receiver", "source"):
+        same &= received[name][order][1:] == received[name][order][:-1]
+    return np.asarray(np.diff(received["received_ns"][order])[same] / 1e6)
+
+
+def _verify_us(packets: JoinedPackets, fates: Fates) -> NDArray[np.float64]:
+    times = packets.received["verify_ns"][fates.accepted]
+    return np.asarray(times[times > 0] / 1e3)
+
+
+def _sign_us(packets: JoinedPackets) -> NDArray[np.float64]:
+    times = packets.sent["sign_ns"][packets.counted_sent]
+    return np.asarray(times[times > 0] / 1e3)
+
+
+def _times(packets: JoinedPackets, fates: Fates) -> Iterator[Metric]:
+    for name, values in (("verify_time", _verify_us(packets, fates)), ("sign_time", _sign_us(packets))):
+        if len(values):
+            yield metric(name, values.mean(), len(values))
+            for quantile in (f"{name}_p50", f"{name}_p99"):
+                yield metric(quantile, _quantile(values, _QUANTILES[quantile]), len(values))
+
+
+def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Metric]:
+    received = packets.received
+    accepted = (received["reason"] == 0) & (packets.of_received >= 0)
+    pairs = np.stack((received["receiver"][accepted], received["source"][accepted]))
+    heard, first = np.unique(pairs, axis=1, return_index=True)
+    receivers = 1 if parameters.receivers is Receivers.ONE else parameters.senders
+    yield metric("neighbours", heard.shape[1] / receivers, heard.shape[1])
+    if parameters.security is not SecurityMode.FULL:
+        return
+    if heard.shape[1] >= packets.receivers * parameters.senders * parameters.instances > 0:
+        last_ns = int(received["done_ns"][accepted][first].max())
+        yield metric("warm_up_time", (last_ns - packets.begin_ns) / 1e9, heard.shape[1])
+    waiting = np.isin(received["reason"], _WAITING) & (received["waited"] == 0)
+    yield metric("waited", int(np.count_nonzero(waiting)), len(waiting))
+
+
+def _queue(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
+    growth, peak, readings = [], 0, 0
+    for role in samples.roles(QUEUE.name):
+        table = samples.table(QUEUE.name, role)
+        t, length = table["t_ns"], table["length"].astype(np.float64)
+        inside = (t >= packets.from_ns) & (t < packets.until_ns)
+        if not inside.any():
+            continue
+        first = inside & (t < packets.from_ns + _SECOND_NS)
+        last = inside & (t >= packets.until_ns - _SECOND_NS)
+        peak, readings = max(peak, int(length[inside].max())), readings + int(np.count_nonzero(inside))
+        if first.any() and last.any():
+            growth.append(length[last].mean() - length[first].mean())
+    if readings:
+        yield metric("queue_peak", peak, readings)
+    if growth:
+        yield metric("queue_growth", max(growth), readings)
+
+
+def _processes(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
+    for role in samples.roles(RESOURCES.name):
+        table = samples.table(RESOURCES.name, role)
+        inside = (table["t_ns"] >= packets.from_ns) & (table["t_ns"] < packets.until_ns)
+        if inside.any() and role != "worker":
+            count = int(np.count_nonzero(inside))
+            yield metric("cpu", float(table["cpu"][inside].mean()), count, role=role)
+            yield metric("memory", float(table["rss"][inside].max()) / 1e6, count, role=role)
+
+
+def _verdicts(packets: JoinedPackets, fates: Fates, metrics: Sequence[Metric]) -> Iterator[Verdict]:
+    sent = packets.sent
+    different = len(np.unique(np.stack((sent["source"], sent["identity"])), axis=1).T) if len(sent["source"]) else 0
+    twice = len(sent["source"]) - different
+    yield Verdict(
+        "no packet was sent twice",
+        "fail" if twice else "pass",
+        f"{twice} packets have the identity of another one." if twice else "Each packet has an identity of its own.",
+        {"sent": len(sent["source"]), "different": different},
+        VerdictKind.INTEGRITY,
+    )
+    figures = {one.name: one.value for one in metrics if not one.labels}
+    lost = figures.get("lost")
+    if lost is None:
+        yield Verdict("no packet was lost", "unknown", "The run ended before anything counted.")
+        return
+    yield Verdict(
+        "no packet was lost",
+        "fail" if lost else "pass",
+        f"{lost:,.0f} of {fates.expected:,} were not accepted." if lost else f"All {fates.expected:,} were accepted.",
+        {"lost": lost, "expected": fates.expected},
+    )
+    growth = figures.get("queue_growth")
+    if growth is not None:
+        grew = growth > 1
+        reason = f"Its queue grew by {growth:,.0f} packets." if grew else "Its queue was no longer at the end."
+        yield Verdict("the receiver kept up", "fail" if grew else "pass", reason, {"queue_growth": growth})

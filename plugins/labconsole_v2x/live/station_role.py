@@ -1,0 +1,406 @@
+"""The role of stations: one process that creates their keys, sends their CAMs as they are due, and receives.
+
+Keys never leave it: it reports the public ones, and gets tickets for them.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.errors import UserError
+from labconsole.model.role import Role, RoleContext, SeriesWriter
+from labconsole.model.series import TIME_PROGRESS, Attachment, Series
+from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
+from labconsole_v2x.live.series import (
+    ACCEPTED_CHANNEL,
+    AGE_CHANNEL,
+    END_EVENT,
+    QUEUE,
+    QUEUE_CHANNEL,
+    QUIET_NS,
+    REASONS_CHANNEL,
+    RECEIVED,
+    RECEIVED_CHANNEL,
+    REJECTED_CHANNEL,
+    SENT,
+    SENT_CHANNEL,
+    STATIONS,
+    STATIONS_CHANNEL,
+    VERIFY_CHANNEL,
+)
+from labconsole_v2x.messages.asn1_modules import compiled
+from labconsole_v2x.security.backends import Backend, generate_key, key_loader, open_backend_token
+from labconsole_v2x.security.distribution import CertificateInclusion, Distribution
+from labconsole_v2x.security.encoding import encode_verification_key
+from labconsole_v2x.security.keys import SigningKey
+from labconsole_v2x.security.reading import MalformedDataError
+from labconsole_v2x.security.scanning import scan_certificate
+from labconsole_v2x.security.structures import Certificate, Curve
+from labconsole_v2x.security.trust import TrustStore
+from labconsole_v2x.security.verification import Verifier
+from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
+from labconsole_v2x.stations.capture import capture_header, packet_block
+from labconsole_v2x.stations.channel import ChannelLoad
+from labconsole_v2x.stations.receiving import (
+    REASONS,
+    PacketCheck,
+    ReceivedFrame,
+    ReceivedPacket,
+    ReceivingStation,
+    Reception,
+    UnverifiedCheck,
+    VerifiedCheck,
+    full_queue_row,
+)
+from labconsole_v2x.stations.routes import Route, vehicle_route
+from labconsole_v2x.stations.sending import (
+    PASSENGER_CAR,
+    ROADSIDE_UNIT,
+    CamSender,
+    Identity,
+    PlaceholderKey,
+    SecurityMode,
+)
+from labconsole_v2x.stations.transmission import Instance, SentPacket, Transmission
+from labconsole_v2x.stations.transports import open_transport
+
+_UPKEEP_S = 0.05
+"""Interval at which what was recorded is handed on."""
+_SWITCH_S = 0.0002
+"""After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
+_LONGEST_DRAIN_NS = 10_000_000_000
+"""After the end, a receiver waits at most so long for packets."""
+_HEARD_NS = 1_000_000_000
+_STATIONS_A_PART = 30
+T = TypeVar("T")
+
+
+class StationRole(Role):
+    """Sends the CAMs of its stations and receives. Settings: those of `ProcessSettings`."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self._settings = ProcessSettings.from_json(context.settings)
+        self._mode = SecurityMode(self._settings.security)
+        self._resources = ExitStack()
+        self._sent: deque[SentPacket] = deque()
+        self._received: deque[ReceivedPacket] = deque()
+        self._captured: deque[tuple[int, bytes]] = deque()
+        self._reasons: Counter[str] = Counter()
+        self._last_frame_ns = 0
+        self._part = self._seconds = 0
+        self._load = ChannelLoad() if self._settings.hears_channel else None
+        self._capture_file: Attachment | None = None
+
+    # Preparation
+
+    def prepare(self) -> dict[str, Any]:
+        """Create keys, wait for their tickets, and open the transport. Raises UserError."""
+        settings = self._settings
+        configuration = settings.token_configuration
+        self._token = open_backend_token(settings.token, configuration, self.context, self._resources)
+        slots = [(station, number) for station in settings.stations for number in range(settings.instances)]
+        keys = [self._new_key() for _ in slots]
+        random = Random(f"{settings.seed}/{settings.stations[0]}")
+        self.context.report(
+            keys=[encode_verification_key(key.public_key).hex() for key in keys if key is not None],
+            names=[random.randbytes(8).hex() for key in keys if key is None],
+        )
+        given = self._given()
+        if given is None:
+            return {}
+        tickets: Sequence[Certificate | None] = [scan_certificate(bytes.fromhex(one)) for one in given["tickets"]]
+        self._sources = {bytes.fromhex(mac): int(number) for mac, number in given["sources"].items()}
+        self._trust(given)
+        self._routes = {
+            station: vehicle_route(Random(f"{settings.seed}/{station}")) if station else Route()
+            for station in settings.stations
+        }
+        self._instances = [
+            self._instance(slot, key, ticket, name, random)
+            for slot, key, ticket, name in zip(
+                slots, keys, tickets or [None] * len(slots), given["names"] or [b""] * len(slots), strict=True
+            )
+        ]
+        if settings.records or self._mode is SecurityMode.FULL:
+            compiled(1)  # 0.25 s, which the first CAM of another kind would wait
+        self._transport = open_transport(settings.transport_settings(), receiver=settings.unicast_receiver)
+        self._resources.callback(self._transport.close)
+        self._prepare_reception()
+        self._record_stations()
+        return {}
+
+    def _new_key(self) -> SigningKey | None:
+        settings = self._settings
+        if self._mode is SecurityMode.NONE:
+            return None
+        curve = Curve[settings.curve]
+        signing = Backend(settings.signing)
+        if self._mode is SecurityMode.HEADER:
+            return PlaceholderKey(generate_key(Backend.OPENSSL, curve).public_key)
+        return generate_key(signing, curve, self._token, compressed_r=settings.compressed_r)
+
+    def _given(self) -> Mapping[str, Any] | None:
+        """The tickets and what belongs to them; None if the run was stopped before."""
+        while not self.context.stop_requested:
+            command = self.context.take_command()
+            if command is not None and command["name"] == TICKETS_COMMAND:
+                return command
+            time.sleep(0.005)
+        return None
+
+    def _trust(self, given: Mapping[str, Any]) -> None:
+        """Keep the certificates from which each receiving station's trust store begins."""
+        self._roots = [scan_certificate(bytes.fromhex(octets)) for octets in given["roots"]]
+        for number in range(self._settings.roots):
+            path = self.context.file(root_key(number))
+            if path is not None:
+                self._roots.append(_read_root(path))
+        self._known = [scan_certificate(bytes.fromhex(octets)) for octets in given["known"]]
+
+    def _new_trust(self) -> TrustStore:
+        trust = TrustStore(load_key=key_loader(Backend(self._settings.verification), self._token))
+        for root in self._roots:
+            trust.add_root(root)
+        for certificate in self._known:
+            trust.add(certificate)
+        return trust
+
+    def _instance(
+        self, slot: tuple[int, int], key: SigningKey | None, ticket: Certificate | None, name: str, random: Random
+    ) -> Instance:
+        settings, (station, number) = self._settings, slot
+        octets = bytes.fromhex(name) if ticket is None else ticket.hashed_id8
+        sender = CamSender(
+            Identity.of(octets),
+            ticket=ticket,
+            key=key,
+            station_type=PASSENGER_CAR if station else ROADSIDE_UNIT,
+        )
+        # Services are not in step with each other: each begins somewhere in its first interval.
+        offset_ns = round(random.random() * 1e9 / (10 if settings.rules else settings.rate))
+        timing = RuleTiming(offset_ns) if settings.rules else CamTiming(offset_ns, settings.rate)
+        return Instance(station, number, self._routes[station], sender, timing)
+
+    def _prepare_reception(self) -> None:
+        """Decide who processes which frames: receivers those of others, senders at most requests to them."""
+        settings, stations = self._settings, []
+        verified = self._mode is SecurityMode.FULL
+        self._receivers: dict[int, ReceivingStation] = {}
+        if settings.records:
+            for station in settings.stations:
+                own = [one for one in self._instances if one.station == station]
+                check: PacketCheck = self._verified_check(own) if verified else UnverifiedCheck()
+                ignored = {one.sender.identity.mac for one in own}
+                stations.append(ReceivingStation(station, check, ignored, self._received.append))
+            self._receivers = {station.number: station for station in stations}
+        elif verified:
+            senders = {mac for mac, number in self._sources.items() if number}
+            stations.append(ReceivingStation(0, self._verified_check(self._instances), senders, None))
+        elif self._mode is not SecurityMode.NONE:
+            self._add_distributions(self._instances, self._new_trust())
+        self._reception = Reception(
+            self._transport,
+            stations,
+            threads=settings.threads if settings.records else 1,
+            queue_limit=settings.queue_limit,
+            on_frame=self._frame_read,
+            on_full=self._queue_full,
+        )
+        self._listens = bool(stations) or settings.hears_channel
+        if not (settings.records or settings.hears_channel):
+            receiver = next((mac for mac, number in self._sources.items() if not number), None)
+            if receiver is not None:
+                self._transport.only_from(receiver)
+        self._transmission = Transmission(
+            self._transport, self._instances, self._sent.append, dcc=settings.dcc, load=self._load
+        )
+
+    def _verified_check(self, instances: Sequence[Instance]) -> VerifiedCheck:
+        trust = self._new_trust()
+        distributions = self._add_distributions(instances, trust)
+        return VerifiedCheck(Verifier(trust, self._settings.check_settings()), distributions)
+
+    def _add_distributions(self, instances: Sequence[Instance], trust: TrustStore) -> list[Distribution]:
+        policy = CertificateInclusion[self._settings.inclusion]
+        made = []
+        for instance in instances:
+            assert instance.sender.ticket is not None
+            instance.sender.distribution = Distribution(instance.sender.ticket, trust, policy)
+            made.append(instance.sender.distribution)
+        return made
+
+    def _record_stations(self) -> None:
+        instances = self._instances
+        tickets = [one.sender.ticket for one in instances]
+        self.context.series(STATIONS).extend(
+            station=[one.station for one in instances],
+            instance=[one.number for one in instances],
+            source=[one.source for one in instances],
+            station_id=[one.sender.identity.station_id for one in instances],
+            ticket=np.array([int.from_bytes(one.hashed_id8, "big") if one else 0 for one in tickets], np.uint64),
+        )
+
+    # The run
+
+    def run(self) -> dict[str, Any]:
+        """Send what is due until the end, and receive until nothing more comes."""
+        settings, start_ns = self._settings, self.context.start_ns
+        sys.setswitchinterval(_SWITCH_S)
+        gc.freeze()  # what was loaded until now is not looked through again, in the middle of a packet
+        end_ns = start_ns + round(settings.total_s * 1e9)
+        self._sent_series = self.context.series(SENT)
+        if settings.records:
+            self._received_series, self._queue_series = self.context.series(RECEIVED), self.context.series(QUEUE)
+        if settings.records and settings.capture:
+            self._capture_file = self.context.attachment("capture.pcapng", "application/x-pcapng")
+            self._capture_file.write(capture_header([self._transport_name()], "lab console"))
+            self._wall_offset_ns = wall_offset_ns()
+        self._last_frame_ns = now_ns()
+        if self._listens:
+            self._reception.start()
+        self._transmission.start(start_ns, end_ns)
+        while self._works(end_ns) and not self.context.stop_requested:
+            self._upkeep(now_ns())
+            time.sleep(_UPKEEP_S)
+        self._transmission.stop()
+        self._reception.stop()
+        self._upkeep(now_ns())
+        if self._capture_file is not None:
+            self._capture_file.close()
+        sent, skipped = self._transmission.sent, self._transmission.skipped
+        held_back = f", {skipped} held back by DCC" if settings.dcc else ""
+        self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
+        return {"sent": sent}
+
+    def _works(self, end_ns: int) -> bool:
+        """Whether CAMs are still due, or on their way to a receiver here."""
+        now = now_ns()
+        if self._transmission.running or now < end_ns:
+            return True
+        if not self._settings.records or now > end_ns + _LONGEST_DRAIN_NS:
+            return False
+        return self._reception.waiting > 0 or now - max(self._last_frame_ns, end_ns) < QUIET_NS
+
+    def _transport_name(self) -> str:
+        transport = self._settings.transport_settings()
+        return f"{transport.kind} {transport.interface}"
+
+    # In the thread of the reader
+
+    def _frame_read(self, frame: bytes, received_ns: int) -> None:
+        if self._load is not None:
+            self._load.add(len(frame) - 14)
+        if self._settings.records:
+            if frame[6:12] in self._sources:
+                self._last_frame_ns = received_ns
+            if self._capture_file is not None:
+                self._captured.append((received_ns, frame))
+
+    def _queue_full(self, frame: ReceivedFrame) -> None:
+        for number in self._receivers.keys() - {self._sources.get(frame.source)}:
+            self._received.append(full_queue_row(number, frame))
+
+    # Upkeep
+
+    def _upkeep(self, now: int) -> None:
+        """Hand on what was recorded, take commands, and report live values."""
+        self._reception.check()
+        while (command := self.context.take_command()) is not None:
+            if command["name"] == STATION_COMMAND:
+                self._transmission.switch(int(command["number"]), on=bool(command["on"]))
+        if rows := _taken(self._sent):
+            _write(self._sent_series, SENT, rows)
+            if not self._settings.roadside:  # what the roadside station sends counts for nothing
+                self.context.count(SENT_CHANNEL.name, len(rows), (rows[0].sent_ns, rows[-1].sent_ns))
+        if self._settings.records:
+            self._record_received()
+            waiting = self._reception.waiting
+            self._queue_series.extend(t_ns=[now], length=[waiting])
+            self.context.gauge(QUEUE_CHANNEL.name, waiting)
+        if self._capture_file is not None:
+            blocks = (packet_block(at + self._wall_offset_ns, frame) for at, frame in _taken(self._captured))
+            self._capture_file.write(b"".join(blocks))
+        if self._settings.stations[0] == 1:
+            seconds = int(min((now - self.context.start_ns) / 1e9, self._settings.total_s))
+            self.context.count(TIME_PROGRESS.name, max(0, seconds - self._seconds))
+            self._seconds = max(self._seconds, seconds)
+        self.context.state(STATIONS_CHANNEL.name, self._stations_state(now))
+        self.context.tick()
+
+    def _record_received(self) -> None:
+        rows = _taken(self._received)
+        if not rows:
+            return
+        columns = _write(self._received_series, RECEIVED, rows)
+        accepted, done = columns["reason"] == 0, columns["done_ns"]
+        first = columns["waited"] == 0
+        span_ns = (int(done.min()), int(done.max()))
+        self.context.count(RECEIVED_CHANNEL.name, int(np.count_nonzero(first)), span_ns)
+        self.context.count(ACCEPTED_CHANNEL.name, int(np.count_nonzero(accepted)), span_ns)
+        self.context.count(REJECTED_CHANNEL.name, int(np.count_nonzero(~accepted)), span_ns)
+        self.context.observe(AGE_CHANNEL.name, columns["age_ns"][accepted])
+        self.context.observe(VERIFY_CHANNEL.name, columns["verify_ns"][columns["verify_ns"] > 0].astype(np.int64))
+        self._reasons.update(REASONS[reason] for reason in columns["reason"][~accepted].tolist())
+        self.context.state(REASONS_CHANNEL.name, dict(self._reasons))
+
+    def _stations_state(self, now: int) -> dict[str, Any]:
+        """The next part of the stations."""
+        numbers = list(self._settings.stations)
+        parts = -(-len(numbers) // _STATIONS_A_PART)
+        self._part = (self._part + 1) % parts
+        shown = numbers[self._part * _STATIONS_A_PART :][:_STATIONS_A_PART]
+        seconds = (now - self.context.start_ns) / 1e9
+        places = [self._routes[number].at(seconds) for number in shown]
+        return {
+            "first": shown[0],
+            "east": [round(place.east_m) for place in places],
+            "north": [round(place.north_m) for place in places],
+            "sent": [self._transmission.sent_by[number] for number in shown],
+            "on": [int(self._transmission.is_on(number)) for number in shown],
+            "heard": list(self._heard(shown, now)),
+        }
+
+    def _heard(self, numbers: Sequence[int], now: int) -> Iterator[str]:
+        for number in numbers:
+            if number in self._receivers:
+                neighbours = self._receivers[number].neighbours.heard_since(now - _HEARD_NS)
+                heard = {self._sources[mac] for mac, _ in neighbours if mac in self._sources}
+                yield f"{sum(1 << one for one in heard):x}"
+
+    def close(self) -> None:
+        """Close transport and token."""
+        if hasattr(self, "_transmission"):
+            self._transmission.stop()
+            self._reception.stop()
+        self._resources.close()
+
+
+def _read_root(path: Path) -> Certificate:
+    try:
+        return scan_certificate(path.read_bytes())
+    except MalformedDataError as error:
+        raise UserError(f"{path} is not a certificate: choose a file with the COER octets of a root CA's.") from error
+
+
+def _taken(waiting: deque[T]) -> list[T]:
+    """Remove and return what waits now; other threads may append meanwhile."""
+    return [waiting.popleft() for _ in range(len(waiting))]
+
+
+def _write(writer: SeriesWriter, series: Series, rows: Sequence[tuple[int, ...]]) -> dict[str, NDArray[np.int64]]:
+    columns = dict(zip((column.name for column in series.columns), np.array(rows, np.int64).T, strict=True))
+    writer.extend(**columns)
+    return columns

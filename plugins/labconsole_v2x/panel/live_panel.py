@@ -1,0 +1,216 @@
+"""The page of the live trial: the stations of the run in progress, its scenario, and the packets that it captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QTemporaryDir
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabBar, QVBoxLayout, QWidget
+
+from labconsole.errors import UserError
+from labconsole.model.trial import Parameters
+from labconsole_ui.form.token_editor import token_editor
+from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
+from labconsole_ui.runtime.background import Background
+from labconsole_ui.widgets.help_chapter import set_chapter
+from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.message_bar import Message, Tone
+from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.panel.glance_card import GlanceCard
+from labconsole_v2x.panel.live_facts import live_facts
+from labconsole_v2x.panel.live_monitor import LiveMonitor
+from labconsole_v2x.panel.live_plots import LivePlots
+from labconsole_v2x.panel.packet_view import PacketView
+from labconsole_v2x.panel.run_capture import write_run_capture
+from labconsole_v2x.panel.station_map import StationMap
+from labconsole_v2x.panel.station_table import StationTable
+
+STATIONS, SCENARIO, PACKETS = range(3)
+_MAP_HEIGHT = 390
+_PACKETS_HEIGHT = 440
+
+
+def make_live_panel(context: PanelContext) -> LivePanel:
+    """The factory that the manifest names."""
+    return LivePanel(context)
+
+
+class LivePanel(TrialPanel):
+    """The usual panel on one of three tabs; the first shows the run in progress, the third its packets."""
+
+    def __init__(self, context: PanelContext) -> None:
+        super().__init__(context, {"token": token_editor})
+        set_chapter(self, "how-to/run-v2x-stations.md")
+
+    def pieces(self) -> Iterator[None]:
+        """Build the page."""
+        self.monitor = LiveMonitor(self.context, self)
+        self._background = Background(self)
+        self._files = QTemporaryDir()
+        self._shown_run = 0
+        yield from super().pieces()
+        self.monitor.began.connect(self._began)
+        self.monitor.drawn.connect(self._draw)
+        self.monitor.ended.connect(lambda _run_id: self._run_ended())
+        self.monitor.benchmarked.connect(self._form_validated)
+        self.monitor.benchmarked.connect(self._draw)
+        self.run_bar.problem_clicked.connect(lambda: self.tabs.setCurrentIndex(SCENARIO))
+        if self.isVisible():
+            self.monitor.read_benchmark()
+
+    def facts(self, parameters: Parameters) -> list[Fact]:
+        """The load of these parameters, and whether this computer carries it."""
+        assert isinstance(parameters, LiveParameters)
+        return live_facts(parameters, self.monitor.capacity(parameters))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Read the newest benchmark."""
+        super().showEvent(event)
+        if self.building.complete:
+            self.monitor.read_benchmark()
+
+    def use_parameters(self, values: Mapping[str, Any]) -> None:
+        """Fill the form, and show it."""
+        super().use_parameters(values)
+        self.building.when_complete(lambda: self.tabs.setCurrentIndex(SCENARIO))
+
+    # The run in progress
+
+    def _began(self) -> None:
+        self.map.clear()
+        self.plots.begin()
+        self.stations.allow(running=True)
+
+    def _draw(self) -> None:
+        monitor = self.monitor
+        glance = monitor.glance()
+        self.glance.show_glance(glance)
+        self.map.show_board(monitor.board)
+        self.stations.show_board(monitor.board)
+        self.stations.allow(running=monitor.running)
+        if monitor.live is not None and monitor.running:
+            self.plots.draw(monitor.live, monitor.board, glance.loss)
+
+    def _run_ended(self) -> None:
+        self.stations.allow(running=False)
+        if self.tabs.currentIndex() == PACKETS:
+            self.load_packets()
+
+    def _switch(self, number: int, on: bool) -> None:
+        try:
+            self.monitor.switch(number, on=on)
+        except UserError as error:
+            self.context.show_message(Message(Tone.BAD, str(error)))
+
+    # The packets
+
+    def load_packets(self) -> None:
+        """Read the packets that the newest run has captured until now."""
+        path, run_id = self.context.bridge.queue.store.path, self.monitor.run_id
+        self._say_packets(self.tr("Reading the capture"))
+        write = partial(write_run_capture, path, run_id, self.context.trial.kind, Path(self._files.path()))
+        self._background.submit(write, self._show_packets, self._say_packets)
+
+    def _show_packets(self, found: tuple[int | None, Path | None]) -> None:
+        run_id, path = found
+        self.open_run_button.setEnabled(path is not None)
+        if path is None or run_id is None:
+            self.packets.clear()
+            self._say_packets(
+                self.tr("No run of this trial is in the database yet.")
+                if run_id is None
+                else self.tr("Run {0} has kept no capture: switch it on in the scenario.").format(run_id)
+            )
+            return
+        text = self.tr("What the receiver of run {0} has read; the run has it as a file, with the root's certificate.")
+        self._say_packets(text.format(run_id))
+        self._shown_run = run_id
+        self.packets.show_capture(path)
+
+    def _say_packets(self, text: str) -> None:
+        self.packets_label.setText(text)
+
+    # Building
+
+    def _fill(self, column: QVBoxLayout) -> Iterator[None]:
+        page = column.parentWidget()
+        yield from self._add_heading(column)
+        self.tabs = QTabBar(page)
+        self.tabs.setExpanding(False)
+        self.tabs.setAccessibleName(self.tr("Parts of the page"))
+        for text in (self.tr("Stations"), self.tr("Scenario"), self.tr("Packets")):
+            self.tabs.addTab(text)
+        column.addWidget(self.tabs)
+        self._parts = tuple(QWidget(page) for _tab in range(self.tabs.count()))
+        live, scenario, packets = (_column(part) for part in self._parts)
+        for part in self._parts:
+            column.addWidget(part)
+        self.tabs.currentChanged.connect(self._show_part)
+        self._show_part(STATIONS)
+        yield
+        yield from self._add_stations(live)
+        yield from self._add_form(scenario)
+        yield from self._add_packets(packets)
+
+    def _add_stations(self, column: QVBoxLayout) -> Iterator[None]:
+        theme, page = self.context.theme, self._parts[STATIONS]
+        self.glance = GlanceCard(theme, page)
+        column.addWidget(self.glance)
+        yield
+        self.map = StationMap(theme, page)
+        self.map.setFixedHeight(_MAP_HEIGHT)
+        yield
+        self.stations = StationTable(theme, page)
+        self.stations.setFixedHeight(_MAP_HEIGHT)
+        self.stations.switched.connect(self._switch)
+        self.stations.selected.connect(self.map.select)
+        self.map.selected.connect(self.stations.select)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.map, 1)
+        line.addWidget(self.stations, 1)
+        column.addLayout(line)
+        yield
+        self.plots = LivePlots(theme, page)
+        column.addWidget(self.plots)
+        yield from self.plots.pieces()
+
+    def _add_packets(self, column: QVBoxLayout) -> Iterator[None]:
+        page = self._parts[PACKETS]
+        self.packets_label: QLabel = plain_label(self.tr("The packets of the newest run that kept a capture."), page)
+        self.packets_label.setProperty("muted", True)
+        reload = QPushButton(self.tr("Read a&gain"), page)
+        reload.setToolTip(self.tr("Read what the run has captured until now"))
+        reload.clicked.connect(lambda _checked: self.load_packets())
+        line = QHBoxLayout()
+        line.addWidget(self.packets_label, 1)
+        self.open_run_button = QPushButton(self.tr("Open ru&n"), page)
+        self.open_run_button.setToolTip(self.tr("Its artefacts: the capture and certificates, to save"))
+        self.open_run_button.setEnabled(False)
+        self.open_run_button.clicked.connect(lambda _checked: self.context.open_run(self._shown_run))
+        line.addWidget(self.open_run_button)
+        line.addWidget(reload)
+        column.addLayout(line)
+        yield
+        self.packets = PacketView(self.context.theme, page)
+        self.packets.setMinimumHeight(_PACKETS_HEIGHT)
+        column.addWidget(self.packets)
+        yield
+
+    def _show_part(self, shown: int) -> None:
+        for number, part in enumerate(self._parts):
+            part.setVisible(number == shown)
+        if shown == PACKETS and self.building.complete:
+            self.load_packets()
+
+
+def _column(part: QWidget) -> QVBoxLayout:
+    """A column for a part of the page."""
+    column = QVBoxLayout(part)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(8)
+    return column

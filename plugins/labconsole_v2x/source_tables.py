@@ -1,0 +1,143 @@
+"""The tables and figures of PRESERVE D3.2 as it prints them, to be filled with runs (`preserve-d3.2.txt`)."""
+
+from __future__ import annotations
+
+from labconsole.analysis.published_figures import NOT_PRINTED
+from labconsole.analysis.table_shape import ShapeColumn, ShapeRow, TableShape
+
+_SOURCE = "PRESERVE D3.2"
+_LIVE = ("v2x.live",)
+_RATES = (1.0, 10.0, 20.0, 100.0)
+_SOFTWARE = {"security": "full", "verification": "openssl"}
+_LATENCY = (ShapeRow("End-to-End latency", "latency_mean"),)
+_LOSS = (ShapeRow("Packet loss", "packet_loss"),)
+
+
+def _loads(senders: int) -> tuple[ShapeColumn, ...]:
+    """The source states the time at one load, and the average over all of them."""
+    return tuple(
+        ShapeColumn(
+            f"{senders} sender{'s' if senders > 1 else ''}: {rate:g} Hz",
+            {"senders": senders, "rate": rate, **_SOFTWARE},
+            "15-20" if (senders, rate) == (15, 20.0) else NOT_PRINTED,
+        )
+        for rate in _RATES
+    )
+
+
+LIVE_TABLES = (
+    TableShape(
+        name="preserve-figure-4-1",
+        title="Fig. 4.1: signature verification time",
+        kinds=_LIVE,
+        reference=f"{_SOURCE}, Fig. 4.1",
+        parameters={},
+        columns=(
+            ShapeColumn("All loads, on average", _SOFTWARE),
+            *(column for senders in (1, 5, 15) for column in _loads(senders)),
+        ),
+        rows=(ShapeRow("Signature verification time", "verify_time"),),
+        published="preserve-figure-4-1",
+    ),
+    TableShape(
+        name="preserve-figure-4-2",
+        title="Fig. 4.2: verification by the ASIC, here a token",
+        kinds=_LIVE,
+        reference=f"{_SOURCE}, Fig. 4.2",
+        parameters={"senders": 5, "security": "full", "verification": "token"},
+        columns=(
+            ShapeColumn("100 msg/s: 5 senders at 20 Hz", {"rate": 20.0}),
+            ShapeColumn("500 msg/s: 5 senders at 100 Hz", {"rate": 100.0}),
+        ),
+        rows=(ShapeRow("Signature verification time", "verify_time"),),
+        published="preserve-figure-4-2",
+    ),
+    TableShape(
+        name="preserve-figure-4-3",
+        title="Fig. 4.3: end-to-end latency, 5 senders",
+        kinds=_LIVE,
+        reference=f"{_SOURCE}, Fig. 4.3",
+        parameters={"senders": 5},
+        columns=tuple(
+            ShapeColumn(f"{title}: {rate:g} Hz", {"rate": rate, "security": security})
+            for security, title in (("full", "Full security"), ("header", "Header only"))
+            for rate in _RATES
+        ),
+        rows=_LATENCY,
+        published="preserve-figure-4-3",
+    ),
+    TableShape(
+        name="preserve-figure-4-4",
+        title="Fig. 4.4: packet loss, 15 senders",
+        kinds=_LIVE,
+        reference=f"{_SOURCE}, Fig. 4.4",
+        parameters={"senders": 15},
+        columns=tuple(
+            ShapeColumn(f"{title}: {rate:g} Hz", {"rate": rate, "security": security})
+            for security, title in (
+                ("none", "No security"),
+                ("signed", "Security header, not verified"),
+                ("full", "Signed and verified"),
+            )
+            for rate in _RATES
+        ),
+        rows=_LOSS,
+        published="preserve-figure-4-4",
+    ),
+    TableShape(
+        name="preserve-figure-4-5",
+        title="Fig. 4.5: CPU of the receiver, 15 senders",
+        kinds=_LIVE,
+        reference=f"{_SOURCE}, Fig. 4.5",
+        parameters={"senders": 15, "security": "full"},
+        columns=tuple(ShapeColumn(f"{rate:g} Hz", {"rate": rate}) for rate in _RATES),
+        rows=(ShapeRow("CPU of network stack and kit", "cpu{role=receiver}"),),
+        published="preserve-figure-4-5",
+    ),
+    TableShape(
+        name="preserve-packet-sizes",
+        title="Section 4.1.3: size of a CAM",
+        kinds=_LIVE,
+        reference=f"{_SOURCE}, section 4.1.3",
+        parameters={},
+        columns=(
+            ShapeColumn("No security header", {"security": "none"}),
+            ShapeColumn("With security header", {"security": "full"}),
+        ),
+        rows=(
+            ShapeRow("Without header", "packet_size{signer=none}"),
+            ShapeRow("With pseudonym's digest", "packet_size{signer=digest}"),
+            ShapeRow("With complete signing pseudonym", "packet_size{signer=certificate}"),
+        ),
+        published="preserve-packet-sizes",
+    ),
+)
+
+BENCHMARK_TABLES = (
+    TableShape(
+        name="preserve-table-3-2",
+        title="Table 3.2: 64bit multicore performance",
+        kinds=("v2x.benchmark",),
+        reference=f"{_SOURCE}, Table 3.2",
+        parameters={"curve": "p256"},
+        columns=(
+            ShapeColumn("This computer, OpenSSL", {"backend": "openssl"}, "vsskit2-64bit"),
+            ShapeColumn("This computer, AWS-LC", {"backend": "aws-lc"}, "vsskit2-64bit"),
+            ShapeColumn("This computer, token", {"backend": "token"}, "vsskit2-64bit"),
+            ShapeColumn("This computer, next to 32 bit", {"backend": "openssl"}, "vsskit2-32bit"),
+            ShapeColumn("openssl speed, next to raw 64 bit", {"backend": "openssl"}, "raw-64bit"),
+            ShapeColumn("openssl speed, next to raw 32 bit", {"backend": "openssl"}, "raw-32bit"),
+        ),
+        rows=(
+            ShapeRow("sign (ms)", "sign_fastest"),
+            ShapeRow("sign/s", "sign_rate"),
+            ShapeRow("verify (ms)", "verify_fastest"),
+            ShapeRow("verify/s", "verify_rate"),
+            ShapeRow("Raw OpenSSL: sign (ms)", "openssl_sign_fastest"),
+            ShapeRow("Raw OpenSSL: sign/s, all cores", "openssl_sign_rate{cores=processes}"),
+            ShapeRow("Raw OpenSSL: verify (ms)", "openssl_verify_fastest"),
+            ShapeRow("Raw OpenSSL: verify/s, all cores", "openssl_verify_rate{cores=processes}"),
+        ),
+        published="preserve-table-3-2",
+    ),
+)

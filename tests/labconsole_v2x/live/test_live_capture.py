@@ -1,0 +1,146 @@
+"""tshark reads what receivers have captured: stations, places and times are those of the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from labconsole_v2x.stations.capture import read_capture
+from labconsole_v2x.stations.routes import CENTRE, Movement, Route, vehicle_route
+from tests.helpers.parallel import run_parallel
+from tests.labconsole_v2x.live.live_lab import Outcome, dissected, run
+
+SEED = 1
+"""The seed of runs in tests."""
+ITS_EPOCH_S, LEAP_SECONDS = 1_072_915_200, 5
+"""Unix time of the beginning of ITS time, and what TAI has gained on UTC since then."""
+CASES: Mapping[str, Mapping[str, Any]] = {
+    "secured": {"senders": 10, "rate": 100.0, "instances": 2, "processes": 2, "root_curve": "brainpoolP384r1"},
+    "brainpool": {"curve": "brainpoolP256r1", "authority_curve": "brainpoolP384r1", "compressed_r": True},
+    "unsecured": {"security": "none"},
+}
+FIELDS = (
+    "_ws.malformed",
+    "frame.protocols",
+    "frame.time_epoch",
+    "eth.type",
+    "geonw.src_pos.addr.mid",
+    "geonw.src_pos.addr.type",
+    "geonw.src_pos.tst",
+    "geonw.src_pos.lat",
+    "geonw.src_pos.long",
+    "btpb.dstport",
+    "its.stationID",
+    "its.latitude",
+    "its.longitude",
+    "its.speedValue",
+    "its.headingValue",
+    "cam.generationDeltaTime",
+    "ieee1609dot2.psid",
+    "ieee1609dot2.generationTime",
+    "ieee1609dot2.digest",
+)
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Future[Outcome]]:
+    folder = tmp_path_factory.mktemp("cases")
+    return run_parallel(CASES, lambda name: run(folder / name, **CASES[name]), 4)
+
+
+@pytest.fixture(params=CASES)
+def outcome(request: pytest.FixtureRequest, cases: Mapping[str, Future[Outcome]]) -> Outcome:
+    """The run of a case."""
+    return cases[request.param].result()
+
+
+def rows_of(outcome: Outcome, path: Path) -> list[dict[str, str]]:
+    return dissected(outcome.capture(path / "capture.pcapng"), *FIELDS)
+
+
+def stations_of(outcome: Outcome) -> dict[str, tuple[int, str]]:
+    """MAC address -> station and station ID."""
+    tables = [outcome.samples.table("stations", role) for role in outcome.samples.roles("stations")]
+    return {
+        int(source).to_bytes(6, "big").hex(":"): (int(station), str(station_id))
+        for table in tables
+        for source, station, station_id in zip(table["source"], table["station"], table["station_id"], strict=True)
+    }
+
+
+def test_every_packet_is_well_formed_and_none_occurs_twice(outcome: Outcome, tmp_path: Path) -> None:
+    rows = rows_of(outcome, tmp_path)
+    secured = outcome.parameters.security.value != "none"
+    protocols = "eth:ethertype:gnw:ieee1609dot2:btpb:its" if secured else "eth:ethertype:gnw:btpb:its"
+    assert {row["_ws.malformed"] for row in rows} == {""}
+    assert {row["frame.protocols"] for row in rows} == {protocols}
+    assert {(row["eth.type"], row["btpb.dstport"]) for row in rows} == {("0x8947", "2001")}
+    assert {row["ieee1609dot2.psid"] for row in rows} == ({"36"} if secured else {""})
+    octets = [packet.octets for packet in read_capture(tmp_path / "capture.pcapng")]
+    assert len(octets) == len(set(octets)) == len(rows)
+    own = sum(row["geonw.src_pos.addr.type"] == "15" for row in rows)
+    assert len(rows) - own == outcome.figures["received"]
+    assert own == len(outcome.samples.table("sent", "receiver")["source"]), "it hears its own, too"
+
+
+def test_capture_of_a_high_load_has_more_than_a_thousand_packets(
+    cases: Mapping[str, Future[Outcome]], tmp_path: Path
+) -> None:
+    rows = rows_of(cases["secured"].result(), tmp_path)
+    assert len(rows) > 1000 and len({row["its.stationID"] for row in rows}) == 21
+    with_digest = sum(row["ieee1609dot2.digest"] != "" for row in rows)
+    assert 0 < with_digest < len(rows), "some have the certificate as signer"
+    assert len({row["its.latitude"] for row in rows}) > 500, "each from its own place"
+
+
+def test_stations_are_where_their_routes_lead(outcome: Outcome, tmp_path: Path) -> None:
+    """Of unsecured packets, which have no identity in themselves, only the stations are known."""
+    stations, rows = stations_of(outcome), rows_of(outcome, tmp_path)
+    assert {row["geonw.src_pos.addr.mid"] for row in rows} == set(stations)
+    assert all(row["its.stationID"] == stations[row["geonw.src_pos.addr.mid"]][1] for row in rows)
+    routes = {
+        number: vehicle_route(Random(f"{SEED}/{number}")) if number else Route() for number, _ in stations.values()
+    }
+    due = due_times(outcome)
+    for row in rows:
+        number, _ = stations[row["geonw.src_pos.addr.mid"]]
+        place = row["its.latitude"], row["its.longitude"]
+        assert place == (row["geonw.src_pos.lat"], row["geonw.src_pos.long"])
+        if number == 0:
+            assert place == tuple(map(str, CENTRE)) and row["its.speedValue"] == ""
+        elif row["ieee1609dot2.generationTime"]:
+            seconds = due[row["geonw.src_pos.addr.mid"], int(row["ieee1609dot2.generationTime"])]
+            assert (*place, row["its.speedValue"], row["its.headingValue"]) == in_cam(routes[number].at(seconds))
+
+
+def due_times(outcome: Outcome) -> dict[tuple[str, int], float]:
+    """When each CAM was due, in s after T0, by MAC address and generation time."""
+    columns = (outcome.column("sent", name) for name in ("source", "identity", "due_ns"))
+    return {
+        (int(source).to_bytes(6, "big").hex(":"), int(identity)): (int(due_ns) - outcome.begin_ns) / 1e9
+        for source, identity, due_ns in zip(*columns, strict=True)
+    }
+
+
+def in_cam(movement: Movement) -> tuple[str, ...]:
+    """Latitude, longitude (0.1 microdegree), speed (0.01 m/s) and heading (0.1 degree)."""
+    heading = round(movement.heading * 10) % 3600
+    return tuple(map(str, (movement.latitude, movement.longitude, round(movement.speed * 100), heading)))
+
+
+def test_times_are_its_time(outcome: Outcome, tmp_path: Path) -> None:
+    """TAI since 2004: each packet was captured a moment after its generation time."""
+    rows = rows_of(outcome, tmp_path)
+    captured_s = [float(row["frame.time_epoch"]) - ITS_EPOCH_S + LEAP_SECONDS for row in rows]
+    assert all(before <= after for before, after in pairwise(captured_s))
+    for row, at_s in zip(rows, captured_s, strict=True):
+        assert -1 < ((at_s * 1000) - int(row["geonw.src_pos.tst"]) + 1000) % 2**32 - 1000 < 4000
+        assert int(row["geonw.src_pos.tst"]) % 65_536 == int(row["cam.generationDeltaTime"])
+        if row["ieee1609dot2.generationTime"]:
+            assert int(row["ieee1609dot2.generationTime"]) // 1000 % 2**32 == int(row["geonw.src_pos.tst"])

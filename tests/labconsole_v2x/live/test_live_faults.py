@@ -1,0 +1,165 @@
+"""Live runs that cannot start, are cancelled or killed: one clear sentence, and what was recorded is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunStatus
+from labconsole_v2x.live.live_trial import LiveTrial
+from labconsole_v2x.panel.run_capture import _write_blocks, write_run_capture
+from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
+from tests.helpers.capabilities import without_capabilities
+from tests.helpers.practice import Bench
+from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome, own_transport, run, run_in_queue
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+LONG = {"senders": 6, "rate": 50.0, "warm_up": 0.2, "duration": 60.0}
+"""A run that is ended before its time, 300 CAMs a second."""
+
+
+@pytest.fixture
+def used_port() -> Iterator[int]:
+    """A port of another program."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        yield other.getsockname()[1]
+
+
+def never_began(outcome: Outcome) -> bool:
+    """Whether a run failed by one sentence before its T0."""
+    return (
+        outcome.failure is not None
+        and "\n" not in outcome.failure
+        and not outcome.events_named("T0")
+        and not outcome.evaluation.metrics
+    )
+
+
+def test_port_in_use_is_named(tmp_path: Path, used_port: int) -> None:
+    outcome = run(tmp_path / "run", transport="udp-unicast", port=used_port)
+    assert never_began(outcome)
+    assert outcome.failure == f"Port {used_port} is in use: choose another port, or end the program that uses it."
+
+
+@linux
+def test_missing_rights_are_named(tmp_path: Path) -> None:
+    outcome = without_capabilities(lambda: run(tmp_path / "run", transport="ethernet"))
+    assert never_began(outcome)
+    assert outcome.failure == (
+        "Raw Ethernet frames need the right CAP_NET_RAW: start the console as root, or choose UDP multicast."
+    )
+
+
+def test_interface_that_is_not_there_is_named(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", interface="203.0.113.1")
+    assert never_began(outcome) and outcome.failure is not None
+    assert "203.0.113.1" in outcome.failure and "unicast" in outcome.failure
+
+
+def test_root_file_that_is_not_a_certificate_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no certificate")
+    outcome = run(tmp_path / "run", roots=(str(path),))
+    assert never_began(outcome)
+    assert outcome.failure == f"{path} is not a certificate: choose a file with the COER octets of a root CA's."
+
+
+def test_token_that_is_not_configured_is_named(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", token="office", signing="token")
+    assert never_began(outcome) and outcome.failure is not None
+    assert outcome.failure.startswith("No token is called office")
+
+
+@pytest.mark.parametrize("role", ["receiver", "stations-1-6"])
+def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role: str) -> None:
+    def kill(lab: LiveLab) -> None:
+        lab.until("accepted", 400)
+        lab.kill(role)
+
+    outcome = LiveLab(tmp_path / "run", during=kill).run(**LONG)
+    assert outcome.failure is not None and outcome.failure.startswith(f"Role {role} was killed")
+    assert outcome.figures["sent"] > 300 < outcome.figures["accepted"]
+    assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass"), "up to then"
+    assert next(read_capture(outcome.capture(tmp_path / "capture.pcapng"))).octets
+
+
+def test_cancelled_run_counts_the_time_that_it_took_and_claims_no_loss(tmp_path: Path) -> None:
+    def cancel(lab: LiveLab) -> None:
+        lab.until("accepted", 600)
+        lab.cancel()
+
+    outcome = LiveLab(tmp_path / "run", during=cancel).run(**LONG)
+    assert outcome.failure is None
+    assert 600 <= outcome.figures["accepted"] < 6000
+    assert outcome.figures["accept_rate"] == pytest.approx(300, rel=0.2), "of the seconds that it took, not of 60"
+    assert outcome.figures["send_rate"] == pytest.approx(300, rel=0.2)
+    assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass")
+    curves = LiveTrial().curves(outcome.parameters, outcome.samples, outcome.samples.events)
+    assert {curve.title for curve in curves} >= {"Sent", "Accepted", "p99", "Loss"}
+    assert all(curve.t_s.max() < 30 for curve in curves)
+
+
+def test_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
+    """kill -9 of its worker in mid-run: the console evaluates what was recorded, and the capture is there."""
+    bench = Bench(tmp_path)
+    try:
+        [run_id] = bench.submit({**LONG, **own_transport()}, kind="v2x.live")
+        bench.pump_until(lambda: any(accepted(frame) > 500 for _, frame in bench.listener.frames))
+        owner = bench.detail(run_id).row.owner
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGKILL)
+        bench.pump_until_idle()
+        found = bench.detail(run_id)
+    finally:
+        bench.close()
+    assert found.row.status is RunStatus.INTERRUPTED and "killed" in found.row.reason
+    figures = {name: metric.value for name, metric in found.row.metrics.items()}
+    assert figures["accepted"] > 300 and figures["accept_rate"] == pytest.approx(300, rel=0.2)
+    assert {verdict.name: verdict.result for verdict in found.verdicts}["no packet was lost"] == "pass"
+    number, capture = write_run_capture(bench.database, None, "v2x.live", tmp_path)
+    assert number == run_id and capture is not None
+    assert len(list(read_capture(capture))) > 300, "up to the last whole packet"
+    with Reader(bench.database) as reader:
+        (kept,) = reader.attachments(run_id).all()
+    assert kept.sha256 is None, "it is marked as cut"
+
+
+def test_capture_is_written_up_to_its_last_whole_packet() -> None:
+    """It is read while it is written, and a run may have been killed in the middle of a block."""
+    blocks = [capture_header(["lo"]), *(packet_block(number, bytes(number)) for number in (14, 15, 90))]
+    whole = b"".join(blocks)
+    ends = [sum(map(len, blocks[:count])) for count in range(len(blocks) + 1)]
+    for size in range(len(blocks[0]), len(whole) + 1):
+        file = BytesIO()
+        rest = _write_blocks(file, whole[:size])
+        assert len(file.getvalue()) == max(end for end in ends if end <= size)
+        assert file.getvalue() + rest == whole[:size]
+
+
+def accepted(frame: Any) -> int:
+    return frame.channels["accepted"].count if "accepted" in frame.channels else 0
+
+
+def test_run_without_capture_has_none_and_one_that_waits_is_not_meant(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    try:
+        bench.queue.pause()
+        [waiting] = bench.submit({}, kind="v2x.live")
+        assert write_run_capture(bench.database, None, "v2x.live", tmp_path) == (None, None)
+        bench.queue.cancel(waiting)
+        bench.queue.resume()
+        found = run_in_queue(bench, duration=0.5, warm_up=0.0, senders=1, capture=False)
+    finally:
+        bench.close()
+    assert found.row.status is RunStatus.FINISHED, found.row.reason
+    assert write_run_capture(bench.database, None, "v2x.live", tmp_path) == (found.row.id, None)

@@ -1,0 +1,263 @@
+"""Live runs of stations, end to end: real processes, keys, tickets and sockets, in all configurations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole.model.trial import Level
+from labconsole_v2x.live.live_trial import LiveTrial
+from labconsole_v2x.security.scanning import scan_certificate
+from labconsole_v2x.security.structures import Curve
+from labconsole_v2x.stations.receiving import REASONS
+from tests.helpers.parallel import run_parallel
+from tests.helpers.udp_ports import free_udp_port
+from tests.labconsole_v2x.live.live_lab import SHORT, LiveLab, Outcome, run
+
+SENT, COUNTED = 45, 30
+"""CAMs of three stations at 10 Hz: of 1.5 s, and of the second after the warm-up."""
+BIN = 2 ** (1 / 64) - 1
+"""The middle of a bin of the live histogram is at most this far from any value in it."""
+CONFIGURATIONS = ("full", "signed", "header", "none")
+CASES: Mapping[str, Mapping[str, Any]] = {
+    **{security: {"security": security} for security in CONFIGURATIONS},
+    "token": {"signing": "token", "verification": "token"},
+    "unicast": {"transport": "udp-unicast", "inclusion": "always"},
+    "mixed chain": {"receivers": "all", "senders": 4, "processes": 2, "root_curve": "brainpoolP384r1"},
+    "never": {"inclusion": "never"},
+    "congestion": {"inclusion": "congestion", "security": "signed", "senders": 15, "rate": 100.0, "instances": 10},
+    "rules": {"generation": "rules", "duration": 2.0},
+}
+Cases = Mapping[str, Future[Outcome]]
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """A run of each case, some at a time: nearly all of each is waiting."""
+    folder = tmp_path_factory.mktemp("cases")
+    return run_parallel(CASES, lambda name: run(folder / name.replace(" ", "-"), **CASES[name]), 5)
+
+
+def all_accepted(outcome: Outcome, receptions: int) -> None:
+    """Every reception was accepted, and nothing was lost or sent twice."""
+    figures = outcome.figures
+    assert outcome.failure is None
+    assert figures["accepted"] == receptions
+    assert (figures["packet_loss"], figures["lost"], figures["duplicates"], figures["rejected"]) == (0, 0, 0, 0)
+    assert set(outcome.labelled("lost").values()) == {0}
+    assert figures["packet_delivery_ratio"] == 100
+    assert outcome.verdicts["no packet was sent twice"] == outcome.verdicts["no packet was lost"] == "pass"
+
+
+@pytest.mark.parametrize("security", CONFIGURATIONS)
+def test_each_configuration_delivers_every_cam(cases: Cases, security: str) -> None:
+    outcome = cases[security].result()
+    all_accepted(outcome, SENT)
+    figures = outcome.figures
+    assert (figures["sent"], figures["received"]) == (SENT, SENT)
+    assert ("sign_time" in figures, "verify_time" in figures) == (security != "none", security == "full")
+    assert ("waited" in figures, "warm_up_time" in figures) == (security == "full",) * 2
+    assert figures["offered_rate"] == figures["send_rate"] == figures["accept_rate"] == COUNTED
+
+
+def test_sizes_are_near_those_of_the_source(cases: Cases) -> None:
+    """89 B without security header, about 180 B with digest, about 450 B with certificate (section 4.1.3)."""
+    sizes = {name: cases[name].result().labelled("packet_size") for name in CONFIGURATIONS}
+    assert 80 < sizes["none"]["none"] < 100 and sizes["none"].keys() == {"none"}
+    for name in ("full", "signed", "header"):
+        assert sizes[name].keys() == {"digest", "certificate"}
+        outcome = cases[name].result()
+        octets, certificate = outcome.column("sent", "size"), outcome.column("sent", "certificate") == 1
+        medians = np.median(octets[~certificate]), np.median(octets[certificate])
+        assert 165 < medians[0] < 195 and 300 < medians[1] < 450, "some answer requests, too"
+    assert cases["full"].result().figures["certificate_share"] == pytest.approx(10, abs=4), "once a second"
+
+
+@pytest.mark.parametrize("name", ["full", "mixed chain"])
+def test_roles_are_processes_of_their_own(cases: Cases, name: str) -> None:
+    pids = cases[name].result().pids
+    assert len(pids) == 2 and len({os.getpid(), *pids.values()}) == 3
+    assert set(pids) == ({"receiver", "stations-1-3"} if name == "full" else {"stations-1-2", "stations-3-4"})
+
+
+def test_receiver_learns_tickets_and_authority_from_the_air(cases: Cases) -> None:
+    outcome = cases["full"].result()
+    reasons = outcome.column("received", "reason")
+    waited = outcome.column("received", "waited") == 1
+    assert outcome.figures["waited"] == np.count_nonzero(reasons > 0) > 0
+    assert {REASONS[number] for number in reasons[reasons > 0]} <= {"unknown signer", "unknown issuer"}
+    assert waited.any() and set(reasons[waited & (reasons == 0)]) == {0}, "packets that waited were accepted"
+    assert 0 < outcome.figures["warm_up_time"] < outcome.parameters.warm_up + outcome.parameters.duration
+    assert outcome.figures["neighbours"] == 3
+
+
+def test_first_request_for_the_authority_is_answered(tmp_path: Path) -> None:
+    """Request, own certificate, answer: two intervals of 100 ms after the receiver's first CAM; a busy machine may miss
+    one of them."""
+    learned_s: list[float] = []
+    while not learned_s or (min(learned_s) > 0.4 and len(learned_s) < 3):
+        outcome = run(tmp_path / f"run-{len(learned_s)}", warm_up=0.0, duration=0.8)
+        learned_s.append(outcome.figures.get("warm_up_time", 9.9))
+    assert min(learned_s) < 0.4, learned_s
+
+
+def test_warm_up_counts_for_no_figure_but_the_totals(cases: Cases) -> None:
+    outcome = cases["full"].result()
+    samples = {metric.name: metric.samples for metric in outcome.evaluation.metrics if not metric.labels}
+    assert {samples[name] for name in ("latency_p50", "packet_loss", "send_rate", "sign_time")} == {COUNTED}
+    assert {samples[name] for name in ("sent", "received", "age_p50")} == {SENT}
+    names = zip(*(outcome.column("sent", name).tolist() for name in ("source", "identity")), strict=True)
+    due = dict(zip(names, outcome.column("sent", "due_ns").tolist(), strict=True))
+    columns = ("source", "identity", "done_ns", "reason")
+    rows = zip(*(outcome.column("received", name).tolist() for name in columns), strict=True)
+    accepted = [(due[source, identity], done) for source, identity, done, reason in rows if not reason]
+    from_ns = outcome.begin_ns + outcome.parameters.warm_up * 1e9
+    counted_ms = [(done - due_ns) / 1e6 for due_ns, done in accepted if due_ns >= from_ns]
+    assert len(accepted) - len(counted_ms) == SENT - COUNTED
+    assert outcome.figures["latency_mean"] == pytest.approx(sum(counted_ms) / COUNTED)
+
+
+def assert_live_is_stored(outcome: Outcome) -> None:
+    """The last live values are those of the stored samples."""
+    figures = outcome.figures
+    for name in ("sent", "received", "accepted"):
+        assert figures[name] == outcome.live(name), name
+    assert np.count_nonzero(outcome.column("received", "reason")) == outcome.live("rejected")
+    ages = outcome.frame.channels["age"]
+    assert ages.count == figures["accepted"]
+    for fraction, figure in ((0.5, "age_p50"), (0.99, "age_p99")):
+        assert ages.histogram.quantile(fraction) == pytest.approx(figures[figure] * 1e6, rel=BIN)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_last_live_values_equal_the_stored_figures(cases: Cases, case: str) -> None:
+    assert_live_is_stored(cases[case].result())
+
+
+def test_all_stations_receive_over_a_chain_of_mixed_curves(cases: Cases) -> None:
+    outcome = cases["mixed chain"].result()
+    all_accepted(outcome, 4 * 15 * 3)
+    root, authority = (scan_certificate(outcome.artefacts[name]) for name in ("root.oer", "aa.oer"))
+    assert (root.verification_key.curve, authority.verification_key.curve) == (Curve.BRAINPOOL_P384R1, Curve.P256)
+    assert outcome.figures["neighbours"] == 3
+    stations = {mac: number for number, mac in zip(*_pairs(outcome), strict=True)}
+    received = zip(outcome.column("received", "source"), outcome.column("received", "receiver"), strict=True)
+    assert all(stations[source] != receiver for source, receiver in received), "no station receives its own"
+
+
+def _pairs(outcome: Outcome) -> tuple[list[int], list[int]]:
+    """Station and MAC address of each instance."""
+    return outcome.column("stations", "station").tolist(), outcome.column("stations", "source").tolist()
+
+
+def test_certificates_are_included_by_the_policy(cases: Cases) -> None:
+    shares = {name: cases[name].result().figures["certificate_share"] for name in ("unicast", "never", "congestion")}
+    assert shares["unicast"] > 85, "an answer to a request goes with a digest"
+    assert shares["never"] == 0
+    assert 3 < shares["congestion"] < 50, "1,500 messages a second: up to ten without one in a row"
+    all_accepted(cases["never"].result(), SENT)
+    assert cases["never"].result().figures["waited"] == 0, "the receiver knows all tickets before"
+    assert cases["congestion"].result().figures["sent"] == 2250
+
+
+def test_unicast_delivers_to_the_receiver_and_its_requests_to_the_senders(cases: Cases) -> None:
+    outcome = cases["unicast"].result()
+    all_accepted(outcome, SENT)
+    assert outcome.figures["waited"] > 0
+
+
+def test_token_signs_and_verifies(cases: Cases) -> None:
+    outcome = cases["token"].result()
+    all_accepted(outcome, SENT)
+    assert outcome.figures["sign_time"] > 0 < outcome.figures["verify_time"]
+    assert LiveTrial().secrets(outcome.parameters) == ()
+
+
+def test_generation_rules_send_as_much_as_the_motion_asks_for(cases: Cases) -> None:
+    outcome = cases["rules"].result()
+    assert outcome.failure is None and "offered_rate" not in outcome.figures
+    times, stations = outcome.column("sent", "due_ns"), outcome.column("sent", "station")
+    for station in (1, 2, 3):
+        gaps_ms = np.diff(np.sort(times[stations == station])) / 1e6
+        assert len(gaps_ms) and gaps_ms.min() >= 99.9 and gaps_ms.max() <= 1000.1
+        assert set((np.round(gaps_ms) % 100).tolist()) == {0}, "checked each 100 ms"
+
+
+def test_stopped_station_sends_nothing_until_it_is_started(tmp_path: Path) -> None:
+    counts: list[tuple[int, int]] = []
+
+    def stop_and_start(lab: LiveLab) -> None:
+        lab.until_sent(2, 3)
+        lab.command("stop-station", 2)
+        lab.until_sent(1, lab.sent_by(1) + 5)
+        counts.append((lab.sent_by(1), lab.sent_by(2)))
+        lab.until_sent(1, lab.sent_by(1) + 8)
+        counts.append((lab.sent_by(1), lab.sent_by(2)))
+        lab.command("stop-station", 99)
+        lab.command("start-station", 2)
+        lab.until_sent(2, counts[1][1] + 4)
+        lab.cancel()
+
+    outcome = LiveLab(tmp_path / "run", during=stop_and_start).run(rate=20.0, duration=60.0)
+    (one, two), (one_later, two_later) = counts
+    assert outcome.failure is None
+    assert one_later >= one + 8 and two_later == two
+    assert [event.data["command"] for event in outcome.events_named("command")] == [
+        "stop-station",
+        "stop-station",
+        "start-station",
+    ]
+    (unknown,) = outcome.events_named("no such station")
+    assert unknown.message == "There is no sending station 99 in this run."
+    numbers = outcome.column("sent", "station")
+    assert np.count_nonzero(numbers == 2) >= two + 4
+    gaps_s = np.diff(outcome.column("sent", "due_ns")[numbers == 2]) / 1e9
+    assert gaps_s.max() > 0.4, "eight CAMs of the others at 20 Hz"
+
+
+def test_runs_of_two_consoles_on_one_group_trust_each_other_by_root_files(tmp_path: Path) -> None:
+    """The second trusts the first one's root; the first does not know the second one's."""
+    transport = {"group": "239.7.7.7", "port": free_udp_port()}
+    outcomes: list[Outcome] = []
+
+    def second(lab: LiveLab) -> None:
+        (tmp_path / "root.oer").write_bytes(lab.artefacts["root.oer"])
+        roots = (str(tmp_path / "root.oer"),)
+        outcomes.append(LiveLab(tmp_path / "second").run(**transport, roots=roots, senders=2, duration=1.5))
+        lab.cancel()
+
+    first = LiveLab(tmp_path / "first", during=second).run(**transport, duration=60.0)
+    (other,) = outcomes
+    assert (first.failure, other.failure) == (None, None)
+    assert first.figures["foreign"] > 20 < other.figures["foreign"]
+    theirs = np.isin(other.column("received", "source"), first.column("stations", "source", roadside=True))
+    accepted = other.column("received", "reason") == 0
+    assert np.count_nonzero(theirs & accepted) > 10, "their authority was asked for and learned from the air"
+    unknown = np.isin(first.column("received", "source"), other.column("stations", "source", roadside=True))
+    assert unknown.any() and not (unknown & (first.column("received", "reason") == 0)).any()
+    for outcome in (first, other):
+        assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass")
+    assert not [event for event in other.samples.events if event.level is not Level.INFO]
+
+
+def test_full_queue_loses_packets_of_other_stations_only(tmp_path: Path) -> None:
+    """P-384 takes too long for these rates; a station's own packets are never in its queue."""
+    outcome = run(
+        tmp_path / "run",
+        **{**SHORT, "senders": 6, "rate": 100.0, "curve": "p384", "receivers": "all", "processes": 2, "queue_limit": 1},
+    )
+    assert outcome.failure is None
+    lost = outcome.labelled("lost")
+    assert lost["receiver queue"] > 0 and outcome.verdicts["no packet was lost"] == "fail"
+    assert sum(lost.values()) == outcome.figures["lost"]
+    assert_live_is_stored(outcome)
+    stations = {mac: number for number, mac in zip(*_pairs(outcome), strict=True)}
+    full = outcome.column("received", "reason") == REASONS.index("receiver queue full")
+    rows = zip(outcome.column("received", "source")[full], outcome.column("received", "receiver")[full], strict=True)
+    assert all(stations[source] != receiver for source, receiver in rows)
