@@ -6,11 +6,12 @@ import tempfile
 from pathlib import Path
 
 from camera import BOTH, Camera
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from labconsole_ui.shell.docks import toggle_bottom
 from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_v2x.panel.inspection_page import InspectionPage
 from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
 from labconsole_v2x.panel.packet_view import PacketView
@@ -18,7 +19,6 @@ from labconsole_v2x.panel.run_capture import write_run_capture
 from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
 
 KIND = "v2x.live"
-RUN = {"warm_up": 2.0, "duration": 8.0}
 CLICKED = 0x4D
 """An octet of the CAM's referencePosition."""
 SPOILED = 40
@@ -32,7 +32,6 @@ def take_v2x(camera: Camera, window: MainWindow) -> None:
     page.building.finish()
     toggle_bottom(window)
     page.tabs.setCurrentIndex(SCENARIO)
-    page.form.set_values({**page.form.values(), **RUN})
     camera.settle(1.0)
     camera.take("v2x-scenario")
     page.tabs.setCurrentIndex(STATIONS)
@@ -43,10 +42,16 @@ def take_v2x(camera: Camera, window: MainWindow) -> None:
         toggle_bottom(window)
         camera.settle(5.0)
         camera.take("v2x-live", (mode,))
+        area = page.findChild(ScrollPage)
+        assert area is not None
+        camera.settle(10.0)
+        area.verticalScrollBar().setValue(page.plots.mapTo(area.widget(), QPoint(0, 0)).y() - 8)
+        camera.take("v2x-plots", (mode,))
+        area.verticalScrollBar().setValue(0)
         camera.wait_for_runs()
         camera.settle(1.0)
-    for entry in window.messages.entries():
-        window.messages.withdraw(entry.message)
+        for entry in window.messages.entries():
+            window.messages.withdraw(entry.message)
     page.tabs.setCurrentIndex(PACKETS)
     click_octet(camera, page.packets)
     camera.take("v2x-packets")

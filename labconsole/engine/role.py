@@ -6,7 +6,7 @@ import json
 import threading
 import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class RoleLive:
         self._role = role
         self._totals: dict[str, _Total] = {}
         self._gauges: dict[str, float] = {}
-        self._states: dict[str, Mapping[str, Any]] = {}
+        self._states: dict[str, Mapping[str, Any] | Callable[[], Mapping[str, Any]]] = {}
         self._values: dict[str, Any] = {}
         self._next_values_ns = 0
 
@@ -81,9 +81,9 @@ class RoleLive:
         """Set a gauge."""
         self._gauges[channel] = float(value)
 
-    def state(self, channel: str, values: Mapping[str, Any]) -> None:
-        """Set a state; it is encoded when it is reported."""
-        self._states[channel] = dict(values)
+    def state(self, channel: str, values: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+        """Set a state, or what makes it when it is reported; it is encoded then."""
+        self._states[channel] = values if callable(values) else dict(values)
 
     def message(self, *, last: bool = False) -> dict[str, Any]:
         """The message for the worker; the `last` one has the newest values. Raises UserError for states that are too
@@ -97,10 +97,11 @@ class RoleLive:
 
     def _encoded(self) -> dict[str, str]:
         """The states as JSON texts: worker and frames pass them on unread."""
+        made = {channel: values() if callable(values) else values for channel, values in self._states.items()}
         texts: dict[str, str] = {}
         size = 0
         try:
-            for channel, values in self._states.items():
+            for channel, values in made.items():
                 texts[channel] = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
                 size += len(texts[channel].encode())
         except (TypeError, ValueError) as error:
@@ -187,7 +188,7 @@ class RoleProcess:
     def gauge(self, channel: str, value: float) -> None:
         self._live.gauge(channel, value)
 
-    def state(self, channel: str, values: Mapping[str, Any]) -> None:
+    def state(self, channel: str, values: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
         self._live.state(channel, values)
 
     def tick(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -68,8 +68,9 @@ class RoleContext(Protocol):
         """Set this role's number on a live channel of kind GAUGE. Cheap: the newest is reported 10 times a second at
         most."""
 
-    def state(self, channel: str, values: Mapping[str, Any]) -> None:
-        """Set this role's state on a live channel of kind STATE: plain JSON, reported like a gauge.
+    def state(self, channel: str, values: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+        """Set this role's state on a live channel of kind STATE: plain JSON, reported like a gauge; or what makes it,
+        which `tick` calls each time when it is reported.
 
         All states of a role together have 4,096 bytes at most: more is a fault, raised by `tick`.
         """

@@ -111,20 +111,23 @@ class Reader(DatabaseReader):
         *,
         include_trashed: bool = False,
         campaign_id: int | None = None,
+        kind: str | None = None,
         metrics: Collection[str] | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        """All runs, or those of one campaign, newest first; the newest `limit` if that is given.
+        """All runs, or those of one campaign or one kind of trial, newest first; the newest `limit` if that is given.
 
         With `metrics` they carry only those of these names: a long list with few figures is read several times as fast.
         """
         wanted = _RUNS.select.order_by(schema.run.c.id.desc())
         if campaign_id is not None:
             wanted = wanted.where(schema.scenario.c.campaign_id == campaign_id)
+        if kind is not None:
+            wanted = wanted.where(schema.scenario.c.kind == kind)
         if not include_trashed:
             wanted = wanted.where(schema.trash.c.run_id.is_(None))
         wanted = wanted.limit(limit)
-        narrow = campaign_id is not None or limit is not None
+        narrow = campaign_id is not None or kind is not None or limit is not None
         with self.snapshot() as connection:
             return _records(connection, wanted, narrow=narrow, names=metrics)
 

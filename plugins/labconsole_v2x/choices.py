@@ -38,7 +38,7 @@ class CurveChoice(StrEnum):
         return Curve[self.name]
 
 
-class Inclusion(StrEnum):
+class InclusionChoice(StrEnum):
     """When a CAM carries the whole certificate."""
 
     ETSI = "etsi"
@@ -64,7 +64,7 @@ class Order(StrEnum):
         return CheckOrder[self.name]
 
 
-CURVES = {choice.value: choice.curve.title for choice in CurveChoice}
+CURVE_TITLES = {choice.value: choice.curve.title for choice in CurveChoice}
 BACKENDS = {
     Backend.OPENSSL.value: "Software: OpenSSL, by cryptography",
     Backend.AWS_LC.value: "Software: AWS-LC (P-256)",

@@ -6,7 +6,7 @@ import socket
 
 
 def free_udp_port() -> int:
-    """A port that the system gave and no process uses; it is free again, and the next call gives another."""
+    """A port that the system assigned and no process uses; it is free again, and may be assigned again."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -60,7 +60,7 @@ def test_rates_above_ten_are_instances_of_ten(name: str) -> None:
     """As the source's 100 Hz, ten program instances in a box: no instance breaks EN 302 637-2."""
     for title, parameters in scenarios(name).items():
         assert parameters.instances == max(1, parameters.rate / 10), title
-        assert not any(warning.startswith("Stress") for warning in LiveTrial().warnings(parameters)), title
+        assert not any("of one instance break" in warning for warning in LiveTrial().warnings(parameters)), title
 
 
 def test_medium_load_has_both_configurations_of_figure_4_3() -> None:

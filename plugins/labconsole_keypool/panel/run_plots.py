@@ -87,7 +87,7 @@ def stored_at_start(database: Path, run_id: int) -> int | None:
 def newest_run(database: Path, kind: str) -> int | None:
     """The newest run of this kind, if there is one. Raises StoreError."""
     with Reader(database) as reader:
-        return next((row.id for row in reader.runs(metrics=(), limit=50) if row.kind == kind), None)
+        return next((row.id for row in reader.runs(kind=kind, metrics=(), limit=1)), None)
 
 
 _COLOURS = {

@@ -32,7 +32,7 @@ _WHAT = {
     Measured.PARSE_HASH: (
         "parse_hash",
         "Parse and hash",
-        "headers and secured packet sliced, the three hashes; no CAM",
+        "headers and secured packet sliced, and hashed; the ticket's hash is known; no CAM",
     ),
     Measured.OPENSSL_SIGN: ("openssl_sign", "openssl speed, sign", "the program `openssl speed`, with its own library"),
     Measured.OPENSSL_VERIFY: (
@@ -67,7 +67,8 @@ def _kinds() -> Iterator[MetricKind]:
             f"{title}, fastest",
             unit,
             Direction.LOWER,
-            f"Of one operation in the fastest of all executions, as the source has it (of 10 at least): {what}.",
+            "Of one operation in the fastest of all executions (10 at least, as in the source; `openssl speed`: one a "
+            f"round): {what}.",
         )
 
 

@@ -82,7 +82,7 @@ class BenchmarkRole(Role):
         count = self._count(operation, threads)
         time.sleep(max(0, command["at_ns"] - now_ns()) / 1e9)
         end_ns, executions = now_ns() + round(command["seconds"] * 1e9), 0
-        while now_ns() < end_ns or executions < 2:
+        while now_ns() < end_ns or executions < command["executions"]:
             started_ns = now_ns()
             done, took_ns = self._operations.measure(operation, count, threads)
             executions += 1

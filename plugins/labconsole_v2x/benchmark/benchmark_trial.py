@@ -184,6 +184,7 @@ def _measure(parameters: BenchmarkParameters, roles: Sequence[RoleHandle], step:
         "round": number,
         "parallel": parameters.parallel,
         "seconds": parameters.seconds,
+        "executions": parameters.least_executions,
         "at_ns": now_ns() + _LEAD_NS,
     }
     for role in roles:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Event, Samples, Series
-from labconsole_v2x.choices import Receivers
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.series import QUEUE, QUIET_NS, RECEIVED, SENT, STATIONS
 
@@ -58,11 +57,12 @@ def load_joined(parameters: LiveParameters, samples: Samples, events: Sequence[E
     sent = _ordered(_all(samples, SENT), "due_ns")
     sent = {name: column[sent["station"] > 0] for name, column in sent.items()}
     received = _ordered(_all(samples, RECEIVED), "done_ns")
-    receivers = 1 if parameters.receivers is Receivers.ONE else max(0, parameters.senders - 1)
     from_ns = begins[0] + round(parameters.warm_up * 1e9)
     read_until = [int(samples.table(QUEUE.name, role)["t_ns"].max()) - QUIET_NS for role in samples.roles(QUEUE.name)]
     until_ns = max(from_ns, min([from_ns + round(parameters.duration * 1e9), *read_until]))
-    return JoinedPackets(begins[0], from_ns, until_ns, stations, sent, received, _join(sent, received), receivers)
+    return JoinedPackets(
+        begins[0], from_ns, until_ns, stations, sent, received, _join(sent, received), parameters.receptions_a_message
+    )
 
 
 def _all(samples: Samples, series: Series) -> Table:

@@ -20,7 +20,7 @@ from labconsole.model.trial import (
     Verdict,
     VerdictKind,
 )
-from labconsole_v2x.choices import Generation, Receivers
+from labconsole_v2x.choices import Generation
 from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
 from labconsole_v2x.live.live_metrics import METRICS, metric
 from labconsole_v2x.live.live_parameters import LiveParameters
@@ -42,22 +42,22 @@ def evaluate(parameters: LiveParameters, samples: Samples, events: Sequence[Even
     packets = load_joined(parameters, samples, events)
     if packets is None:
         return Evaluation(())
-    fates = Fates(packets)
+    receptions = Receptions(packets)
     disturbed = busy(samples, packets.from_ns, packets.until_ns)
     metrics = [
         *_totals(packets),
         *_sending(parameters, packets),
-        *_latency(parameters, packets, fates, disturbed),
-        *_loss(parameters, packets, fates),
-        *_receiving(packets, fates),
-        *_times(packets, fates),
+        *_latency(packets, receptions, disturbed),
+        *_loss(packets, receptions),
+        *_receiving(packets, receptions),
+        *_times(parameters, packets, receptions),
         *_learning(parameters, packets),
         *_queue(packets, samples),
         *_processes(packets, samples),
     ]
     order = [kind.name for kind in METRICS]
     metrics.sort(key=lambda one: order.index(one.name))
-    return Evaluation(tuple(metrics), tuple(_verdicts(packets, fates, metrics)), disturbed)
+    return Evaluation(tuple(metrics), tuple(_verdicts(packets, receptions, metrics)), disturbed)
 
 
 def distributions(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
@@ -65,17 +65,17 @@ def distributions(parameters: LiveParameters, samples: Samples, events: Sequence
     packets = load_joined(parameters, samples, events)
     if packets is None:
         return ()
-    fates = Fates(packets)
+    receptions = Receptions(packets)
     found = [
-        Distribution("Latency", "ms", latencies_ms(packets, fates)),
-        Distribution("Time to verify", "us", _verify_us(packets, fates)),
-        Distribution("Time to sign", "us", _sign_us(packets)),
+        Distribution("Latency", "ms", latencies_ms(packets, receptions)),
+        Distribution("Time to verify", "us", _verify_us(packets, receptions)),
+        Distribution("Time to sign", "us", _sign_us(parameters, packets)),
     ]
     return tuple(one for one in found if len(one.values))
 
 
-class Fates:
-    """What became of each counted CAM at each receiver.
+class Receptions:
+    """The verdict on each counted CAM at each receiver.
 
     A reception is a pair of receiver and CAM. Of its rows the first accepted one counts, else the last: a packet that
     waited for a certificate has two.
@@ -105,9 +105,9 @@ class Fates:
         return len(self.accepted) + len(self.rejected)
 
 
-def latencies_ms(packets: JoinedPackets, fates: Fates) -> NDArray[np.float64]:
+def latencies_ms(packets: JoinedPackets, receptions: Receptions) -> NDArray[np.float64]:
     """From due to processed, of all accepted CAMs in order of time."""
-    rows = fates.accepted
+    rows = receptions.accepted
     due = packets.sent["due_ns"][packets.of_received[rows]]
     return np.asarray((packets.received["done_ns"][rows] - due) / 1e6)
 
@@ -160,12 +160,12 @@ def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Met
         yield Metric(one.name, one.value, one.unit, one.direction, count, origin=Origin.CALCULATED)
 
 
-def _latency(parameters: LiveParameters, packets: JoinedPackets, fates: Fates, disturbed: str) -> Iterator[Metric]:
-    values = latencies_ms(packets, fates)
+def _latency(packets: JoinedPackets, receptions: Receptions, disturbed: str) -> Iterator[Metric]:
+    values = latencies_ms(packets, receptions)
     count = len(values)
     if not count:
         return
-    not_judged = "; ".join(filter(None, [*_doubts(packets, values), disturbed]))
+    not_judged = "; ".join(filter(None, [*_doubts(packets), disturbed]))
     yield metric("latency_mean", values.mean(), count, not_judged)
     yield metric("latency_max", values.max(), count, not_judged)
     for name, fraction in _QUANTILES.items():
@@ -173,7 +173,7 @@ def _latency(parameters: LiveParameters, packets: JoinedPackets, fates: Fates, d
             yield metric(name, _quantile(values, fraction), count, not_judged)
 
 
-def _doubts(packets: JoinedPackets, values: NDArray[np.float64]) -> Iterator[str]:
+def _doubts(packets: JoinedPackets) -> Iterator[str]:
     """Why latency says little of the receiver, a short clause each."""
     counted = packets.counted_sent
     lateness_ms = _quantile((packets.sent["sent_ns"] - packets.sent["due_ns"])[counted] / 1e6, 0.99)
@@ -181,34 +181,34 @@ def _doubts(packets: JoinedPackets, values: NDArray[np.float64]) -> Iterator[str
         yield f"the senders were late (p99 {lateness_ms:.3g} ms)"
 
 
-def _loss(parameters: LiveParameters, packets: JoinedPackets, fates: Fates) -> Iterator[Metric]:
-    expected = fates.expected
+def _loss(packets: JoinedPackets, receptions: Receptions) -> Iterator[Metric]:
+    expected = receptions.expected
     if not expected or packets.until_ns - packets.from_ns <= 0:
         return
     received = packets.received
     full = received["reason"] == _QUEUE_FULL
     in_time = (received["received_ns"] >= packets.from_ns) & np.isin(received["source"], packets.sent["source"])
-    in_queue = min(int(np.count_nonzero(full & in_time)), expected - fates.read)
-    never_read = expected - fates.read - in_queue
-    yield metric("packet_loss", (expected - len(fates.accepted)) / expected * 100, expected)
-    yield metric("packet_delivery_ratio", (fates.read + in_queue) / expected * 100, expected)
-    yield metric("lost", expected - len(fates.accepted), expected)
+    in_queue = min(int(np.count_nonzero(full & in_time)), expected - receptions.read)
+    never_read = expected - receptions.read - in_queue
+    yield metric("packet_loss", (expected - len(receptions.accepted)) / expected * 100, expected)
+    yield metric("packet_delivery_ratio", (receptions.read + in_queue) / expected * 100, expected)
+    yield metric("lost", expected - len(receptions.accepted), expected)
     places = {
         "channel or socket": never_read,
         "receiver queue": in_queue,
-        "verification": len(fates.rejected),
+        "verification": len(receptions.rejected),
     }
     for place, count in places.items():
         yield metric("lost", count, expected, place=place)
-    reasons, counts = np.unique(received["reason"][fates.rejected], return_counts=True)
-    yield metric("rejected", len(fates.rejected), expected)
+    reasons, counts = np.unique(received["reason"][receptions.rejected], return_counts=True)
+    yield metric("rejected", len(receptions.rejected), expected)
     for reason, count in zip(reasons.tolist(), counts.tolist(), strict=True):
         yield metric("rejected", count, expected, reason=REASONS[reason])
-    yield metric("duplicates", fates.duplicates, expected)
+    yield metric("duplicates", receptions.duplicates, expected)
 
 
-def _receiving(packets: JoinedPackets, fates: Fates) -> Iterator[Metric]:
-    received, rows = packets.received, fates.accepted
+def _receiving(packets: JoinedPackets, receptions: Receptions) -> Iterator[Metric]:
+    received, rows = packets.received, receptions.accepted
     if packets.seconds > 0:
         yield metric("accept_rate", len(rows) / packets.seconds, len(rows))
         content = int(received["content"][rows].sum(dtype=np.int64))
@@ -228,18 +228,20 @@ def _inter_arrival_ms(packets: JoinedPackets, rows: NDArray[np.int64]) -> NDArra
     return np.asarray(np.diff(received["received_ns"][order])[same] / 1e6)
 
 
-def _verify_us(packets: JoinedPackets, fates: Fates) -> NDArray[np.float64]:
-    times = packets.received["verify_ns"][fates.accepted]
+def _verify_us(packets: JoinedPackets, receptions: Receptions) -> NDArray[np.float64]:
+    times = packets.received["verify_ns"][receptions.accepted]
     return np.asarray(times[times > 0] / 1e3)
 
 
-def _sign_us(packets: JoinedPackets) -> NDArray[np.float64]:
-    times = packets.sent["sign_ns"][packets.counted_sent]
-    return np.asarray(times[times > 0] / 1e3)
+def _sign_us(parameters: LiveParameters, packets: JoinedPackets) -> NDArray[np.float64]:
+    if parameters.security not in (SecurityMode.FULL, SecurityMode.SIGNED):
+        return np.empty(0)  # nothing was signed, though placeholders were put in
+    return np.asarray(packets.sent["sign_ns"][packets.counted_sent] / 1e3)
 
 
-def _times(packets: JoinedPackets, fates: Fates) -> Iterator[Metric]:
-    for name, values in (("verify_time", _verify_us(packets, fates)), ("sign_time", _sign_us(packets))):
+def _times(parameters: LiveParameters, packets: JoinedPackets, receptions: Receptions) -> Iterator[Metric]:
+    times = {"verify_time": _verify_us(packets, receptions), "sign_time": _sign_us(parameters, packets)}
+    for name, values in times.items():
         if len(values):
             yield metric(name, values.mean(), len(values))
             for quantile in (f"{name}_p50", f"{name}_p99"):
@@ -251,8 +253,7 @@ def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Me
     accepted = (received["reason"] == 0) & (packets.of_received >= 0)
     pairs = np.stack((received["receiver"][accepted], received["source"][accepted]))
     heard, first = np.unique(pairs, axis=1, return_index=True)
-    receivers = 1 if parameters.receivers is Receivers.ONE else parameters.senders
-    yield metric("neighbours", heard.shape[1] / receivers, heard.shape[1])
+    yield metric("neighbours", heard.shape[1] / parameters.receiving_stations, heard.shape[1])
     if parameters.security is not SecurityMode.FULL:
         return
     if heard.shape[1] >= packets.receivers * parameters.senders * parameters.instances > 0:
@@ -291,7 +292,7 @@ def _processes(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
             yield metric("memory", float(table["rss"][inside].max()) / 1e6, count, role=role)
 
 
-def _verdicts(packets: JoinedPackets, fates: Fates, metrics: Sequence[Metric]) -> Iterator[Verdict]:
+def _verdicts(packets: JoinedPackets, receptions: Receptions, metrics: Sequence[Metric]) -> Iterator[Verdict]:
     sent = packets.sent
     different = len(np.unique(np.stack((sent["source"], sent["identity"])), axis=1).T) if len(sent["source"]) else 0
     twice = len(sent["source"]) - different
@@ -305,16 +306,24 @@ def _verdicts(packets: JoinedPackets, fates: Fates, metrics: Sequence[Metric]) -
     figures = {one.name: one.value for one in metrics if not one.labels}
     lost = figures.get("lost")
     if lost is None:
-        yield Verdict("no packet was lost", "unknown", "The run ended before anything counted.")
+        reason = "No station had a CAM to receive in the time that counts."
+        yield Verdict("no packet was lost", "unknown", reason)
         return
     yield Verdict(
         "no packet was lost",
         "fail" if lost else "pass",
-        f"{lost:,.0f} of {fates.expected:,} were not accepted." if lost else f"All {fates.expected:,} were accepted.",
-        {"lost": lost, "expected": fates.expected},
+        f"{lost:,.0f} of {receptions.expected:,} were not accepted."
+        if lost
+        else f"All {receptions.expected:,} were accepted.",
+        {"lost": lost, "expected": receptions.expected},
     )
     growth = figures.get("queue_growth")
     if growth is not None:
-        grew = growth > 1
-        reason = f"Its queue grew by {growth:,.0f} packets." if grew else "Its queue was no longer at the end."
-        yield Verdict("the receiver kept up", "fail" if grew else "pass", reason, {"queue_growth": growth})
+        full = next((one.value for one in metrics if one.labels.get("place") == "receiver queue"), 0)
+        reason = "Its queue was no longer at the end."
+        if full:
+            reason = f"{full:,.0f} packets found no room in its queue."
+        elif growth > 1:
+            reason = f"Its queue grew by {growth:,.0f} packets."
+        data = {"queue_growth": growth, "no_room": full}
+        yield Verdict("the receiver kept up", "fail" if full or growth > 1 else "pass", reason, data)

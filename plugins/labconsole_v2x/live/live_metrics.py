@@ -41,7 +41,7 @@ METRICS: tuple[MetricKind, ...] = (
         "Packet delivery ratio",
         "%",
         _HIGHER,
-        "Share of the CAMs sent that a receiver read from its socket, whatever became of them.",
+        "Share of the CAMs sent that a receiver read from its socket, accepted or not.",
     ),
     MetricKind(
         "lost",
@@ -57,8 +57,8 @@ METRICS: tuple[MetricKind, ...] = (
         "Duplicates",
         "msg",
         _LOWER,
-        "Packets that a receiver read once more although it had read the same identity before; they count for no other "
-        "figure.",
+        "Packets that a receiver read once more although it had read the same identity before; of the other figures "
+        "they count for Received alone, and for Accepted where nothing is verified.",
     ),
     MetricKind(
         "verify_time",
@@ -75,7 +75,7 @@ METRICS: tuple[MetricKind, ...] = (
         "Time to sign, mean",
         "us",
         _LOWER,
-        "Mean time to sign a CAM and to encode the secured packet.",
+        "Mean time to sign a CAM and to encode the secured packet; left out where nothing is signed.",
     ),
     MetricKind("sign_time_p50", "Time to sign, p50", "us", _LOWER, "The median of the same.", 0.5),
     MetricKind("sign_time_p99", "Time to sign, p99", "us", _LOWER, "99 % took this or less.", 0.99),
@@ -188,7 +188,8 @@ METRICS: tuple[MetricKind, ...] = (
         "Time to learn all tickets",
         "s",
         _LOWER,
-        "From T0 until each receiver had accepted a CAM of each instance: a receiver begins with the root CA only.",
+        "From T0 until each receiver had accepted a CAM of each instance: a receiver begins with the root CA only, or, "
+        "where every station receives, with its own AA.",
     ),
     MetricKind(
         "waited",

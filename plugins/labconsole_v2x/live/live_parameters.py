@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import ValidationInfo, field_validator
@@ -11,15 +12,19 @@ from labconsole.model.operation import HomePath
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.token.configuration import LAB
-from labconsole_v2x.choices import BACKENDS, CURVES, CurveChoice, Generation, Inclusion, Order, Receivers
+from labconsole_v2x.choices import BACKENDS, CURVE_TITLES, CurveChoice, Generation, InclusionChoice, Order, Receivers
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.verification import CheckSettings
 from labconsole_v2x.stations.sending import SecurityMode
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 
 MOST_STATIONS = 300
-STANDARD_RATE = 10.0
-"""EN 302 637-2 allows a CAM each 100 ms at most."""
+LOOPBACK = "lo"
+"""The interface on which all raw frames are heard by all."""
+STANDARD_RATE, LEAST_RATE = 10.0, 1.0
+"""EN 302 637-2: a CAM each 100 ms at most, and one a second at least."""
+MOST_REMEMBERED = 500_000
+"""Packets that a receiver remembers, to recognise a duplicate: some 100 MB."""
 
 
 _SECURED = {"security": ["full", "signed", "header"]}
@@ -27,6 +32,12 @@ _SIGNED = {"security": ["full", "signed"]}
 _VERIFIED = {"security": "full"}
 _UDP = {"transport": ["udp-multicast", "udp-unicast"]}
 _DEFAULTS = CheckSettings()
+
+
+def _needs_channel(values: Mapping[str, Any]) -> bool:
+    """Whether sending stations measure the channel busy ratio, by these parameters as far as they are valid."""
+    omits = values.get("inclusion") is InclusionChoice.CONGESTION and values.get("security") is not SecurityMode.NONE
+    return bool(values.get("dcc")) or omits
 
 
 def _window(title: str, description: str, default_us: int, longest_ms: int) -> Any:
@@ -107,13 +118,12 @@ class LiveParameters(Parameters):
         default=0,
         ge=0,
         le=MOST_STATIONS,
-        empty="As many as fit",
         group="Stations",
     )
 
     security: SecurityMode = parameter(
         "Configuration",
-        "What is done to each CAM: the source's four configurations",
+        "Security of each CAM: the source's four configurations",
         default=SecurityMode.FULL,
         group="Security",
         labels={
@@ -123,10 +133,10 @@ class LiveParameters(Parameters):
             "none": "No security header",
         },
     )
-    inclusion: Inclusion = parameter(
+    inclusion: InclusionChoice = parameter(
         "Certificate in CAMs",
         "When a CAM carries the whole ticket instead of its digest; never: the receiver knows all tickets before",
-        default=Inclusion.ETSI,
+        default=InclusionChoice.ETSI,
         group="Security",
         labels={
             "etsi": "ETSI: once a second, on request",
@@ -141,7 +151,7 @@ class LiveParameters(Parameters):
         "Curve of the stations' keys; P-256 is what tickets have on the road",
         default=CurveChoice.P256,
         group="Security",
-        labels=CURVES,
+        labels=CURVE_TITLES,
         shown_if=_SECURED,
     )
     authority_curve: CurveChoice = parameter(
@@ -149,7 +159,7 @@ class LiveParameters(Parameters):
         "Curve of the authorization authority's key",
         default=CurveChoice.P256,
         group="Security",
-        labels=CURVES,
+        labels=CURVE_TITLES,
         shown_if=_SECURED,
     )
     root_curve: CurveChoice = parameter(
@@ -157,7 +167,7 @@ class LiveParameters(Parameters):
         "Curve of the root CA's key; the hash goes with it, so that chains can mix SHA-256 and SHA-384",
         default=CurveChoice.P256,
         group="Security",
-        labels=CURVES,
+        labels=CURVE_TITLES,
         shown_if=_SECURED,
     )
     compressed_r: bool = parameter(
@@ -289,7 +299,7 @@ class LiveParameters(Parameters):
     device: str = parameter(
         "Senders' interface",
         "Name of the network interface on which senders send: lo, or one end of a veth pair",
-        default="lo",
+        default=LOOPBACK,
         min_length=1,
         group="Transport",
         shown_if={"transport": "ethernet"},
@@ -318,7 +328,7 @@ class LiveParameters(Parameters):
 
     @field_validator("signing")
     @classmethod
-    def _check_signing(cls, signing: Backend, info: ValidationInfo) -> Backend:
+    def _check_signing(cls, signing: Backend) -> Backend:
         if signing is Backend.AWS_LC:
             raise ValueError("AWS-LC is a backend for verification only: set `signing` to openssl or token")
         return signing
@@ -329,7 +339,7 @@ class LiveParameters(Parameters):
         if transport is TransportKind.UNICAST:
             if info.data.get("receivers") is Receivers.ALL:
                 raise ValueError("in unicast only one station receives: set `receivers` to one, or use multicast")
-            if info.data.get("dcc") or info.data.get("inclusion") is Inclusion.CONGESTION:
+            if _needs_channel(info.data):
                 raise ValueError(
                     "in unicast stations do not hear the channel: choose multicast, or no DCC and omission"
                 )
@@ -346,6 +356,18 @@ class LiveParameters(Parameters):
             raise ValueError("not a multicast address: 224.0.0.0 to 239.255.255.255")
         return address
 
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, device: str, info: ValidationInfo) -> str:
+        if info.data.get("transport") is not TransportKind.ETHERNET or device == LOOPBACK:
+            return device
+        if info.data.get("receivers") is Receivers.ALL or _needs_channel(info.data):
+            raise ValueError(
+                "stations on one interface do not hear each other, except on lo: choose lo or UDP multicast, or one "
+                "receiver, without DCC and omission by congestion"
+            )
+        return device
+
     @property
     def instance_rate(self) -> float:
         """CAMs a second of one instance at a fixed rate; the highest that the generation rules allow."""
@@ -357,9 +379,31 @@ class LiveParameters(Parameters):
         return self.senders * self.instances * self.instance_rate
 
     @property
+    def receiving_stations(self) -> int:
+        """How many stations receive."""
+        return 1 if self.receivers is Receivers.ONE else self.senders
+
+    @property
+    def receptions_a_message(self) -> int:
+        """How many stations should receive each CAM of a sender: a station that sends does not receive its own."""
+        return 1 if self.receivers is Receivers.ONE else self.senders - 1
+
+    @property
+    def sent_and_received(self) -> float:
+        """CAMs a second that the processes of the sending stations send and receive at most."""
+        receptions = self.receptions_a_message if self.receivers is Receivers.ALL else 0
+        return self.most_messages * (1 + receptions)
+
+    @property
     def hears_channel(self) -> bool:
         """Whether sending stations measure the channel busy ratio."""
-        return self.dcc or (self.inclusion is Inclusion.CONGESTION and self.security is not SecurityMode.NONE)
+        return _needs_channel({"dcc": self.dcc, "inclusion": self.inclusion, "security": self.security})
+
+    @property
+    def duplicate_window(self) -> int:
+        """Accepted packets that a receiver remembers: twice those that the window for CAMs holds, within limits."""
+        seconds = (self.cam_past + self.cam_future) / 1000
+        return min(MOST_REMEMBERED, max(4096, round(2 * self.most_messages * seconds)))
 
     @property
     def windows_us(self) -> list[list[int]]:

@@ -31,10 +31,10 @@ from labconsole.model.trial_command import TrialCommand
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.named_tokens import find_configuration
-from labconsole_v2x.choices import Inclusion, Receivers
+from labconsole_v2x.choices import InclusionChoice, Receivers
 from labconsole_v2x.live import live_curves, live_evaluation
 from labconsole_v2x.live.live_metrics import METRICS
-from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.live.live_parameters import LEAST_RATE, MOST_REMEMBERED, STANDARD_RATE, LiveParameters
 from labconsole_v2x.live.packet_table import packet_tables
 from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
 from labconsole_v2x.live.series import LIVE, PKI_EVENT, QUEUE, RECEIVED, SENT, STATIONS
@@ -51,7 +51,7 @@ _ROLE = "labconsole_v2x.live.station_role:StationRole"
 _LEAD_NS = 50_000_000
 _READY_S = 60.0
 _STALL_S = 20.0
-"""Without a tenth of a second counted: a receiver that is overloaded still reports."""
+"""Without any counter that moves; the seconds of the run are one."""
 _AGE_S = 3600
 """Certificates begin so long before the run: clocks of other stations may be slow."""
 
@@ -149,21 +149,32 @@ def uses_token(parameters: LiveParameters) -> bool:
 
 
 def _warnings(parameters: LiveParameters) -> Iterator[str]:
-    if parameters.generation.value == "fixed" and parameters.instance_rate > 10:
-        yield (
-            f"Stress: {parameters.instance_rate:g} CAMs a second of one instance break EN 302 637-2, which allows 10; "
-            "the source did so, too, in instances of 10."
-        )
+    if parameters.generation.value == "fixed":
+        yield from _rate_warnings(parameters.rate, parameters.instances, parameters.instance_rate)
+    if parameters.security is SecurityMode.FULL and parameters.duplicate_window == MOST_REMEMBERED:
+        yield f"Receivers remember {MOST_REMEMBERED:,} packets: a repeated one that is older is accepted again."
     if parameters.transport is not TransportKind.ETHERNET and parameters.interface.startswith("127."):
         yield "Loopback: senders and receiver share one computer, and no frame is on the air. Airtime is calculated."
     if parameters.security is SecurityMode.HEADER:
         yield "Packets carry placeholders for signatures: no station accepts them that verifies."
-    if parameters.inclusion is Inclusion.NEVER and parameters.security is SecurityMode.FULL:
+    if parameters.inclusion is InclusionChoice.NEVER and parameters.security is SecurityMode.FULL:
         yield "No CAM carries its ticket: the receiver knows all tickets before the run."
     if parameters.verification is Backend.AWS_LC and parameters.threads > 1:
         yield "AWS-LC verifies in one thread at a time: further threads gain nothing."
     if parameters.processes > (os.cpu_count() or 1):
         yield f"More sender processes ({parameters.processes}) than cores ({os.cpu_count()}): they wait for each other."
+
+
+def _rate_warnings(rate: float, instances: int, instance_rate: float) -> Iterator[str]:
+    if instance_rate > STANDARD_RATE:
+        yield f"Stress: {instance_rate:g} CAMs a second of one instance break EN 302 637-2, which allows 10."
+    elif rate > STANDARD_RATE:
+        yield (
+            f"Stress: a station sends {rate:g} CAMs a second as {instances} instances, each within EN 302 637-2, as "
+            "the source's boxes did."
+        )
+    if instance_rate < LEAST_RATE:
+        yield f"{instance_rate:g} CAMs a second of one instance break EN 302 637-2, which asks for 1 at least."
 
 
 _CONFIGURATIONS = {
@@ -188,7 +199,7 @@ def contrast_label(reference: LiveParameters, other: LiveParameters) -> str:
 def _specs(parameters: LiveParameters, seed: int) -> list[RoleSpec]:
     """The roles of a run: the roadside station first, where there is one."""
     everyone = parameters.receivers is Receivers.ALL
-    groups = spread(parameters.senders, parameters.processes, parameters.most_messages)
+    groups = spread(parameters.senders, parameters.processes, parameters.sent_and_received)
     processes = [_process(parameters, seed, group, records=everyone) for group in groups]
     specs = [
         _spec(parameters, f"stations-{settings.stations[0]}-{settings.stations[-1]}", settings)
@@ -223,6 +234,7 @@ def _process(parameters: LiveParameters, seed: int, stations: Sequence[int], *, 
         token_configuration=configuration,
         order=parameters.order.order.name,
         windows_us=parameters.windows_us,
+        duplicate_window=parameters.duplicate_window,
         threads=parameters.threads,
         queue_limit=parameters.queue_limit,
         roots=len(parameters.roots) if parameters.security is SecurityMode.FULL else 0,
@@ -271,9 +283,9 @@ def _issue(
     every_ticket = [ticket.octets.hex() for issued in tickets for ticket in issued]
     for role, spec, issued, named in zip(roles, specs, tickets, names, strict=True):
         known = []
-        if pki is not None and (spec.name != "receiver" or parameters.inclusion is Inclusion.NEVER):
+        if pki is not None and (spec.name != "receiver" or parameters.inclusion is InclusionChoice.NEVER):
             known = [pki.aa.octets.hex()]
-        if parameters.inclusion is Inclusion.NEVER:
+        if parameters.inclusion is InclusionChoice.NEVER:
             known += every_ticket
         role.command(
             {

@@ -43,6 +43,7 @@ class ProcessSettings:
     order: str
     windows_us: Sequence[Sequence[int]]
     """Past and future of CAM, DENM and others."""
+    duplicate_window: int
     threads: int
     queue_limit: int
     roots: int
@@ -68,7 +69,7 @@ class ProcessSettings:
     def check_settings(self) -> CheckSettings:
         """The checks of receivers; the content is checked after them."""
         cam, denm, other = (AcceptanceWindow(past, future) for past, future in self.windows_us)
-        return CheckSettings(CheckOrder[self.order], cam, denm, other, decode_content=False)
+        return CheckSettings(CheckOrder[self.order], cam, denm, other, self.duplicate_window, decode_content=False)
 
     def transport_settings(self) -> TransportSettings:
         """The transport."""

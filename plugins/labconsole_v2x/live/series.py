@@ -63,6 +63,8 @@ time, what was due later than that before the receiver's last reading does not c
 SENT_CHANNEL = LiveChannel("sent", "Sent", "msg", by_role=True)
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg", by_role=True)
 ACCEPTED_CHANNEL = LiveChannel("accepted", "Verified and accepted", "msg", by_role=True)
+DELIVERED_CHANNEL = LiveChannel("delivered", "Accepted of this run's senders", "msg", shown=False)
+"""Receptions of the run's own CAMs that were accepted: what loss is reckoned from while the run is in progress."""
 REJECTED_CHANNEL = LiveChannel("rejected", "Rejected", "msg")
 AGE_CHANNEL = LiveChannel("age", "Age when processed", "ns")
 VERIFY_CHANNEL = LiveChannel("verify_time", "Time to verify", "ns")
@@ -77,6 +79,7 @@ LIVE = (
     ACCEPTED_CHANNEL,
     RECEIVED_CHANNEL,
     SENT_CHANNEL,
+    DELIVERED_CHANNEL,
     REJECTED_CHANNEL,
     AGE_CHANNEL,
     VERIFY_CHANNEL,

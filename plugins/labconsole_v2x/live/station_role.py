@@ -11,6 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -21,11 +22,12 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext, SeriesWriter
-from labconsole.model.series import TIME_PROGRESS, Attachment, Series
+from labconsole.model.series import TIME_PROGRESS, Attachment, Level, Series
 from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
 from labconsole_v2x.live.series import (
     ACCEPTED_CHANNEL,
     AGE_CHANNEL,
+    DELIVERED_CHANNEL,
     END_EVENT,
     QUEUE,
     QUEUE_CHANNEL,
@@ -48,7 +50,7 @@ from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Certificate, Curve
-from labconsole_v2x.security.trust import TrustStore
+from labconsole_v2x.security.trust import StoreLimits, TrustStore
 from labconsole_v2x.security.verification import Verifier
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
 from labconsole_v2x.stations.capture import capture_header, packet_block
@@ -123,6 +125,7 @@ class StationRole(Role):
             return {}
         tickets: Sequence[Certificate | None] = [scan_certificate(bytes.fromhex(one)) for one in given["tickets"]]
         self._sources = {bytes.fromhex(mac): int(number) for mac, number in given["sources"].items()}
+        self._senders = [int.from_bytes(mac, "big") for mac, number in self._sources.items() if number]
         self._trust(given)
         self._routes = {
             station: vehicle_route(Random(f"{settings.seed}/{station}")) if station else Route()
@@ -171,7 +174,9 @@ class StationRole(Role):
         self._known = [scan_certificate(bytes.fromhex(octets)) for octets in given["known"]]
 
     def _new_trust(self) -> TrustStore:
-        trust = TrustStore(load_key=key_loader(Backend(self._settings.verification), self._token))
+        limits = StoreLimits()
+        limits = replace(limits, tickets=max(limits.tickets, 2 * len(self._known)))
+        trust = TrustStore(limits, key_loader(Backend(self._settings.verification), self._token))
         for root in self._roots:
             trust.add_root(root)
         for certificate in self._known:
@@ -209,7 +214,7 @@ class StationRole(Role):
         elif verified:
             senders = {mac for mac, number in self._sources.items() if number}
             stations.append(ReceivingStation(0, self._verified_check(self._instances), senders, None))
-        elif self._mode is not SecurityMode.NONE:
+        if not verified and self._mode is not SecurityMode.NONE:
             self._add_distributions(self._instances, self._new_trust())
         self._reception = Reception(
             self._transport,
@@ -271,6 +276,7 @@ class StationRole(Role):
         self._last_frame_ns = now_ns()
         if self._listens:
             self._reception.start()
+        self.context.state(STATIONS_CHANNEL.name, self._stations_state)
         self._transmission.start(start_ns, end_ns)
         while self._works(end_ns) and not self.context.stop_requested:
             self._upkeep(now_ns())
@@ -283,6 +289,9 @@ class StationRole(Role):
         sent, skipped = self._transmission.sent, self._transmission.skipped
         held_back = f", {skipped} held back by DCC" if settings.dcc else ""
         self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
+        if too_late := self._transmission.too_late:
+            sentence = f"{too_late} CAMs were due and not sent: this computer is too slow for its senders."
+            self.context.event("too late", sentence, Level.WARNING, number=too_late)
         return {"sent": sent}
 
     def _works(self, end_ns: int) -> bool:
@@ -337,7 +346,6 @@ class StationRole(Role):
             seconds = int(min((now - self.context.start_ns) / 1e9, self._settings.total_s))
             self.context.count(TIME_PROGRESS.name, max(0, seconds - self._seconds))
             self._seconds = max(self._seconds, seconds)
-        self.context.state(STATIONS_CHANNEL.name, self._stations_state(now))
         self.context.tick()
 
     def _record_received(self) -> None:
@@ -350,15 +358,17 @@ class StationRole(Role):
         span_ns = (int(done.min()), int(done.max()))
         self.context.count(RECEIVED_CHANNEL.name, int(np.count_nonzero(first)), span_ns)
         self.context.count(ACCEPTED_CHANNEL.name, int(np.count_nonzero(accepted)), span_ns)
+        delivered = accepted & np.isin(columns["source"], self._senders)
+        self.context.count(DELIVERED_CHANNEL.name, int(np.count_nonzero(delivered)), span_ns)
         self.context.count(REJECTED_CHANNEL.name, int(np.count_nonzero(~accepted)), span_ns)
         self.context.observe(AGE_CHANNEL.name, columns["age_ns"][accepted])
         self.context.observe(VERIFY_CHANNEL.name, columns["verify_ns"][columns["verify_ns"] > 0].astype(np.int64))
         self._reasons.update(REASONS[reason] for reason in columns["reason"][~accepted].tolist())
         self.context.state(REASONS_CHANNEL.name, dict(self._reasons))
 
-    def _stations_state(self, now: int) -> dict[str, Any]:
-        """The next part of the stations."""
-        numbers = list(self._settings.stations)
+    def _stations_state(self) -> dict[str, Any]:
+        """The next part of the stations: each report has another one."""
+        numbers, now = list(self._settings.stations), now_ns()
         parts = -(-len(numbers) // _STATIONS_A_PART)
         self._part = (self._part + 1) % parts
         shown = numbers[self._part * _STATIONS_A_PART :][:_STATIONS_A_PART]

@@ -18,7 +18,7 @@ _SOME_LOSS, _MUCH_LOSS = 0.05, 1.0
 
 @dataclass(frozen=True)
 class Glance:
-    """The figures; None where there is none yet. Rates per second, times in ms, loss in %."""
+    """The figures; None where there is none yet. Rates per second and receiver, times in ms, loss in %."""
 
     verified: float | None = None
     latency_p99_ms: float | None = None
@@ -26,6 +26,8 @@ class Glance:
     capacity: float | None = None
     """Packets a second that this computer verifies, by its newest benchmark."""
     verifies: bool = True
+    receivers: int = 1
+    """How many stations receive: `verified` is the mean of them."""
     run_id: int | None = None
     """The run that is over, of which these are the results; None: a run in progress."""
 
@@ -50,18 +52,20 @@ class GlanceCard(QFrame):
         """Show these figures."""
         caption = self.tr("Verified") if glance.verifies else self.tr("Received, not verified")
         self.verified[0].setText(caption)
+        rate = self.tr("messages a second")
+        if glance.receivers > 1:
+            rate = self.tr("messages a second and station")
         if glance.run_id is None:
-            rate, lost = self.tr("messages a second, now"), self.tr("of all messages until now")
+            rate, lost = self.tr("{0}, now").format(rate), self.tr("of all messages until now")
             within = self.tr("for 99 %, in the last second")
         else:
-            rate = self.tr("messages a second, mean of run {0}").format(glance.run_id)
+            rate = self.tr("{0}, mean of run {1}").format(rate, glance.run_id)
             lost = self.tr("of all messages of run {0}").format(glance.run_id)
             within = self.tr("for 99 % of run {0}, since they were due").format(glance.run_id)
         self._set(self.verified, _rate(glance.verified), rate)
         time = NO_FIGURE if glance.latency_p99_ms is None else format_figure(glance.latency_p99_ms, "ms")
         self._set(self.latency, time, within)
-        loss = NO_FIGURE if glance.loss is None else f"{max(0.0, glance.loss):.1f} %"
-        self._set(self.loss, loss, lost, _loss_tone(glance.loss))
+        self._set(self.loss, _share(glance.loss), lost, _loss_tone(glance))
         served = NO_FIGURE if glance.verified is None else f"{glance.verified / NEIGHBOUR_HZ:,.0f}"
         self._set(self.serves, served, self._note_on_neighbours(glance))
 
@@ -105,7 +109,15 @@ def _rate(rate: float | None) -> str:
     return format_number(round(rate, 0 if rate >= 100 else 1))
 
 
-def _loss_tone(loss: float | None) -> str:
-    if loss is None or loss < _SOME_LOSS:
-        return ""
-    return "warning" if loss < _MUCH_LOSS else "bad"
+def _share(loss: float | None) -> str:
+    if loss is None:
+        return NO_FIGURE
+    return "< 0.1 %" if 0 < loss < 0.05 else f"{loss:.1f} %"
+
+
+def _loss_tone(glance: Glance) -> str:
+    """While a run is in progress, a few messages are under way; of a whole run, each that was lost counts."""
+    loss = glance.loss or 0.0
+    if loss >= _MUCH_LOSS:
+        return "bad"
+    return "warning" if loss >= (_SOME_LOSS if glance.run_id is None else 1e-9) else ""

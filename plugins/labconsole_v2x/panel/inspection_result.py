@@ -24,6 +24,7 @@ from labconsole_v2x.inspection.inspection_report import (
 )
 from labconsole_v2x.inspection.packet_rows import finding_filter
 from labconsole_v2x.inspection.verdicts import ChainState, Verdict
+from labconsole_v2x.panel.packet_list import PacketList
 from labconsole_v2x.panel.packet_view import PacketView
 
 _WIDEST_COLUMN = 900
@@ -68,7 +69,9 @@ class InspectionResult(QWidget):
         yield
         self.chains = _table(self.tr("Certificates"), self._chain_fields(), theme, self)
         yield
-        self.packets = PacketView(theme, self)
+        packets = PacketList(theme, self)
+        yield
+        self.packets = PacketView(theme, self, packets)
         yield
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)

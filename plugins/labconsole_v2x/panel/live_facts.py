@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
 
@@ -17,15 +18,26 @@ from labconsole_v2x.stations.sending import SecurityMode
 _translate = QCoreApplication.translate
 _CONTEXT = "LivePanel"
 _FULL = 0.8
-"""Share of the cores from which on queues grow."""
+"""Share of a core from which on queues grow."""
+_PACKET_S = 40e-6
+"""What a packet costs its sender or receiver besides signing or verifying: encoded, handed to the network or read,
+queued, recorded. Measured on an AMD EPYC; it differs by computer, and a limit of the estimate."""
 
 
-def live_facts(parameters: LiveParameters, benchmark: float | None) -> list[Fact]:
-    """Messages, signatures and verifications a second, processes; `benchmark`: packets that one core verifies."""
-    return list(_facts(parameters, benchmark))
+@dataclass(frozen=True)
+class Speed:
+    """Packets a second that one core verifies and decodes, and those that it signs; None: not measured yet."""
+
+    verify: float | None = None
+    sign: float | None = None
 
 
-def _facts(parameters: LiveParameters, benchmark: float | None) -> Iterator[Fact]:
+def live_facts(parameters: LiveParameters, speed: Speed) -> list[Fact]:
+    """Messages, signatures and verifications a second, processes, and whether a computer of this speed carries them."""
+    return list(_facts(parameters, speed))
+
+
+def _facts(parameters: LiveParameters, speed: Speed) -> Iterator[Fact]:
     messages = parameters.most_messages
     most = "" if parameters.generation is Generation.FIXED and not parameters.dcc else "≤ "
     yield Fact(
@@ -33,8 +45,7 @@ def _facts(parameters: LiveParameters, benchmark: float | None) -> Iterator[Fact
         f"{most}{format_number(messages)} msg/s",
         _translate(_CONTEXT, "CAMs a second of all sending stations together"),
     )
-    signed = parameters.security in (SecurityMode.FULL, SecurityMode.SIGNED)
-    if signed:
+    if _signs(parameters):
         yield Fact(
             _translate(_CONTEXT, "Signatures"),
             f"{most}{format_number(messages)} /s",
@@ -47,41 +58,66 @@ def _facts(parameters: LiveParameters, benchmark: float | None) -> Iterator[Fact
             f"{most}{format_number(verified)} /s",
             _translate(_CONTEXT, "Of all receivers together: each verifies what all others send"),
         )
-    groups = spread(parameters.senders, parameters.processes, messages)
-    sizes = sorted({len(group) for group in groups})
-    each = "–".join(map(str, sizes))
+    groups = spread(parameters.senders, parameters.processes, parameters.sent_and_received)
+    each = "–".join(map(str, sorted({len(group) for group in groups})))
+    stations = _translate(_CONTEXT, "{0} × 1 station") if each == "1" else _translate(_CONTEXT, "{0} × {1} stations")
     yield Fact(
         _translate(_CONTEXT, "Processes"),
-        _translate(_CONTEXT, "{0} × {1} stations").format(len(groups), each)
+        stations.format(len(groups), each)
         + ("" if parameters.receivers is Receivers.ALL else _translate(_CONTEXT, " + receiver")),
         _translate(_CONTEXT, "Sending stations are spread over processes; the receiver is one of its own"),
     )
-    yield Fact(_translate(_CONTEXT, "This computer"), *_carries(parameters, verified, benchmark))
+    yield Fact(_translate(_CONTEXT, "This computer"), *_carries(parameters, len(groups[0]), speed))
+
+
+def _signs(parameters: LiveParameters) -> bool:
+    return parameters.security in (SecurityMode.FULL, SecurityMode.SIGNED)
 
 
 def verifications(parameters: LiveParameters) -> float:
     """Verifications a second of all receivers together."""
-    if parameters.security is not SecurityMode.FULL:
-        return 0.0
-    receivers = 1 if parameters.receivers is Receivers.ONE else parameters.senders - 1
-    return parameters.most_messages * receivers
+    verifies = parameters.security is SecurityMode.FULL
+    return parameters.most_messages * parameters.receptions_a_message if verifies else 0.0
 
 
-def _carries(parameters: LiveParameters, verified: float, benchmark: float | None) -> tuple[str, str]:
+def core_share(parameters: LiveParameters, stations: int, speed: Speed) -> float | None:
+    """The share of its core that the busiest process needs, or that all need of all cores, whichever is larger.
+
+    `stations`: the most in one process. None where a benchmark is missing.
+    """
+    verifies = parameters.security is SecurityMode.FULL
+    if (verifies and speed.verify is None) or (_signs(parameters) and speed.sign is None):
+        return None
+    signing_s = 1 / speed.sign if _signs(parameters) and speed.sign else 0.0
+    verifying_s = 1 / speed.verify if verifies and speed.verify else 0.0
+    sending = parameters.most_messages * (_PACKET_S + signing_s)
+    receiving = parameters.most_messages * parameters.receptions_a_message * (_PACKET_S + verifying_s)
+    largest = stations / parameters.senders
+    if parameters.receivers is Receivers.ALL:
+        busiest = (sending + receiving) * largest
+    else:
+        busiest = max(sending * largest, receiving)
+    return max(busiest, (sending + receiving) / (os.cpu_count() or 1))
+
+
+def _carries(parameters: LiveParameters, stations: int, speed: Speed) -> tuple[str, str]:
     """Whether this computer carries the load, by its newest benchmark, and how that was reckoned."""
-    if benchmark is None:
+    share = core_share(parameters, stations, speed)
+    if share is None:
         return (
             _translate(_CONTEXT, "not measured yet"),
             _translate(_CONTEXT, "Run the V2X benchmark with this backend and curve: the load is compared with it"),
         )
-    cores = os.cpu_count() or 1
-    # A receiver's threads share one process; several receivers are several processes.
-    capacity = benchmark * (1 if parameters.receivers is Receivers.ONE else cores)
-    share = verified / capacity if capacity else 0.0
     meaning = _translate(
-        _CONTEXT,
-        "By the newest benchmark of this backend and curve: {0} packets a second verified and decoded by one core",
-    ).format(format_number(round(benchmark)))
-    if share <= _FULL:
-        return _translate(_CONTEXT, "carries it ({0:.0%})").format(share), meaning
-    return _translate(_CONTEXT, "too much ({0:.0%})").format(share), meaning
+        _CONTEXT, "Share of a core that the busiest process needs; estimated from the packets a second"
+    )
+    if speed.verify is not None and parameters.security is SecurityMode.FULL:
+        benchmark = _translate(
+            _CONTEXT,
+            "by the newest benchmark of this backend and curve one core verifies and decodes {0} packets a second",
+        ).format(format_number(round(speed.verify)))
+        meaning = f"{meaning}: {benchmark}"
+    verdict = (
+        _translate(_CONTEXT, "carries it ({0:.0%})") if share <= _FULL else _translate(_CONTEXT, "too much ({0:.0%})")
+    )
+    return verdict.format(share), meaning

@@ -20,8 +20,15 @@ from labconsole_ui.views.live.live_run import LiveRun
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.choices import CurveChoice
 from labconsole_v2x.live.live_parameters import LiveParameters
-from labconsole_v2x.live.series import ACCEPTED_CHANNEL, AGE_CHANNEL, SENT_CHANNEL
+from labconsole_v2x.live.series import (
+    ACCEPTED_CHANNEL,
+    AGE_CHANNEL,
+    DELIVERED_CHANNEL,
+    RECEIVED_CHANNEL,
+    SENT_CHANNEL,
+)
 from labconsole_v2x.panel.glance_card import Glance
+from labconsole_v2x.panel.live_facts import Speed
 from labconsole_v2x.panel.station_board import StationBoard
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.stations.sending import SecurityMode
@@ -30,8 +37,9 @@ DRAW_MS = 125
 _LOSS_DELAY_NS = 500_000_000
 """Roles report their counts at different times: what was sent so long ago has arrived, or is lost."""
 BENCHMARK = "v2x.benchmark"
-Verification = tuple[Backend, CurveChoice]
-"""What verifies, and the curve of the tickets: a benchmark is of one of them."""
+_RATES = ("verify_decoded_rate", "sign_rate")
+Measured = tuple[Backend, CurveChoice]
+"""What verifies and signs, and the curve of the tickets: a benchmark is of one of them. AWS-LC's signs by OpenSSL."""
 
 
 class LiveMonitor(QObject):
@@ -55,7 +63,7 @@ class LiveMonitor(QObject):
         self.running = False
         self.live: LiveRun | None = None
         self.board = StationBoard()
-        self._capacities: Mapping[Verification, float] = {}
+        self._speeds: Mapping[Measured, Speed] = {}
         self._due = QTimer(self)
         self._due.setSingleShot(True)
         self._due.setInterval(DRAW_MS)
@@ -66,11 +74,16 @@ class LiveMonitor(QObject):
     def read_benchmark(self) -> None:
         """Read, in the background, what the newest benchmarks of the database say."""
         path = self._context.bridge.queue.store.path
-        self._background.submit(partial(newest_verify_rates, path), self._set_capacities, lambda _sentence: None)
+        self._background.submit(partial(newest_speeds, path), self._set_speeds, lambda _sentence: None)
 
-    def capacity(self, parameters: LiveParameters) -> float | None:
-        """Packets a second that one core verifies and decodes as these parameters have it; None: not measured yet."""
-        return self._capacities.get((parameters.verification, parameters.curve))
+    def speed(self, parameters: LiveParameters) -> Speed:
+        """What one core verifies and signs a second, by the newest benchmarks with these backends and this curve."""
+        verifying = self._speeds.get((parameters.verification, parameters.curve), Speed())
+        backends = (
+            (parameters.signing, Backend.AWS_LC) if parameters.signing is Backend.OPENSSL else (parameters.signing,)
+        )
+        signing = (self._speeds.get((backend, parameters.curve), Speed()).sign for backend in backends)
+        return Speed(verifying.verify, next(filter(None, signing), None))
 
     def switch(self, number: int, *, on: bool) -> None:
         """Stop or start a station of the run in progress. Raises UserError where it is over."""
@@ -84,39 +97,44 @@ class LiveMonitor(QObject):
     def glance(self) -> Glance:
         """The figures of this moment; those of the whole run once they are known."""
         parameters = self._parameters or LiveParameters()
-        verifies, capacity = parameters.security is SecurityMode.FULL, self.capacity(parameters)
+        verifies, capacity = parameters.security is SecurityMode.FULL, self.speed(parameters).verify
+        receivers = parameters.receiving_stations
         if self._results:
+            rate = self._results.get("accept_rate")
             return Glance(
-                self._results.get("accept_rate"),
+                None if rate is None else rate / receivers,
                 self._results.get("latency_p99"),
                 self._results.get("packet_loss"),
                 capacity,
                 verifies,
+                receivers,
                 self.run_id,
             )
         live, frame = self.live, None if self.live is None else self.live.latest
         if live is None or frame is None or frame.begin_ns is None:
             return Glance(capacity=capacity)
-        accepted = live.figures(ACCEPTED_CHANNEL.name) if ACCEPTED_CHANNEL.name in frame.channels else None
+        accepted = live.figures(ACCEPTED_CHANNEL.name).rate if ACCEPTED_CHANNEL.name in frame.channels else None
         ages = live.latencies.get(AGE_CHANNEL.name, {}).get("p99")
         age_ns = ages.points(0)[1][-1] if ages is not None and len(ages.points(0)[1]) else float("nan")
         return Glance(
-            verified=None if accepted is None else accepted.rate,
+            verified=None if accepted is None else accepted / receivers,
             latency_p99_ms=None if age_ns != age_ns else age_ns / 1e6,
             loss=self._loss(frame),
             capacity=capacity,
             verifies=verifies,
+            receivers=receivers,
         )
 
     def _loss(self, frame: LiveFrame) -> float | None:
         """Share of what was sent until a moment ago that no receiver has accepted, in %."""
-        receivers = self.board.receivers
-        expected = next((sent for t_ns, sent in reversed(self._sent) if t_ns <= frame.t_ns - _LOSS_DELAY_NS), 0)
-        everyone = self._parameters is not None and self._parameters.receivers.value == "all"
-        expected *= receivers - 1 if everyone else receivers
-        if not expected or ACCEPTED_CHANNEL.name not in frame.channels:
+        if self._parameters is None:
             return None
-        return max(0.0, 1 - frame.channels[ACCEPTED_CHANNEL.name].count / expected) * 100
+        sent = next((sent for t_ns, sent in reversed(self._sent) if t_ns <= frame.t_ns - _LOSS_DELAY_NS), 0)
+        expected = sent * self._parameters.receptions_a_message
+        if not expected or RECEIVED_CHANNEL.name not in frame.channels:
+            return None
+        delivered = frame.channels[DELIVERED_CHANNEL.name].count if DELIVERED_CHANNEL.name in frame.channels else 0
+        return max(0.0, 1 - delivered / expected) * 100
 
     def _take(self, run_id: int, frame: LiveFrame) -> None:
         if not self.running or run_id != self.run_id:
@@ -163,21 +181,22 @@ class LiveMonitor(QObject):
             self._results = results
             self.drawn.emit()
 
-    def _set_capacities(self, rates: Mapping[Verification, float]) -> None:
-        if rates:
-            self._capacities = rates
+    def _set_speeds(self, speeds: Mapping[Measured, Speed]) -> None:
+        if speeds:
+            self._speeds = speeds
             self.benchmarked.emit()
 
 
-def newest_verify_rates(database: Path) -> Mapping[Verification, float]:
-    """Packets a second that one core verifies and decodes, by the newest finished benchmarks. Raises StoreError."""
-    rates: dict[Verification, float] = {}
+def newest_speeds(database: Path) -> Mapping[Measured, Speed]:
+    """What one core verifies and signs, by the newest finished benchmarks. Raises StoreError."""
+    speeds: dict[Measured, Speed] = {}
     with Reader(database) as reader:
-        for row in reader.runs(metrics=("verify_decoded_rate",), limit=500):
-            if row.kind == BENCHMARK and row.status is RunStatus.FINISHED and "verify_decoded_rate" in row.metrics:
+        for row in reader.runs(kind=BENCHMARK, metrics=_RATES):
+            if row.status is RunStatus.FINISHED and set(_RATES) <= row.metrics.keys():
                 measured = BenchmarkParameters.of_stored(row.parameters)
-                rates.setdefault((measured.backend, measured.curve), row.metrics["verify_decoded_rate"].value)
-    return rates
+                speed = Speed(*(row.metrics[name].value for name in _RATES))
+                speeds.setdefault((measured.backend, measured.curve), speed)
+    return speeds
 
 
 def _results_of(database: Path, run_id: int) -> tuple[int, Mapping[str, float]]:

@@ -24,6 +24,7 @@ from labconsole_v2x.panel.glance_card import GlanceCard
 from labconsole_v2x.panel.live_facts import live_facts
 from labconsole_v2x.panel.live_monitor import LiveMonitor
 from labconsole_v2x.panel.live_plots import LivePlots
+from labconsole_v2x.panel.packet_list import PacketList
 from labconsole_v2x.panel.packet_view import PacketView
 from labconsole_v2x.panel.run_capture import write_run_capture
 from labconsole_v2x.panel.station_map import StationMap
@@ -65,7 +66,7 @@ class LivePanel(TrialPanel):
     def facts(self, parameters: Parameters) -> list[Fact]:
         """The load of these parameters, and whether this computer carries it."""
         assert isinstance(parameters, LiveParameters)
-        return live_facts(parameters, self.monitor.capacity(parameters))
+        return live_facts(parameters, self.monitor.speed(parameters))
 
     def showEvent(self, event: QShowEvent) -> None:
         """Read the newest benchmark."""
@@ -120,11 +121,9 @@ class LivePanel(TrialPanel):
         self.open_run_button.setEnabled(path is not None)
         if path is None or run_id is None:
             self.packets.clear()
-            self._say_packets(
-                self.tr("No run of this trial is in the database yet.")
-                if run_id is None
-                else self.tr("Run {0} has kept no capture: switch it on in the scenario.").format(run_id)
-            )
+            text = self.tr("Run {0} has no capture: it was switched off in the scenario, or the run did not begin.")
+            none = self.tr("No run of this trial is in the database yet.")
+            self._say_packets(none if run_id is None else text.format(run_id))
             return
         text = self.tr("What the receiver of run {0} has read; the run has it as a file, with the root's certificate.")
         self._say_packets(text.format(run_id))
@@ -181,7 +180,7 @@ class LivePanel(TrialPanel):
 
     def _add_packets(self, column: QVBoxLayout) -> Iterator[None]:
         page = self._parts[PACKETS]
-        self.packets_label: QLabel = plain_label(self.tr("The packets of the newest run that kept a capture."), page)
+        self.packets_label: QLabel = plain_label("", page)
         self.packets_label.setProperty("muted", True)
         reload = QPushButton(self.tr("Read a&gain"), page)
         reload.setToolTip(self.tr("Read what the run has captured until now"))
@@ -196,7 +195,9 @@ class LivePanel(TrialPanel):
         line.addWidget(reload)
         column.addLayout(line)
         yield
-        self.packets = PacketView(self.context.theme, page)
+        packets = PacketList(self.context.theme, page)
+        yield
+        self.packets = PacketView(self.context.theme, page, packets)
         self.packets.setMinimumHeight(_PACKETS_HEIGHT)
         column.addWidget(self.packets)
         yield
@@ -204,8 +205,8 @@ class LivePanel(TrialPanel):
     def _show_part(self, shown: int) -> None:
         for number, part in enumerate(self._parts):
             part.setVisible(number == shown)
-        if shown == PACKETS and self.building.complete:
-            self.load_packets()
+        if shown == PACKETS:
+            self.building.when_complete(self.load_packets)
 
 
 def _column(part: QWidget) -> QVBoxLayout:

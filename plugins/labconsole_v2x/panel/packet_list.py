@@ -190,7 +190,7 @@ class PacketList(DataTable):
             _Column("size", Field(self.tr("Size, B"), lambda row: f"{row.size:,}", right=True), "Size, B"),
             _Column("signer", Field(self.tr("Signer"), lambda row: row.signer.hex()), "dddddddddddddddd"),
             _Column("root", Field(self.tr("Chain up to"), lambda row: row.root), "Chain up to", judged=True),
-            _Column("verdict", verdict, Verdict.TIME_NOT_VALID, judged=True),
+            _Column("verdict", verdict, Verdict.SIGNATURE_INVALID, judged=True),
             _Column("reason", Field(self.tr("Reason"), lambda row: row.reason), "Reason"),
         )
 

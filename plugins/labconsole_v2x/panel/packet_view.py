@@ -103,7 +103,8 @@ class PacketView(QWidget):
     All reading is done on a thread; `list`, `tree` and `octets` are its three parts.
     """
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None, packets: PacketList | None = None) -> None:
+        """`packets`: the list, where a page has built it in a turn of its own."""
         super().__init__(parent)
         self._background = Background(self)
         self._source: _Source | None = None
@@ -113,7 +114,7 @@ class PacketView(QWidget):
         self._filtering.setSingleShot(True)
         self._filtering.setInterval(_FILTER_MS)
         self._filtering.timeout.connect(self._apply_filter)
-        self.list = PacketList(theme, self)
+        self.list = packets or PacketList(theme, self)
         self.tree = FieldTreeView(theme, self)
         self.octets = HexView(theme, self)
         self.list.chosen.connect(self._show_packet)
@@ -125,6 +126,7 @@ class PacketView(QWidget):
         self.notice.setProperty("muted", True)
         self.verdict = plain_label("", self)
         self.verdict.setWordWrap(True)
+        self.verdict.setAccessibleName(self.tr("Verdict"))
         self.verdict.setFont(theme.font(FontRole.STRONG))
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         packet = QSplitter(Qt.Orientation.Horizontal, self)

@@ -19,8 +19,7 @@ def write_run_capture(database: Path, run_id: int | None, kind: str, folder: Pat
     """
     with Reader(database) as reader:
         if run_id is None:
-            begun = (row for row in reader.runs(metrics=(), limit=100) if row.started is not None)
-            run_id = next((row.id for row in begun if row.kind == kind), None)
+            run_id = next((row.id for row in reader.runs(kind=kind, metrics=()) if row.started is not None), None)
         if run_id is None:
             return None, None
         stored = reader.attachments(run_id)

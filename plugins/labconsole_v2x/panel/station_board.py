@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from labconsole.engine.protocol import LiveFrame
@@ -36,6 +37,8 @@ class StationBoard:
         self.stations: dict[int, StationState] = {}
         self.reasons: Counter[str] = Counter()
         self._switched: dict[int, bool] = {}
+        self._receivers: set[int] = set()
+        self._heard_by: Counter[int] | None = None
 
     def take(self, frame: LiveFrame) -> None:
         """Enter what a live frame reports; any frame may be missing."""
@@ -45,6 +48,9 @@ class StationBoard:
                 if self._switched.get(state.number) is state.on:
                     del self._switched[state.number]
                 self.stations[state.number] = replace(state, on=self._switched.get(state.number, state.on))
+                if state.heard is not None:
+                    self._receivers.add(state.number)
+                self._heard_by = None
         reasons: Counter[str] = Counter()
         for role in by_role.states.get(REASONS_CHANNEL.name, {}):
             reasons.update(by_role.state(REASONS_CHANNEL.name, role))
@@ -56,19 +62,21 @@ class StationBoard:
             self._switched[number] = on
             self.stations[number] = replace(self.stations[number], on=on)
 
-    def heard_by(self, number: int) -> int:
-        """How many stations hear this one."""
-        return sum(number in state.heard for state in self.stations.values() if state.heard is not None)
-
-    @property
-    def receivers(self) -> int:
-        """How many stations receive."""
-        return sum(state.heard is not None for state in self.stations.values())
+    def heard_by(self, number: int) -> int | None:
+        """How many stations hear this one; None where no other station receives."""
+        return None if self._receivers <= {number} else self._counts[number]
 
     @property
     def pairs(self) -> int:
         """How many pairs of receiver and heard station there are."""
-        return sum(len(state.heard) for state in self.stations.values() if state.heard is not None)
+        return self._counts.total()
+
+    @property
+    def _counts(self) -> Counter[int]:
+        """Of each station, how many hear it."""
+        if self._heard_by is None:
+            self._heard_by = Counter(chain.from_iterable(state.heard or () for state in self.stations.values()))
+        return self._heard_by
 
 
 def _stations(part: Mapping[str, Any]) -> Iterator[StationState]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -99,7 +99,9 @@ class StationMap(QWidget):
             parts.append(self.tr("stopped"))
         if state.heard is not None:
             parts.append(self.tr("hears {0}").format(len(state.heard)))
-        parts.append(self.tr("heard by {0}").format(self._board.heard_by(number)))
+        heard_by = self._board.heard_by(number)
+        if heard_by is not None:
+            parts.append(self.tr("heard by {0}").format(heard_by))
         return ", ".join(parts)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -122,24 +124,29 @@ class StationMap(QWidget):
         places = {number: self.place(state) for number, state in stations.items()}
         self._draw_lines(painter, places)
         for state in stations.values():
-            self._draw_station(painter, state, places[state.number], labelled=len(stations) <= _LABELLED)
+            self._draw_station(painter, state, places[state.number])
+        self._draw_labels(painter, places)
         self._draw_scale(painter)
 
     def _draw_lines(self, painter: QPainter, places: Mapping[int, QPointF]) -> None:
-        everything = self._board.pairs <= _MOST_LINES
-        faint, strong = QColor(self._theme.colour("link")), QColor(self._theme.colour("link"))
-        faint.setAlphaF(0.22)
-        strong.setAlphaF(0.75)
-        for state in self._board.stations.values():
-            for number in state.heard or ():
-                of_chosen = self._chosen in (state.number, number)
-                if number in places and (of_chosen or (everything and self._chosen < 0)):
-                    painter.setPen(QPen(strong if of_chosen else faint, 1.4 if of_chosen else 1.0))
-                    painter.drawLine(places[state.number], places[number])
+        colour, stations = QColor(self._theme.colour("link")), self._board.stations
+        if self._chosen in stations:
+            colour.setAlphaF(0.75)
+            painter.setPen(QPen(colour, 1.4))
+            heard = stations[self._chosen].heard or frozenset()
+            others = heard | {number for number, state in stations.items() if self._chosen in (state.heard or ())}
+            pairs = [(self._chosen, number) for number in others]
+        elif self._board.pairs <= _MOST_LINES:
+            colour.setAlphaF(0.22)
+            painter.setPen(QPen(colour, 1.0))
+            pairs = [(number, heard) for number, state in stations.items() for heard in state.heard or ()]
+        else:
+            return
+        painter.drawLines([QLineF(places[one], places[other]) for one, other in pairs if other in places])
 
-    def _draw_station(self, painter: QPainter, state: StationState, place: QPointF, *, labelled: bool) -> None:
+    def _draw_station(self, painter: QPainter, state: StationState, place: QPointF) -> None:
         colours = self._theme.colours
-        heard = self._board.heard_by(state.number) > 0
+        heard = bool(self._board.heard_by(state.number))
         size = _ROADSIDE_DOT if state.roadside else _DOT
         fill = self._theme.series_colour(1 if state.roadside else 0)
         if not (heard or state.roadside):
@@ -151,14 +158,25 @@ class StationMap(QWidget):
             painter.drawRoundedRect(QRectF(place.x() - size, place.y() - size, 2 * size, 2 * size), 3, 3)
         else:
             painter.drawEllipse(place, size, size)
-        if labelled or chosen:
-            text = self.tr("Receiver") if state.roadside else str(state.number)
-            painter.setFont(self._theme.font(FontRole.CAPTION))
-            painter.setPen(QColor(colours.text if chosen else colours.muted))
-            width = QFontMetricsF(painter.font()).horizontalAdvance(text)
-            at = place + (QPointF(-width / 2, size + 14) if state.roadside else QPointF(size + 3, 2 - size))
-            at.setX(min(at.x(), self.width() - width - 4))
-            painter.drawText(at, text)
+
+    def _draw_labels(self, painter: QPainter, places: Mapping[int, QPointF]) -> None:
+        """Draw numbers next to the stations; one that has no room beside those before is left out."""
+        painter.setFont(self._theme.font(FontRole.CAPTION))
+        metrics, taken = QFontMetricsF(painter.font()), list[QRectF]()
+        few = len(places) <= _LABELLED
+        numbers = [number for number in places if number == self._chosen]
+        numbers += [number for number in places if number != self._chosen and few]
+        for number in numbers:
+            text = self.tr("Roadside") if number == 0 else str(number)
+            size = QSizeF(metrics.horizontalAdvance(text), metrics.height())
+            shift = QPointF(-size.width() / 2, _ROADSIDE_DOT + 2) if number == 0 else QPointF(_DOT + 3, -size.height())
+            room = QRectF(places[number] + shift, size)
+            room.moveLeft(min(room.left(), self.width() - size.width() - 4))
+            if any(room.intersects(other) for other in taken):
+                continue
+            taken.append(room)
+            painter.setPen(QColor(self._theme.colours.text if number == self._chosen else self._theme.colours.muted))
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft, text)
 
     def _draw_scale(self, painter: QPainter) -> None:
         room = min(self.width(), self.height()) / 2 - _MARGIN

@@ -95,12 +95,17 @@ class StationTable(QWidget):
         self._selection_changed()
 
     def _toggle(self) -> None:
-        if self._running and self.chosen:
-            self._switch(on=not self.chosen[0].on)
+        senders = [state for state in self.chosen if not state.roadside]
+        if self._running and senders:
+            self._switch(on=not senders[0].on)
 
     def _fields(self) -> list[Field[StationState]]:
         def name(state: StationState) -> str:
             return self.tr("Roadside station") if state.roadside else self.tr("Station {0}").format(state.number)
+
+        def heard_by(state: StationState) -> str:
+            count = self._board.heard_by(state.number)
+            return NO_FIGURE if count is None else f"{count:,}"
 
         def heard(state: StationState) -> str:
             return NO_FIGURE if state.heard is None else f"{len(state.heard):,}"
@@ -115,8 +120,8 @@ class StationTable(QWidget):
             Field(self.tr("Sent"), lambda state: f"{state.sent:,}", lambda state: state.sent, True),
             Field(
                 self.tr("Heard by"),
-                lambda state: f"{self._board.heard_by(state.number):,}",
-                lambda state: self._board.heard_by(state.number),
+                heard_by,
+                lambda state: self._board.heard_by(state.number) or 0,
                 True,
                 header_tooltip=self.tr("Stations that have accepted a CAM of it in the last second"),
             ),

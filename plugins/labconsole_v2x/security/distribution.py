@@ -102,14 +102,16 @@ class Distribution:
     def _next_cam(self, now_us: int, channel_ratio: float) -> Inclusion:
         match self._policy:
             case CertificateInclusion.ALWAYS:
-                with_certificate = not self._requested  # else an authority that was asked for would never be sent
+                wanted = True
             case CertificateInclusion.NEVER:
-                with_certificate = False
+                wanted = False
             case CertificateInclusion.ETSI:
-                with_certificate = now_us >= self._due_us
+                wanted = now_us >= self._due_us
             case CertificateInclusion.CONGESTION:
                 omitted = round(MOST_OMITTED * min(1.0, channel_ratio / FULL_AT_RATIO))
-                with_certificate = (self._omitted >= omitted or self._due_us == 0) and not self._requested
+                wanted = self._omitted >= omitted or self._due_us == 0
+        # A requested authority's certificate and the own one take turns, so that neither waits for ever.
+        with_certificate = wanted and not (self._requested and self._omitted == 0)
         self._omitted = 0 if with_certificate else self._omitted + 1
         if with_certificate:
             self._due_us = now_us + self._interval_us

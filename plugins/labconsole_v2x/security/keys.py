@@ -154,11 +154,6 @@ def integers_verifier(key: ec.EllipticCurvePublicKey) -> Callable[[bytes, bytes,
     return is_valid
 
 
-def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: bytes) -> bool:
-    """Whether the signature of a digest of 32 or 48 octets is valid; the curves must be compared before."""
-    return integers_verifier(key)(*integers(signature), digest)
-
-
 def _der_integer(octets: bytes) -> bytes:
     octets = octets.lstrip(b"\0")
     if not octets or octets[0] & 0x80:

@@ -32,10 +32,3 @@ class PacketSigner:
         digest = self._hash(self._hash(tbs).digest() + self._certificate_hash).digest()
         signer = self._certificate_signer if include_certificate else self._digest_signer
         return encode_signed_data(self._hash_name, tbs, signer, self._key.sign_digest(digest))
-
-
-def sign_data(
-    payload: bytes, header: Header, certificate: Certificate, key: SigningKey, *, include_certificate: bool
-) -> bytes:
-    """A single packet of `PacketSigner.sign`."""
-    return PacketSigner(certificate, key).sign(payload, header, include_certificate=include_certificate)

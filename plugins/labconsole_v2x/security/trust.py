@@ -7,9 +7,8 @@ certificates, however many, displace each other only.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import NamedTuple
@@ -102,7 +101,7 @@ class TrustStore:
         self.limits = limits or StoreLimits()
         self._load_key = load_key
         self.turn = RLock()
-        """For callers: a thread holds it while it uses the store, and not while it verifies a signature."""
+        """For callers: a thread holds it while it uses the store, and not while it verifies a packet's signature."""
         self._roots: dict[bytes, KnownCertificate] = {}
         self._authorities: OrderedDict[bytes, KnownCertificate] = OrderedDict()
         self._tickets: OrderedDict[bytes, KnownCertificate] = OrderedDict()
@@ -228,11 +227,6 @@ class TrustStore:
             self._waiting = deque(packet for packet in self._waiting if packet.missing not in known)
             self._waiting_octets = sum(len(packet.octets) for packet in self._waiting)
         return ready
-
-    def certificates(self) -> Iterator[KnownCertificate]:
-        """Iterate over all stored certificates: roots, authorities, tickets, then those on probation."""
-        stores = (self._roots, self._authorities, self._tickets, self._probation)
-        return itertools.chain.from_iterable(store.values() for store in stores)
 
     def _known(self, certificate: Certificate, chain: tuple[Certificate, ...]) -> KnownCertificate | ChainFault:
         try:

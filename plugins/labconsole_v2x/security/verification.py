@@ -1,6 +1,6 @@
 """The receiver's path: from the octets of signed data to an outcome with one reason, its signer's chain and payload.
 
-IEEE 1609.2, 5.2.3 and 5.2.4 (validity and relevance of signed data); TS 103 097, clauses 5 to 7.
+IEEE 1609.2, 5.2.3 (validity of signed data); TS 103 097, clauses 5 to 7.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from labconsole_v2x.security.chain import ChainFault, effective_region
 from labconsole_v2x.security.keys import CURVES, integers
 from labconsole_v2x.security.profiles import profile_faults, ssp_faults
 from labconsole_v2x.security.reading import MalformedDataError, UnsupportedError
-from labconsole_v2x.security.regions import contains, distance_m
+from labconsole_v2x.security.regions import contains
 from labconsole_v2x.security.scanning import PlainParts, plain_parts, scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import CAM_PSID, DENM_PSID, Certificate, Curve, Header, SignedData
 from labconsole_v2x.security.trust import KnownCertificate, Limits, TrustStore, WaitingPacket
@@ -48,7 +48,6 @@ class Reason(StrEnum):
     TOO_OLD = "generation time too old"
     IN_FUTURE = "generation time in the future"
     MESSAGE_EXPIRED = "message expired"
-    NOT_RELEVANT = "generation location too far away"
     UNKNOWN_ITS_AID = "ITS-AID not among the ticket's permissions"
     NOT_YET_VALID = "ticket not yet valid"
     EXPIRED = "ticket expired"
@@ -91,11 +90,6 @@ class CheckSettings:
     other_window: AcceptanceWindow = AcceptanceWindow(600_000_000, 200_000)
     duplicate_window: int = 32_768
     """Number of accepted packets that are remembered; at least those that an acceptance window can hold."""
-    position: tuple[int, int] | None = None
-    """The receiver's latitude and longitude in 0.1 microdegree."""
-    relevance_m: float | None = None
-    """Messages generated farther away from `position` are rejected, where they have a generation location."""
-
     decode_content: bool = True
     """Whether an accepted CAM or DENM is decoded, and its position and content checked against region and SSP."""
 
@@ -309,12 +303,12 @@ class Verifier:
 
     def _before_signature(self, data: SignedData, outcome: Outcome, now: int) -> _ToVerify | Reason:
         """Run the checks before the signature, and find the signer; return the first reason to reject the packet."""
-        if data.header.requested_certificate is not None:
-            self._learn_authority(data.header.requested_certificate)
         cheap_first = self._cheap_first
         faults = self._message_faults(data, outcome, now)
         if faults and cheap_first:
             return faults[0]
+        if data.header.requested_certificate is not None:
+            self._learn_authority(data.header.requested_certificate)
         if data.digest is not None:
             known = self.trust.find(data.digest)
         else:
@@ -385,7 +379,7 @@ class Verifier:
             del self._seen[self._seen_in_order.popleft()]
 
     def _message_faults(self, data: SignedData, outcome: Outcome, now: int) -> tuple[Reason, ...]:
-        """The faults that do not depend on the signer: profile, time and relevance."""
+        """The faults that do not depend on the signer: profile and time."""
         header = data.header
         faults: tuple[Reason, ...] = ()
         if profile := profile_faults(data):
@@ -399,9 +393,6 @@ class Verifier:
             return faults
         if header.expiry_time is not None and now >= header.expiry_time:
             faults = (*faults, Reason.MESSAGE_EXPIRED)
-        centre, reach, place = self.settings.position, self.settings.relevance_m, header.location
-        if centre and reach is not None and place and distance_m(place[:2], centre) > reach:
-            faults = (*faults, Reason.NOT_RELEVANT)
         return faults
 
     def _learn_authority(self, octets: bytes) -> None:

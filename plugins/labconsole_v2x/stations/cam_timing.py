@@ -24,8 +24,11 @@ class CamTiming:
         """The next due time."""
         self._first_ns = offset_ns
         self._number = 0
-        self._interval_ns = 1e9 / rate
+        self.interval_ns = 1e9 / rate
+        """Between two due times."""
         self._last_ns: int | None = None
+        self.held_back = False
+        """Whether the last due time would have given a CAM without DCC."""
 
     def begin(self, begin_ns: int) -> None:
         """Set the beginning, before the first due time."""
@@ -35,15 +38,15 @@ class CamTiming:
     def generates(self, movement: Movement, off_ms: int) -> bool:
         """Whether the due time gives a CAM; `off_ms` is the least interval that DCC allows, 0 without it."""
         # Due times are whole ns: an interval that equals the least one may be 1 ns shorter.
-        if self._last_ns is not None and self.due_ns - self._last_ns < off_ms * _MS - 1:
-            return False
-        self._last_ns = self.due_ns
-        return True
+        self.held_back = self._last_ns is not None and self.due_ns - self._last_ns < off_ms * _MS - 1
+        if not self.held_back:
+            self._last_ns = self.due_ns
+        return not self.held_back
 
     def advance(self) -> None:
         """Go to the next due time; they do not drift."""
         self._number += 1
-        self.due_ns = self._first_ns + round(self._number * self._interval_ns)
+        self.due_ns = self._first_ns + round(self._number * self.interval_ns)
 
 
 class RuleTiming(CamTiming):
@@ -58,16 +61,17 @@ class RuleTiming(CamTiming):
     def generates(self, movement: Movement, off_ms: int) -> bool:
         """As `CamTiming`; `off_ms` is T_GenCam_DCC."""
         elapsed_ms = T_MAX_MS if self._last_ns is None else (self.due_ns - self._last_ns) / _MS
-        if elapsed_ms < max(T_MIN_MS, min(off_ms, T_MAX_MS)):
+        changed = self._last is not None and _changed(self._last, movement)
+        due = elapsed_ms >= T_MIN_MS and (changed or elapsed_ms >= self._t_ms)
+        self.held_back = due and elapsed_ms < min(off_ms, T_MAX_MS)
+        if not due or self.held_back:
             return False
-        if self._last is not None and _changed(self._last, movement):
+        if changed:
             self._t_ms, self._by_time = elapsed_ms, 0
-        elif elapsed_ms >= self._t_ms:
+        else:
             self._by_time += 1
             if self._by_time >= N_CAM:
                 self._t_ms = T_MAX_MS
-        else:
-            return False
         self._last, self._last_ns = movement, self.due_ns
         return True
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import NamedTuple, Protocol
 
@@ -34,15 +35,19 @@ from labconsole_v2x.stations.sending import packet_hash
 from labconsole_v2x.stations.transports import Transport
 
 QUEUE_FULL = "receiver queue full"
-"""The reason of a packet that found no room."""
+"""The reason of a packet that found no room, or was still waiting at the end."""
 REASONS = (*(reason.value for reason in Reason), QUEUE_FULL)
-"""What can become of a packet, by the number under which it is recorded: later ones are appended, none is moved."""
+"""The verdicts on packets, by the numbers under which they are recorded: later ones are appended, none is moved."""
 _ACCEPTED = 0
 _QUEUE_FULL = REASONS.index(QUEUE_FULL)
 _NUMBERS = {reason: REASONS.index(reason.value) for reason in Reason}
 _ETHERTYPE = ETHERTYPE.to_bytes(2, "big")
 _HEADER = 14
 """Octets of an Ethernet header."""
+_BASIC_HEADER = 4
+"""Octets of the GeoNetworking basic header, which no signature protects."""
+_LATEST_US = 1 << 53
+"""Generation times from here on, in the year 2289, are no times: they are recorded as unreadable."""
 
 
 class ReceivedFrame(NamedTuple):
@@ -121,7 +126,7 @@ class VerifiedCheck:
             self._verifier.check_content(outcome)
         for distribution in self._distributions:
             distribution.note(outcome)
-        generated_us = outcome.generation_time or 0
+        generated_us = _readable(outcome.generation_time)
         accepted = outcome.reason is Reason.ACCEPTED
         return Checked(
             _NUMBERS[outcome.reason],
@@ -144,10 +149,10 @@ class UnverifiedCheck:
             secured = secured_octets(frame.packet)
             if secured is None:
                 unsecured, identity, generated_us = parse_packet(frame.packet).unsecured, packet_hash(frame.packet), 0
-                content = len(frame.packet)
+                content = len(frame.packet) - _BASIC_HEADER
             else:
                 data = scan_signed_data(secured)
-                generated_us = identity = data.header.generation_time or 0
+                generated_us = identity = _readable(data.header.generation_time)
                 unsecured, content = parse_unsecured(data.payload or b""), len(data.payload or b"")
             assert unsecured is not None
             message = cam.decode(parse_btp(unsecured.next_header, unsecured.payload).payload)
@@ -162,6 +167,11 @@ class UnverifiedCheck:
 
     def released(self) -> Sequence[ReceivedFrame]:
         return ()
+
+
+def _readable(generation_time: int | None) -> int:
+    """A generation time in us, 0 for none, or one that is no time."""
+    return generation_time if generation_time is not None and generation_time < _LATEST_US else 0
 
 
 class ReceivingStation:
@@ -231,7 +241,8 @@ class Reception:
         on_frame: Callable[[bytes, int], None] = lambda frame, received_ns: None,
         on_full: Callable[[ReceivedFrame], None] = lambda frame: None,
     ) -> None:
-        """`on_frame` is called with each frame that is read, `on_full` for one that finds no room in the queue."""
+        """`on_frame` is called with each frame that is read, `on_full` for one that finds no room in the queue, or is
+        still there at the end."""
         self._transport = transport
         self._stations = stations
         self._limit = queue_limit
@@ -259,11 +270,14 @@ class Reception:
             raise self._fault
 
     def stop(self) -> None:
-        """Read no more, process what is in the queue, and end the threads."""
+        """Read no more, leave what is still in the queue to `on_full`, and end the threads."""
         self._ended = True
         if self._reader.ident is None:
             return
         self._reader.join()
+        with suppress(Empty):
+            while (frame := self._queue.get_nowait()) is not None:
+                self._on_full(frame)
         for _ in self._workers:
             self._queue.put(None)
         for worker in self._workers:

@@ -82,12 +82,6 @@ def place(east_m: float, north_m: float) -> tuple[int, int]:
     return round(latitude + north_m * _UNITS_A_METRE), round(longitude + east_m * _UNITS_A_METRE / shrink)
 
 
-def metres(latitude: int, longitude: int) -> tuple[float, float]:
-    """East and north of `CENTRE`, in m: the inverse of `place`."""
-    shrink = cos(radians(CENTRE[0] / 1e7))
-    return (longitude - CENTRE[1]) / _UNITS_A_METRE * shrink, (latitude - CENTRE[0]) / _UNITS_A_METRE
-
-
 def vehicle_route(random: Random) -> Route:
     """The route of a vehicle somewhere in the area."""
     speed = random.uniform(*_SPEED_M_S)

@@ -6,6 +6,7 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import ceil
 from threading import Thread
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from labconsole_v2x.stations.transports import Transport
 
 _LONGEST_SLEEP_S = 0.02
 _ETHERNET_HEADER = 14
+_GRACE_NS = 100_000_000
+"""After the end, what was due before is sent for so long."""
 
 
 class SentPacket(NamedTuple):
@@ -76,6 +79,8 @@ class Transmission:
         """CAMs that were sent, by station."""
         self.skipped = 0
         """Due times without a CAM because of DCC."""
+        self.too_late = 0
+        """Due times that had passed when the time to send was over: this computer is too slow for its senders."""
 
     def start(self, begin_ns: int, end_ns: int) -> None:
         """Start to send what is due from the one time until the other."""
@@ -123,6 +128,9 @@ class Transmission:
             due_ns, number = waiting[0]
             if due_ns >= self._end_ns:
                 return
+            if now_ns() >= self._end_ns + _GRACE_NS:
+                self._count_too_late(waiting)
+                return
             left_s = (due_ns - now_ns()) / 1e9
             if left_s > 0:
                 time.sleep(min(_LONGEST_SLEEP_S, left_s))
@@ -132,6 +140,12 @@ class Transmission:
             instance.timing.advance()
             heapq.heapreplace(waiting, (instance.timing.due_ns, number))
 
+    def _count_too_late(self, waiting: list[tuple[int, int]]) -> None:
+        for due_ns, number in waiting:
+            timing = self._instances[number].timing
+            if self.is_on(self._instances[number].station):
+                self.too_late += max(0, ceil((self._end_ns - due_ns) / timing.interval_ns))
+
     def _send(self, instance: Instance, due_ns: int) -> None:
         if instance.station in self._stopped:
             return
@@ -139,7 +153,7 @@ class Transmission:
         ratio = self._load.ratio(due_ns) if self._load is not None else 0.0
         off_ms = instance.dcc.state(ratio, due_ns).off_ms if self._dcc else 0
         if not instance.timing.generates(movement, off_ms):
-            self.skipped += off_ms > 0
+            self.skipped += instance.timing.held_back
             return
         sent = instance.sender.create(movement, ratio)
         self._transport.send(sent.frame)

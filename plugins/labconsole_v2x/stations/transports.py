@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import struct
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -93,9 +94,11 @@ class _Sockets:
     def _send_to(self, frame: bytes, target: Any) -> None:
         try:
             self._sending.sendto(frame, target)
-        except ConnectionRefusedError:
-            return  # no process listens on that port (unicast): the frame is lost, as on the air
+        except (ConnectionRefusedError, BlockingIOError, TimeoutError):
+            return  # no process listens there (unicast), or the buffer is full: the frame is lost, as on the air
         except OSError as error:
+            if error.errno == errno.ENOBUFS:
+                return
             raise UserError(f"A frame cannot be sent over {self._where} ({error.strerror}).") from error
 
     def receive(self) -> bytes | None:
@@ -192,7 +195,8 @@ class _Unicast(_Sockets):
             super().send(frame)
             return
         for peer in list(self._peers):
-            self._send_to(frame, peer)
+            with suppress(OSError):  # this one has gone: the frame is lost, as on the air
+                self._sending.sendto(frame, peer)
 
     def receive(self) -> bytes | None:
         if self._peers is None:
@@ -203,7 +207,7 @@ class _Unicast(_Sockets):
             return None
         except OSError as error:
             raise UserError(f"Frames cannot be received over {self._where} ({error.strerror}).") from error
-        if len(self._peers) < MOST_PEERS:
+        if len(self._peers) < MOST_PEERS and peer[1]:  # port 0 cannot be answered
             self._peers[peer] = None
         return frame
 

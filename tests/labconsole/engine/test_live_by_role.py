@@ -94,6 +94,18 @@ def test_gauges_and_states_are_reported_ten_times_a_second_at_most() -> None:
     assert live.message()["gauges"] == {"rate": 3.0}
 
 
+def test_a_state_may_be_made_when_it_is_reported() -> None:
+    """Each report has the next part of what is too large for one; between reports none is made."""
+    parts = iter(range(10))
+    live = RoleLive("station-0")
+    live.state("heard", lambda: {"part": next(parts)})
+    reported = [live.message()["states"]["heard"]]
+    for _ in range(5):
+        reported.append(live.message()["states"]["heard"])
+    reported.append(live.message(last=True)["states"]["heard"])
+    assert reported == [*['{"part":0}'] * 6, '{"part":1}']
+
+
 def test_the_states_of_a_role_together_have_a_limit() -> None:
     live = RoleLive("station-0")
     room = STATE_BYTES - len('{"a":""}') - len('{"b":""}')

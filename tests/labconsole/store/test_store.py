@@ -287,6 +287,8 @@ def test_the_runs_of_one_campaign_can_be_asked_for(
     with Reader(database) as reader:
         of_second = reader.run(second[0]).row.campaign_id
         rows = reader.runs(campaign_id=of_second)
+        kind = rows[0].kind
+        assert reader.runs(kind=kind) == reader.runs() and reader.runs(kind="another.trial") == []
     assert [row.id for row in rows] == second[::-1]
     assert rows[-1].metrics["lost"].value == 2.0
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.backends.openssl import backend as openssl_backend
 
 from labconsole.model.trial import Level
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
-from labconsole_v2x.benchmark.benchmark_series import OF_PACKETS, How, Measured
+from labconsole_v2x.benchmark.benchmark_series import OF_PACKETS, ON_SEVERAL_CORES, OPENSSL_S, How, Measured
 from labconsole_v2x.benchmark.benchmark_trial import BenchmarkTrial, expected_seconds
 from labconsole_v2x.benchmark.operations import PacketOperations
 from labconsole_v2x.security.backends import Backend
@@ -104,12 +104,12 @@ def test_both_openssl_versions_are_recorded(whole: Timed) -> None:
     assert re.fullmatch(r"OpenSSL \d.*", event.data["cryptography_openssl"])
 
 
-def test_each_measurement_has_two_executions_at_least_on_its_cores(whole: Timed) -> None:
+def test_each_measurement_has_ten_executions_at_least_on_its_cores(whole: Timed) -> None:
     outcome = whole.outcome
-    assert all(outcome.executions(operation) >= 2 for operation in OF_PACKETS)
-    for operation in (Measured.SIGN, Measured.VERIFY):
-        assert outcome.executions(operation, How.THREADS) >= 2
-        assert outcome.executions(operation, How.PROCESSES) >= 4, "two in each process"
+    assert all(outcome.executions(operation) >= 10 for operation in OF_PACKETS)
+    for operation in ON_SEVERAL_CORES:
+        assert outcome.executions(operation, How.THREADS) >= 10
+        assert outcome.executions(operation, How.PROCESSES) >= 20, "ten in each process"
     assert outcome.executions(Measured.OPENSSL_VERIFY) == outcome.executions(Measured.OPENSSL_SIGN, How.PROCESSES) == 1
     roles = outcome.samples.roles("executions")
     assert roles == ["benchmark-0", "benchmark-1"]
@@ -119,9 +119,10 @@ def test_each_measurement_has_two_executions_at_least_on_its_cores(whole: Timed)
     assert outcome.frame.channels["operations"].count == counts
 
 
-def test_expected_time_is_of_the_real_one_s_order(whole: Timed) -> None:
-    expected = expected_seconds(whole.outcome.parameters)
-    assert expected / 4 < whole.seconds < expected * 6
+def test_expected_time_covers_all_measurements(whole: Timed) -> None:
+    measurements = len(OF_PACKETS) + 2 * len(ON_SEVERAL_CORES)
+    measured_s = measurements * SHORT["seconds"] + 2 * 2 * OPENSSL_S
+    assert measured_s < expected_seconds(whole.outcome.parameters) < 4 * whole.seconds
     assert expected_seconds(BenchmarkParameters(cores=2)) == pytest.approx(53, abs=10), "as the documentation says"
 
 
@@ -164,7 +165,10 @@ def test_operation_is_done_as_often_as_asked(operations: PacketOperations, opera
     for count, threads, expected in ((3, 1, 3), (20, 2, 40)):
         done, took_ns = operations.measure(operation, count, threads)
         assert done == expected and took_ns > 0
-    assert operations.measure(Measured.PARSE_HASH, 5000)[0] == 1024, "each packet once"
+
+
+def test_operation_is_done_on_each_packet_once(operations: PacketOperations) -> None:
+    assert operations.measure(Measured.PARSE_HASH, 5000)[0] == 1024
 
 
 def test_cold_chain_takes_longer_than_a_known_one(operations: PacketOperations) -> None:
@@ -173,7 +177,7 @@ def test_cold_chain_takes_longer_than_a_known_one(operations: PacketOperations) 
         min(operations.measure(operation, 20)[1] for _ in range(10))
         for operation in (Measured.VERIFY, Measured.VERIFY_COLD)
     )
-    assert 1.5 < cold / known < 20
+    assert cold > 1.5 * known
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 from labconsole.cli.main import main
 from labconsole.errors import UserError
 from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, read_certificate
+from labconsole_v2x.inspection.inspect_operation import InspectCapture
 from labconsole_v2x.inspection.inspection_report import MOST_ROWS, report, report_data, time_text, write_packets_csv
 from labconsole_v2x.inspection.inspector import inspect_capture
 from labconsole_v2x.inspection.verdicts import Inspection, PacketRow
@@ -35,6 +36,7 @@ from labconsole_v2x.security.structures import (
 )
 from labconsole_v2x.stations.capture import CaptureError, capture_header, ethernet_frame, packet_block
 from tests.helpers.mutations import mutations
+from tests.helpers.vectors import recorded
 from tests.labconsole_v2x.inspection.road_capture import (
     DAY_S,
     LATITUDE,
@@ -47,13 +49,6 @@ from tests.labconsole_v2x.inspection.road_capture import (
     write_capture,
 )
 from tests.labconsole_v2x.messages.random_messages import random_cam
-
-VECTORS = Path(__file__).resolve().parents[4] / "shared" / "vectors"
-
-
-@pytest.fixture(scope="module")
-def pki() -> LabPki:
-    return lab()
 
 
 @pytest.fixture(scope="module")
@@ -336,10 +331,8 @@ def test_long_chains_are_invalid() -> None:
     assert found[2] is not None and found[2].reason == "the chain has more than 8 certificates"
 
 
-@pytest.mark.skipif(not VECTORS.is_dir(), reason="needs the recorded packets")
 def test_packets_of_a_production_car_are_valid_with_an_incomplete_chain(tmp_path: Path) -> None:
-    names = ("vw_golf8_gn_digest", "vw_golf8_gn_fullcert")
-    packets = [bytes.fromhex((VECTORS / f"{name}.hex").read_text()) for name in names]
+    packets = [recorded("gn_digest"), recorded("gn_fullcert")]
     secured = parse_packet(packets[0]).secured
     assert secured is not None
     generated_us = scan_signed_data(secured).header.generation_time
@@ -364,6 +357,12 @@ def road(tmp_path: Path, pki: LabPki, vehicle: Vehicle) -> Iterator[tuple[Path, 
     yield path, ["--root", tmp_path / "root.oer", "--issuer", tmp_path / "aa.oer"]
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the command without a process of its own, whose start takes most of the time."""
+    monkeypatch.setattr(InspectCapture, "isolated", False)
+
+
 def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
     """Exit code and output of `labconsole v2x inspect`."""
     code = main(["v2x", "inspect", *map(str, words)])
@@ -371,6 +370,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, st
     return code, shown.out, shown.err
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_prints_a_summary(
     own_home: Path, road: tuple[Path, list[str | Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -406,6 +406,7 @@ def test_the_command_prints_json_and_writes_csv(
     assert rows[3]["reason"] == "the signature does not verify with the signer's key"
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_warns_where_no_root_is_given_and_of_broken_files(
     own_home: Path, road: tuple[Path, list[str | Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -417,6 +418,7 @@ def test_the_command_warns_where_no_root_is_given_and_of_broken_files(
     assert code == 1 and "broken after packet 3" in " ".join(err.split()) and "3 GeoNetworking packets" in out
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_the_command_refuses_files_that_are_not_what_they_should_be(
     own_home: Path, road: tuple[Path, list[str | Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:

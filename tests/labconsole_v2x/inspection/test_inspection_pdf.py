@@ -13,17 +13,13 @@ from labconsole import __version__
 from labconsole.cli.main import main
 from labconsole.output.report.document import Callout, Table
 from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, identified
+from labconsole_v2x.inspection.inspect_operation import InspectCapture
 from labconsole_v2x.inspection.inspection_pdf import MOST_ROWS, Source, inspection_document
 from labconsole_v2x.inspection.inspector import inspect_capture
 from labconsole_v2x.inspection.verdicts import Inspection
 from labconsole_v2x.security.issuing import LabPki
 from labconsole_v2x.security.structures import CAM_PSID, Header
 from tests.labconsole_v2x.inspection.road_capture import NOW_US, Vehicle, lab, write_capture
-
-
-@pytest.fixture(scope="module")
-def pki() -> LabPki:
-    return lab()
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +82,13 @@ def test_the_command_writes_a_report_with_all_that_identifies_the_result(
 
 
 def test_no_file_is_replaced_and_nothing_is_inspected_for_it(
-    own_home: Path, road: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    own_home: Path,
+    road: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(InspectCapture, "isolated", False)  # the start of a process takes most of the time
     for option in ("--csv", "--pdf", "--npz"):
         path = tmp_path / "precious"
         path.write_text("precious")

@@ -105,6 +105,11 @@ class LiveLab(trial_lab.TrialLab[LiveParameters, Outcome]):
         board.take(self.context.frame())
         return board.stations[station].sent if station in board.stations else 0
 
+    @property
+    def over(self) -> bool:
+        """Whether the run is over."""
+        return self._over.is_set()
+
     def until_sent(self, station: int, count: int) -> None:
         """Wait until a station has sent so many CAMs, or the run is over."""
         while self.sent_by(station) < count and not self._over.wait(0.01):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -48,20 +48,31 @@ FIELDS = (
 )
 
 
+@dataclass(frozen=True)
+class Captured:
+    """A run, the fields of each captured packet as tshark reads them, and the packets' octets."""
+
+    outcome: Outcome
+    rows: list[dict[str, str]]
+    octets: list[bytes]
+
+
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Future[Outcome]]:
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Future[Captured]]:
     folder = tmp_path_factory.mktemp("cases")
-    return run_parallel(CASES, lambda name: run(folder / name, **CASES[name]), 4)
+
+    def captured(name: str) -> Captured:
+        outcome = run(folder / name, **CASES[name])
+        path = outcome.capture(folder / f"{name}.pcapng")
+        return Captured(outcome, dissected(path, *FIELDS), [packet.octets for packet in read_capture(path)])
+
+    return run_parallel(CASES, captured, 4)
 
 
 @pytest.fixture(params=CASES)
-def outcome(request: pytest.FixtureRequest, cases: Mapping[str, Future[Outcome]]) -> Outcome:
-    """The run of a case."""
+def case(request: pytest.FixtureRequest, cases: Mapping[str, Future[Captured]]) -> Captured:
+    """The run of a case, and its capture."""
     return cases[request.param].result()
-
-
-def rows_of(outcome: Outcome, path: Path) -> list[dict[str, str]]:
-    return dissected(outcome.capture(path / "capture.pcapng"), *FIELDS)
 
 
 def stations_of(outcome: Outcome) -> dict[str, tuple[int, str]]:
@@ -74,40 +85,37 @@ def stations_of(outcome: Outcome) -> dict[str, tuple[int, str]]:
     }
 
 
-def test_every_packet_is_well_formed_and_none_occurs_twice(outcome: Outcome, tmp_path: Path) -> None:
-    rows = rows_of(outcome, tmp_path)
+def test_every_packet_is_well_formed_and_none_occurs_twice(case: Captured) -> None:
+    outcome, rows = case.outcome, case.rows
     secured = outcome.parameters.security.value != "none"
     protocols = "eth:ethertype:gnw:ieee1609dot2:btpb:its" if secured else "eth:ethertype:gnw:btpb:its"
     assert {row["_ws.malformed"] for row in rows} == {""}
     assert {row["frame.protocols"] for row in rows} == {protocols}
     assert {(row["eth.type"], row["btpb.dstport"]) for row in rows} == {("0x8947", "2001")}
     assert {row["ieee1609dot2.psid"] for row in rows} == ({"36"} if secured else {""})
-    octets = [packet.octets for packet in read_capture(tmp_path / "capture.pcapng")]
-    assert len(octets) == len(set(octets)) == len(rows)
+    assert len(case.octets) == len(set(case.octets)) == len(rows)
     own = sum(row["geonw.src_pos.addr.type"] == "15" for row in rows)
     assert len(rows) - own == outcome.figures["received"]
     assert own == len(outcome.samples.table("sent", "receiver")["source"]), "it hears its own, too"
 
 
-def test_capture_of_a_high_load_has_more_than_a_thousand_packets(
-    cases: Mapping[str, Future[Outcome]], tmp_path: Path
-) -> None:
-    rows = rows_of(cases["secured"].result(), tmp_path)
+def test_capture_of_a_high_load_has_more_than_a_thousand_packets(cases: Mapping[str, Future[Captured]]) -> None:
+    rows = cases["secured"].result().rows
     assert len(rows) > 1000 and len({row["its.stationID"] for row in rows}) == 21
     with_digest = sum(row["ieee1609dot2.digest"] != "" for row in rows)
     assert 0 < with_digest < len(rows), "some have the certificate as signer"
     assert len({row["its.latitude"] for row in rows}) > 500, "each from its own place"
 
 
-def test_stations_are_where_their_routes_lead(outcome: Outcome, tmp_path: Path) -> None:
+def test_stations_are_where_their_routes_lead(case: Captured) -> None:
     """Of unsecured packets, which have no identity in themselves, only the stations are known."""
-    stations, rows = stations_of(outcome), rows_of(outcome, tmp_path)
+    stations, rows = stations_of(case.outcome), case.rows
     assert {row["geonw.src_pos.addr.mid"] for row in rows} == set(stations)
     assert all(row["its.stationID"] == stations[row["geonw.src_pos.addr.mid"]][1] for row in rows)
     routes = {
         number: vehicle_route(Random(f"{SEED}/{number}")) if number else Route() for number, _ in stations.values()
     }
-    due = due_times(outcome)
+    due = due_times(case.outcome)
     for row in rows:
         number, _ = stations[row["geonw.src_pos.addr.mid"]]
         place = row["its.latitude"], row["its.longitude"]
@@ -134,12 +142,11 @@ def in_cam(movement: Movement) -> tuple[str, ...]:
     return tuple(map(str, (movement.latitude, movement.longitude, round(movement.speed * 100), heading)))
 
 
-def test_times_are_its_time(outcome: Outcome, tmp_path: Path) -> None:
+def test_times_are_its_time(case: Captured) -> None:
     """TAI since 2004: each packet was captured a moment after its generation time."""
-    rows = rows_of(outcome, tmp_path)
-    captured_s = [float(row["frame.time_epoch"]) - ITS_EPOCH_S + LEAP_SECONDS for row in rows]
+    captured_s = [float(row["frame.time_epoch"]) - ITS_EPOCH_S + LEAP_SECONDS for row in case.rows]
     assert all(before <= after for before, after in pairwise(captured_s))
-    for row, at_s in zip(rows, captured_s, strict=True):
+    for row, at_s in zip(case.rows, captured_s, strict=True):
         assert -1 < ((at_s * 1000) - int(row["geonw.src_pos.tst"]) + 1000) % 2**32 - 1000 < 4000
         assert int(row["geonw.src_pos.tst"]) % 65_536 == int(row["cam.generationDeltaTime"])
         if row["ieee1609dot2.generationTime"]:

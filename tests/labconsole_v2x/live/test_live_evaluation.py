@@ -12,7 +12,7 @@ from labconsole_v2x.live.live_curves import curves
 from labconsole_v2x.live.live_evaluation import distributions, evaluate
 from labconsole_v2x.live.live_metrics import METRICS
 from labconsole_v2x.live.live_trial import LiveTrial
-from labconsole_v2x.stations.receiving import REASONS, ReceivedPacket
+from labconsole_v2x.stations.receiving import ReceivedPacket
 from labconsole_v2x.stations.transmission import SentPacket
 from tests.labconsole_v2x.live.synthetic_packets import (
     EVENTS,
@@ -243,7 +243,28 @@ def test_receiver_that_keeps_up_has_no_longer_queue_at_the_end(at_end: int, verd
     found = {metric.name: metric.value for metric in evaluation.metrics}
     assert (found["queue_peak"], found["queue_growth"]) == (at_end + 2, at_end)
     kept_up = next(one for one in evaluation.verdicts if one.name == "the receiver kept up")
-    assert (kept_up.result, kept_up.evidence) == (verdict, {"queue_growth": at_end})
+    assert (kept_up.result, kept_up.evidence) == (verdict, {"queue_growth": at_end, "no_room": 0})
+
+
+def test_receiver_whose_queue_is_always_full_has_not_kept_up() -> None:
+    rows = [*arrivals(A, DUE[:6]), *(received(A, due, reason="receiver queue full") for due in DUE[6:])]
+    queue = {"receiver": [(1100, 100), (1900, 100), (2100, 100), (2900, 100), (3600, 0)]}
+    evaluation = evaluated(samples(cams(A), rows, queue=queue))
+    kept_up = next(one for one in evaluation.verdicts if one.name == "the receiver kept up")
+    assert (kept_up.result, kept_up.evidence) == ("fail", {"queue_growth": 0, "no_room": 4})
+    assert kept_up.reason == "4 packets found no room in its queue."
+
+
+def test_time_to_sign_is_left_out_where_nothing_is_signed() -> None:
+    assert "sign_time" in figures(samples(cams(A), arrivals(A)), security="signed")
+    assert "sign_time" not in figures(samples(cams(A), arrivals(A)), security="header")
+
+
+def test_run_without_a_receiver_for_its_cams_has_no_verdict_on_loss() -> None:
+    evaluation = evaluated(samples(cams(A)), senders=1, receivers="all")
+    verdict = next(one for one in evaluation.verdicts if one.name == "no packet was lost")
+    assert verdict.result == "unknown"
+    assert verdict.reason == "No station had a CAM to receive in the time that counts."
 
 
 def test_processor_and_memory_are_those_of_each_role_after_the_warm_up() -> None:
@@ -322,15 +343,3 @@ def test_figures_have_unit_order_and_origin_of_their_kinds() -> None:
     calculated = {metric.name for metric in metrics if metric.origin is Origin.CALCULATED}
     assert calculated == {"air_rate", "airtime"}
     assert LiveTrial().metrics == METRICS
-
-
-def test_numbers_of_reasons_never_change() -> None:
-    """Stored runs have them: later reasons are appended."""
-    assert REASONS[:22] == (
-        *("accepted", "malformed", "not secured", "unsupported version", "unsupported curve or algorithm"),
-        *("profile broken", "generation time too old", "generation time in the future", "message expired"),
-        *("generation location too far away", "ITS-AID not among the ticket's permissions", "ticket not yet valid"),
-        *("ticket expired", "outside the ticket's region", "duplicate", "unknown signer", "signature invalid"),
-        *("chain invalid", "unknown issuer", "message content malformed", "permission for the content missing"),
-        "receiver queue full",
-    )

@@ -11,11 +11,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from labconsole.model.trial import Samples
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_v2x.live.live_trial import LiveTrial
+from labconsole_v2x.live.series import QUIET_NS
 from labconsole_v2x.panel.run_capture import _write_blocks, write_run_capture
 from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
 from tests.helpers.capabilities import without_capabilities
@@ -93,6 +96,19 @@ def test_killed_role_fails_the_run_and_its_samples_are_kept(tmp_path: Path, role
     assert next(read_capture(outcome.capture(tmp_path / "capture.pcapng"))).octets
 
 
+def rate_until_the_end(samples: Samples, begin_ns: int) -> float:
+    """CAMs a second in the time that counts, from the samples: without warm-up and the receiver's last 0.5 s.
+
+    It is about 300; a busy machine, which sends late, has less, but far more than the 50 that 60 s would give.
+    """
+    from_ns = begin_ns + round(LONG["warm_up"] * 1e9)
+    until_ns = int(samples.table("queue", "receiver")["t_ns"].max()) - QUIET_NS
+    due_ns = samples.table("sent", "stations-1-6")["due_ns"]
+    rate = int(np.count_nonzero((due_ns >= from_ns) & (due_ns < until_ns))) * 1e9 / (until_ns - from_ns)
+    assert 100 < rate < 330
+    return rate
+
+
 def test_cancelled_run_counts_the_time_that_it_took_and_claims_no_loss(tmp_path: Path) -> None:
     def cancel(lab: LiveLab) -> None:
         lab.until("accepted", 600)
@@ -101,8 +117,9 @@ def test_cancelled_run_counts_the_time_that_it_took_and_claims_no_loss(tmp_path:
     outcome = LiveLab(tmp_path / "run", during=cancel).run(**LONG)
     assert outcome.failure is None
     assert 600 <= outcome.figures["accepted"] < 6000
-    assert outcome.figures["accept_rate"] == pytest.approx(300, rel=0.2), "of the seconds that it took, not of 60"
-    assert outcome.figures["send_rate"] == pytest.approx(300, rel=0.2)
+    rate = rate_until_the_end(outcome.samples, outcome.begin_ns)
+    assert outcome.figures["accept_rate"] == pytest.approx(rate), "of the seconds that it took, not of 60"
+    assert outcome.figures["send_rate"] == pytest.approx(rate)
     assert (outcome.figures["lost"], outcome.verdicts["no packet was lost"]) == (0, "pass")
     curves = LiveTrial().curves(outcome.parameters, outcome.samples, outcome.samples.events)
     assert {curve.title for curve in curves} >= {"Sent", "Accepted", "p99", "Loss"}
@@ -124,13 +141,15 @@ def test_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
         bench.close()
     assert found.row.status is RunStatus.INTERRUPTED and "killed" in found.row.reason
     figures = {name: metric.value for name, metric in found.row.metrics.items()}
-    assert figures["accepted"] > 300 and figures["accept_rate"] == pytest.approx(300, rel=0.2)
+    [begin] = [event for event in found.events if event.name == "T0"]
+    with Reader(bench.database) as reader:
+        (kept,) = reader.attachments(run_id).all()
+        rate = rate_until_the_end(reader.samples(run_id), begin.data["begin_ns"])
+    assert figures["accepted"] > 300 and figures["accept_rate"] == pytest.approx(rate)
     assert {verdict.name: verdict.result for verdict in found.verdicts}["no packet was lost"] == "pass"
     number, capture = write_run_capture(bench.database, None, "v2x.live", tmp_path)
     assert number == run_id and capture is not None
     assert len(list(read_capture(capture))) > 300, "up to the last whole packet"
-    with Reader(bench.database) as reader:
-        (kept,) = reader.attachments(run_id).all()
     assert kept.sha256 is None, "it is marked as cut"
 
 

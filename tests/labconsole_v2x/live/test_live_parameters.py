@@ -62,6 +62,9 @@ def test_bounds(name: str, least: float, most: float) -> None:
         ({"transport": "udp-unicast", "receivers": "all"}, "transport", "in unicast only one station receives"),
         ({"transport": "udp-unicast", "dcc": True}, "transport", "in unicast stations do not hear the channel"),
         ({"transport": "udp-unicast", "inclusion": "congestion"}, "transport", "do not hear the channel"),
+        ({"transport": "ethernet", "device": "eth0", "dcc": True}, "device", "do not hear each other, except on lo"),
+        ({"transport": "ethernet", "device": "eth0", "receivers": "all"}, "device", "do not hear each other"),
+        ({"transport": "ethernet", "device": "eth0", "inclusion": "congestion"}, "device", "do not hear each other"),
         ({"interface": "localhost"}, "interface", "localhost is not an IPv4 address"),
         ({"interface": "::1"}, "interface", "::1 is not an IPv4 address"),
         ({"group": "192.168.1.1"}, "group", "not a multicast address"),
@@ -73,6 +76,33 @@ def test_refused_values_are_faults_of_one_field(settings: dict[str, Any], field:
         parameters(**settings)
     (fault,) = raised.value.errors()
     assert fault["loc"] == (field,) and sentence in fault["msg"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"transport": "udp-unicast", "inclusion": "congestion", "security": "none"},
+        {"transport": "ethernet", "device": "lo", "receivers": "all", "dcc": True},
+        {"transport": "ethernet", "device": "eth0", "inclusion": "always"},
+        {"transport": "udp-multicast", "device": "eth0", "receivers": "all", "dcc": True},
+    ],
+)
+def test_values_without_effect_refuse_nothing(settings: dict[str, Any]) -> None:
+    assert parameters(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "remembered"),
+    [
+        ({}, 4096),
+        ({"senders": 15, "rate": 100.0}, 6600),
+        ({"senders": 15, "rate": 100.0, "cam_past": 10_000.0}, 30_600),
+        ({"senders": 15, "rate": 100.0, "cam_past": 600_000.0}, 500_000),
+    ],
+)
+def test_receivers_remember_twice_what_the_window_for_cams_holds(settings: dict[str, Any], remembered: int) -> None:
+    assert parameters(**settings).duplicate_window == remembered
+    assert ("Receivers remember 500,000 packets" in warned(**settings)) is (remembered == 500_000)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +132,17 @@ def test_load_of_a_scenario(settings: dict[str, Any], messages: float, instance_
 )
 def test_more_than_ten_a_second_of_an_instance_are_stress(settings: dict[str, Any], stress: bool) -> None:
     assert ("break EN 302 637-2, which allows 10" in warned(**settings)) is stress
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"rate": 100.0, "instances": 10}, "a station sends 100 CAMs a second as 10 instances"),
+        ({"rate": 1.0, "instances": 2}, "0.5 CAMs a second of one instance break EN 302 637-2, which asks for 1"),
+    ],
+)
+def test_rates_of_a_station_and_of_an_instance_are_judged_apart(settings: dict[str, Any], part: str) -> None:
+    assert part in warned(**settings)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from labconsole.model.trial import Level
 from labconsole_v2x.live.live_trial import LiveTrial
+from labconsole_v2x.panel.station_board import StationBoard
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Curve
 from labconsole_v2x.stations.receiving import REASONS
@@ -33,6 +35,8 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "never": {"inclusion": "never"},
     "congestion": {"inclusion": "congestion", "security": "signed", "senders": 15, "rate": 100.0, "instances": 10},
     "rules": {"generation": "rules", "duration": 2.0},
+    "signed, all receive": {"security": "signed", "receivers": "all"},
+    "dcc": {"generation": "rules", "dcc": True, "duration": 2.0},
 }
 Cases = Mapping[str, Future[Outcome]]
 
@@ -61,7 +65,8 @@ def test_each_configuration_delivers_every_cam(cases: Cases, security: str) -> N
     all_accepted(outcome, SENT)
     figures = outcome.figures
     assert (figures["sent"], figures["received"]) == (SENT, SENT)
-    assert ("sign_time" in figures, "verify_time" in figures) == (security != "none", security == "full")
+    signed, verified = security in ("full", "signed"), security == "full"
+    assert ("sign_time" in figures, "verify_time" in figures) == (signed, verified)
     assert ("waited" in figures, "warm_up_time" in figures) == (security == "full",) * 2
     assert figures["offered_rate"] == figures["send_rate"] == figures["accept_rate"] == COUNTED
 
@@ -128,6 +133,8 @@ def assert_live_is_stored(outcome: Outcome) -> None:
     figures = outcome.figures
     for name in ("sent", "received", "accepted"):
         assert figures[name] == outcome.live(name), name
+    of_the_run = np.isin(outcome.column("received", "source"), outcome.column("stations", "source"))
+    assert np.count_nonzero(of_the_run & (outcome.column("received", "reason") == 0)) == outcome.live("delivered")
     assert np.count_nonzero(outcome.column("received", "reason")) == outcome.live("rejected")
     ages = outcome.frame.channels["age"]
     assert ages.count == figures["accepted"]
@@ -164,6 +171,8 @@ def test_certificates_are_included_by_the_policy(cases: Cases) -> None:
     all_accepted(cases["never"].result(), SENT)
     assert cases["never"].result().figures["waited"] == 0, "the receiver knows all tickets before"
     assert cases["congestion"].result().figures["sent"] == 2250
+    unverified = cases["signed, all receive"].result().figures["certificate_share"]
+    assert unverified == pytest.approx(10, abs=4), "once a second, also where none verifies"
 
 
 def test_unicast_delivers_to_the_receiver_and_its_requests_to_the_senders(cases: Cases) -> None:
@@ -187,6 +196,33 @@ def test_generation_rules_send_as_much_as_the_motion_asks_for(cases: Cases) -> N
         gaps_ms = np.diff(np.sort(times[stations == station])) / 1e6
         assert len(gaps_ms) and gaps_ms.min() >= 99.9 and gaps_ms.max() <= 1000.1
         assert set((np.round(gaps_ms) % 100).tolist()) == {0}, "checked each 100 ms"
+
+
+def test_congestion_control_on_a_free_channel_changes_nothing(cases: Cases) -> None:
+    outcome = cases["dcc"].result()
+    assert outcome.failure is None and outcome.figures["packet_loss"] == 0
+    assert [event.data["skipped"] for event in outcome.events_named("end")] == [0, 0]
+    gaps_ms = np.diff(np.sort(outcome.column("sent", "due_ns")[outcome.column("sent", "station") == 1])) / 1e6
+    assert gaps_ms.min() >= 99.9 and gaps_ms.max() <= 1000.1
+
+
+@pytest.mark.parametrize("senders", [75, 180])
+def test_every_station_is_reported_at_the_rate_of_the_window(tmp_path: Path, senders: int) -> None:
+    """A process reports 30 of its stations at a time, eight times a second."""
+    boards: list[StationBoard] = []
+
+    def watch(lab: LiveLab) -> None:
+        board = StationBoard()
+        boards.append(board)
+        while len(board.stations) <= senders and not lab.over:
+            board.take(lab.context.frame())
+            time.sleep(0.01)
+        lab.cancel()
+
+    lab = LiveLab(tmp_path / "run", live_hz=8.0, during=watch)
+    outcome = lab.run(senders=senders, rate=1.0, duration=30.0, processes=1, capture=False)
+    assert outcome.failure is None
+    assert len(boards[0].stations) == senders + 1
 
 
 def test_stopped_station_sends_nothing_until_it_is_started(tmp_path: Path) -> None:

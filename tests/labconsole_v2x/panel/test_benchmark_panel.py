@@ -6,21 +6,23 @@ import os
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel
+from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
 from labconsole.analysis.number_format import format_duration
 from labconsole.engine.queue import QueueState
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
-from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.views.run.run_view import RunView
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.benchmark.benchmark_trial import expected_seconds
+from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.panel.benchmark_panel import BenchmarkPanel
+from labconsole_v2x.panel.live_facts import Speed, live_facts
 from labconsole_v2x.panel.live_panel import LivePanel
 from tests.helpers.pages import opened_trial
+from tests.labconsole_v2x.panel.page_facts import facts
 
 LEFT = Qt.MouseButton.LeftButton
 SHORT = {"rounds": 1, "seconds": 0.05, "cores": 1, "openssl": False, "backend": "openssl"}
@@ -31,11 +33,6 @@ def page(window: MainWindow) -> BenchmarkPanel:
     panel = opened_trial(window, "v2x.benchmark")
     assert isinstance(panel, BenchmarkPanel)
     return panel
-
-
-def facts(page: TrialPanel) -> dict[str, str]:
-    labels = [label.text() for label in page.facts_card.findChildren(QLabel) if not label.isHidden()]
-    return dict(zip(labels[::2], labels[1::2], strict=True))
 
 
 def test_page_says_how_long_a_run_takes_and_on_how_many_cores(qtbot: QtBot, page: BenchmarkPanel) -> None:
@@ -75,9 +72,11 @@ def test_run_by_click_is_what_the_live_page_judges_loads_by(
     assert item.status is RunStatus.FINISHED
     qtbot.waitUntil(lambda: facts(live).get("This computer", "not measured yet") != "not measured yet")
     with Reader(queue.store.path) as reader:
-        rate = reader.run(item.run_id).row.metrics["verify_decoded_rate"].value
+        metrics = reader.run(item.run_id).row.metrics
+    rate = metrics["verify_decoded_rate"].value
     live.form.set_values({**live.form.values(), "senders": 15, "rate": 100.0})
-    judged = f"{'carries it' if 1500 / rate <= 0.8 else 'too much'} ({1500 / rate:.0%})"
+    expected = live_facts(LiveParameters(senders=15, rate=100.0), Speed(rate, metrics["sign_rate"].value))
+    (judged,) = (fact.value for fact in expected if fact.name == "This computer")
     qtbot.waitUntil(lambda: facts(live).get("This computer") == judged)
     live.form.set_values({**live.form.values(), "verification": "token"})
     qtbot.waitUntil(lambda: facts(live).get("This computer") == "not measured yet")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from labconsole.analysis.number_format import NO_FIGURE
@@ -18,6 +18,7 @@ from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.run.run_view import RunView
 from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
 from tests.labconsole_v2x.live.live_lab import own_transport
+from tests.labconsole_v2x.panel.page_facts import facts
 
 LEFT = Qt.MouseButton.LeftButton
 EXACTLY = Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive
@@ -71,11 +72,6 @@ def end(qtbot: QtBot, page: LivePanel) -> RunStatus | None:
 
 def click_tab(qtbot: QtBot, page: LivePanel, tab: int) -> None:
     qtbot.mouseClick(page.tabs, LEFT, pos=page.tabs.tabRect(tab).center())
-
-
-def facts(page: LivePanel) -> dict[str, str]:
-    labels = [label.text() for label in page.facts_card.findChildren(QLabel) if not label.isHidden()]
-    return dict(zip(labels[::2], labels[1::2], strict=True))
 
 
 def rows(page: LivePanel) -> dict[str, list[str]]:
@@ -179,8 +175,9 @@ def check_live_figures(qtbot: QtBot, page: LivePanel) -> None:
     assert titles["reasons"] <= {"Unknown signer", "Unknown issuer"} and titles["loss"] == {"Lost"}
     curve = page.plots.plots["rates"].curves()[0]
     qtbot.waitUntil(lambda: len(page.plots.plots["rates"].curves()[0].x) > len(curve.x))
-    item = page.context.bridge.queue.items[-1]
-    assert item.eta_s is not None and item.rate is None, "its progress is time, of which a rate says nothing"
+    queue = page.context.bridge.queue
+    qtbot.waitUntil(lambda: queue.items[-1].eta_s is not None)
+    assert queue.items[-1].rate is None, "its progress is time, of which a rate says nothing"
 
 
 def check_theme(qtbot: QtBot, page: LivePanel) -> None:
@@ -255,6 +252,24 @@ def assert_silent(qtbot: QtBot, page: LivePanel, number: int) -> None:
     qtbot.waitUntil(lambda: page.monitor.board.heard_by(number) == 0)
 
 
+def test_figures_of_many_receivers_are_those_of_one_unit(qtbot: QtBot, page: LivePanel) -> None:
+    """Six stations that all receive, at 10 Hz: each hears five others, 50 messages a second."""
+    fill(page, senders=6, receivers="all", rate=10.0, warm_up=1.0, duration=60.0, capture=False)
+    qtbot.mouseClick(page.run_bar.run_button, LEFT)
+    card = page.glance
+    qtbot.waitUntil(lambda: card.verified[1].text() in {f"{rate}" for rate in range(45, 56)})
+    assert card.verified[2].text() == "messages a second and station, now" and card.serves[1].text() in ("4", "5", "6")
+    qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 7)})
+    qtbot.waitUntil(lambda: all(row[2:] == ["5", "5"] for row in rows(page).values()))
+    card_loss = float(card.loss[1].text().strip("<% "))
+    assert card_loss < 25, "packets that wait for a certificate, and nothing else"
+    qtbot.waitUntil(lambda: sent(page, 1) > 35)
+    assert cancel(qtbot, page) is RunStatus.CANCELLED
+    run_id = page.monitor.run_id
+    assert card.verified[2].text() == f"messages a second and station, mean of run {run_id}"
+    assert float(card.verified[1].text()) == pytest.approx(50, rel=0.3)
+
+
 def test_space_on_another_widget_is_not_taken_by_the_list(qtbot: QtBot, page: LivePanel) -> None:
     """A button that has the focus is pressed by Space, as everywhere."""
     fill(page, senders=1, warm_up=0.0, duration=0.5, capture=False, rate=10.0)
@@ -271,7 +286,7 @@ def test_run_without_capture_has_no_packets_and_says_so(qtbot: QtBot, page: Live
     run_id = page.monitor.run_id
     assert page.glance.verified[0].text() == "Received, not verified"
     click_tab(qtbot, page, PACKETS)
-    sentence = f"Run {run_id} has kept no capture: switch it on in the scenario."
+    sentence = f"Run {run_id} has no capture: it was switched off in the scenario, or the run did not begin."
     qtbot.waitUntil(lambda: page.packets_label.text() == sentence)
     assert page.packets.notice.isVisible() and not page.open_run_button.isEnabled()
 

@@ -30,16 +30,11 @@ from labconsole_v2x.stations.capture import (
     read_capture,
 )
 from tests.labconsole_ui.slot_watch import slots_watched
-from tests.labconsole_v2x.inspection.road_capture import NOW_US, TIME_NS, Vehicle, lab, write_capture
+from tests.labconsole_v2x.inspection.road_capture import NOW_US, TIME_NS, Vehicle, write_capture
 
 LEFT = Qt.MouseButton.LeftButton
 CONTROL = Qt.KeyboardModifier.ControlModifier
 MANY = 100_000
-
-
-@pytest.fixture(scope="module")
-def pki() -> LabPki:
-    return lab()
 
 
 @pytest.fixture(scope="module")

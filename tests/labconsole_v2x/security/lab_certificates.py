@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric import ec
+
 from labconsole_v2x.messages import cam, denm
 from labconsole_v2x.messages.btp import Port, encode_btp_b
 from labconsole_v2x.messages.cam import Cam, Motion
@@ -17,7 +19,7 @@ from labconsole_v2x.security.encoding import (
     encode_to_be_signed_data,
 )
 from labconsole_v2x.security.issuing import issue
-from labconsole_v2x.security.keys import SoftwareKey, signature_digest
+from labconsole_v2x.security.keys import SoftwareKey, integers, integers_verifier, signature_digest
 from labconsole_v2x.security.structures import (
     CAM_PSID,
     DENM_PSID,
@@ -28,6 +30,7 @@ from labconsole_v2x.security.structures import (
     IssuePermission,
     Permission,
     PermissionRange,
+    Signature,
     Validity,
 )
 
@@ -123,6 +126,11 @@ def signed_denm(signer: Holder, time_us: int = NOW_US, **header: Any) -> bytes:
 def spoiled(packet: bytes) -> bytes:
     """Return a packet with another last octet, which is one of the signature."""
     return packet[:-1] + bytes((packet[-1] ^ 1,))
+
+
+def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: bytes) -> bool:
+    """Whether a signature of a digest of 32 or 48 octets is valid; the curves are not compared."""
+    return integers_verifier(key)(*integers(signature), digest)
 
 
 GRAZ = Circle(LATITUDE, LONGITUDE, 10_000)

@@ -19,8 +19,8 @@ from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_v2x.security.backends import Backend, TokenKey, aws_lc_verifier, generate_key, key_loader
 from labconsole_v2x.security.issuing import issue
-from labconsole_v2x.security.keys import SigningKey, SoftwareKey, load_public_key, verify_digest
-from labconsole_v2x.security.signing import sign_data
+from labconsole_v2x.security.keys import SigningKey, SoftwareKey, load_public_key
+from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import (
     CAM_PSID,
     Certificate,
@@ -48,6 +48,7 @@ from tests.labconsole_v2x.security.lab_certificates import (
     spoiled,
     ticket,
     ticket_authority,
+    verify_digest,
 )
 
 PIN, SO_PIN = Secret("1234-user"), Secret("5678-officer")
@@ -100,7 +101,7 @@ class Sender:
 
     def packet(self, time_us: int, *, certificate: bool = True) -> bytes:
         header = Header(CAM_PSID, time_us)
-        return sign_data(cam_payload(), header, self.certificate, self.key, include_certificate=certificate)
+        return PacketSigner(self.certificate, self.key).sign(cam_payload(), header, include_certificate=certificate)
 
 
 def with_signature(packet: bytes, size: int, r: bytes, s: bytes) -> bytes:

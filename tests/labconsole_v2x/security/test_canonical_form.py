@@ -19,7 +19,7 @@ from labconsole_v2x.security.encoding import (
     encode_to_be_signed_data,
 )
 from labconsole_v2x.security.issuing import issue
-from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest, verify_digest
+from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import Curve, Header, Point, PointForm, PublicKey, Validity
@@ -35,6 +35,7 @@ from tests.labconsole_v2x.security.lab_certificates import (
     signed_cam,
     ticket,
     ticket_authority,
+    verify_digest,
 )
 
 SPATEM_PSID = 137

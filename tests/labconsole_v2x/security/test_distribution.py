@@ -186,10 +186,23 @@ def test_request_for_an_authority_is_answered_once() -> None:
 def test_answer_waits_for_a_cam_without_certificate() -> None:
     station = quiet_station()
     wanted = AUTHORITIES[1].certificate
+    assert not has_certificate(station.send(NOW_US + STEP_US))
     station.receive(signed_cam(known_neighbour(station), inline_p2pcd_request=(wanted.hashed_id3,)), NOW_US)
     packets = [scan_signed_data(station.send(NOW_US + 1_000_000 + n)) for n in (0, 1)]
     assert [bool(data.certificates) for data in packets] == [True, False]
     assert [data.header.requested_certificate for data in packets] == [None, wanted.octets]
+
+
+def test_station_that_sends_once_a_second_answers_between_its_certificates() -> None:
+    """Its own certificate is due with each CAM, and requests come all the time."""
+    station = quiet_station()
+    wanted, neighbour = AUTHORITIES[1].certificate, known_neighbour(station)
+    packets = []
+    for second in range(1, 7):
+        station.receive(signed_cam(neighbour, NOW_US + second, inline_p2pcd_request=(wanted.hashed_id3,)), NOW_US)
+        packets.append(scan_signed_data(station.send(NOW_US + second * 1_000_000)))
+    assert [bool(data.certificates) for data in packets] == [False, True] * 3
+    assert [data.header.requested_certificate for data in packets] == [wanted.octets, None] * 3
 
 
 def test_answer_of_another_station_suppresses_the_own_one() -> None:
@@ -236,14 +249,14 @@ def test_request_for_an_authority_is_answered_whatever_the_policy(policy: Certif
     assert [bool(data.certificates) for data in packets] == [False, always]
 
 
-def test_several_authorities_are_answered_one_after_the_other_before_the_certificate_is_sent_again() -> None:
+def test_several_authorities_are_answered_between_the_own_certificates() -> None:
     station = quiet_station(CertificateInclusion.ALWAYS)
     wanted = [authority.certificate for authority in AUTHORITIES]
     request = signed_cam(known_neighbour(station), inline_p2pcd_request=tuple(one.hashed_id3 for one in wanted))
     station.receive(request, NOW_US)
     included = [station.distribution.next_cam(NOW_US + n * STEP_US) for n in range(1, 5)]
-    assert [one.requested_certificate for one in included] == [*(one.octets for one in wanted), None, None]
-    assert [one.certificate for one in included] == [False, False, True, True]
+    assert [one.requested_certificate for one in included] == [wanted[0].octets, None, wanted[1].octets, None]
+    assert [one.certificate for one in included] == [False, True, False, True]
 
 
 def with_certificate(station: Station, channel_ratio: float, count: int) -> list[bool]:

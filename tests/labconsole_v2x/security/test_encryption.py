@@ -33,11 +33,6 @@ PLAINTEXT = b"\x03\x80\x06secret"
 CURVES = {Curve.P256: ec.SECP256R1(), Curve.BRAINPOOL_P256R1: ec.BrainpoolP256R1()}
 
 
-@pytest.fixture(scope="module")
-def pki() -> LabPki:
-    return LabPki.create(START_S)
-
-
 def wrapped_by_hand(aes_key: bytes, secret: bytes, p1: bytes) -> tuple[bytes, bytes]:
     """C and T of 5.3.5.1: KDF2 with SHA-256 over the shared x, a counter from 1 on and P1; XOR; HMAC cut to 16."""
     stream = b"".join(hashlib.sha256(secret + counter.to_bytes(4, "big") + p1).digest() for counter in (1, 2))

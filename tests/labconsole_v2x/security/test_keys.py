@@ -9,8 +9,9 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest, verify_digest
+from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest
 from labconsole_v2x.security.structures import Curve, Point, PointForm, PublicKey, Signature
+from tests.labconsole_v2x.security.lab_certificates import verify_digest
 
 XY = tuple[int, int]
 # FIPS 186-4, D.1.2 and RFC 5639, 3.4 and 3.6: prime and coefficient a.

@@ -6,13 +6,12 @@ import hashlib
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from labconsole_v2x.security.encoding import encode_certificate, encode_to_be_signed_certificate
-from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest, verify_digest
+from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest
 from labconsole_v2x.security.scanning import MalformedDataError, UnsupportedError, scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import (
     Circle,
@@ -28,20 +27,14 @@ from labconsole_v2x.security.structures import (
     Signature,
     Validity,
 )
+from tests.helpers.vectors import recorded
 from tests.labconsole_v2x.security import second_codec
+from tests.labconsole_v2x.security.lab_certificates import verify_digest
 from tests.labconsole_v2x.security.second_codec import certificate_value, signed_data_value
 
-VECTORS = Path(__file__).resolve().parents[4] / "shared" / "vectors"
 BASIC_HEADER_OCTETS = 4
 KEY = PublicKey(Curve.P256, Point(PointForm.COMPRESSED_Y1, b"x" * 32))
 SIGNATURE = Signature(Curve.P256, Point(PointForm.X_ONLY, b"r" * 32), b"s" * 32)
-
-
-def vector(name: str) -> bytes:
-    path = VECTORS / f"vw_golf8_{name}.hex"
-    if not path.exists():
-        pytest.skip("the packets of the production car are not on this computer")
-    return bytes.fromhex(path.read_text())
 
 
 # The production car
@@ -49,9 +42,9 @@ def vector(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", ["gn_digest", "gn_fullcert"])
 def test_signatures_of_a_production_car_are_valid_and_spoiled_ones_are_not(name: str) -> None:
-    ticket = scan_certificate(vector("at_cert"))
+    ticket = scan_certificate(recorded("at_cert"))
     key = load_public_key(ticket.verification_key)
-    octets = vector(name)[BASIC_HEADER_OCTETS:]
+    octets = recorded(name)[BASIC_HEADER_OCTETS:]
     data = scan_signed_data(octets)
 
     def is_valid(tbs: bytes, signature: Signature) -> bool:
@@ -66,10 +59,10 @@ def test_signatures_of_a_production_car_are_valid_and_spoiled_ones_are_not(name:
 
 
 def test_the_production_car_names_its_ticket_by_its_hash() -> None:
-    octets = vector("at_cert")
+    octets = recorded("at_cert")
     ticket = scan_certificate(octets)
-    digest_packet = scan_signed_data(vector("gn_digest")[BASIC_HEADER_OCTETS:])
-    certificate_packet = scan_signed_data(vector("gn_fullcert")[BASIC_HEADER_OCTETS:])
+    digest_packet = scan_signed_data(recorded("gn_digest")[BASIC_HEADER_OCTETS:])
+    certificate_packet = scan_signed_data(recorded("gn_fullcert")[BASIC_HEADER_OCTETS:])
 
     assert digest_packet.digest == ticket.hashed_id8
     assert certificate_packet.certificates == (octets,)

@@ -12,17 +12,12 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from labconsole_v2x.security.issuing import LabPki
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.scanning import scan_signed_data
-from labconsole_v2x.security.signing import PacketSigner, sign_data
+from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import Certificate, Curve, Header, PointForm
 from tests.labconsole_v2x.security import second_codec
 
 START_S = 700_000_000
 HEADER = Header(36, START_S * 1_000_000)
-
-
-@pytest.fixture(scope="module")
-def pki() -> LabPki:
-    return LabPki.create(START_S)
 
 
 def check_signature(octets: bytes, certificate: Certificate, key: SoftwareKey) -> None:
@@ -43,7 +38,7 @@ def test_packets_of_all_curves_have_valid_signatures(
 ) -> None:
     key = SoftwareKey.generate(curve, compressed_r=compressed_r)
     ticket = pki.ticket(key.public_key, START_S)
-    octets = sign_data(b"payload", HEADER, ticket, key, include_certificate=include_certificate)
+    octets = PacketSigner(ticket, key).sign(b"payload", HEADER, include_certificate=include_certificate)
     data = scan_signed_data(octets)
     check_signature(octets, ticket, key)
     assert (data.payload, data.header, data.hash_name) == (b"payload", HEADER, curve.hash_name)
@@ -58,7 +53,7 @@ def test_packets_are_read_by_the_second_codec(pki: LabPki, curve: Curve) -> None
     ticket = pki.ticket(key.public_key, START_S)
     header = Header(37, 5, location=(470_000_000, 150_000_000, 3500))
     for include_certificate in (False, True):
-        octets = sign_data(b"payload" * 40, header, ticket, key, include_certificate=include_certificate)
+        octets = PacketSigner(ticket, key).sign(b"payload" * 40, header, include_certificate=include_certificate)
         version, (kind, data) = second_codec.decode_data(octets).values()
         assert (version, kind, data["hashId"]) == (3, "signedData", curve.hash_name)
         assert data["tbsData"]["payload"]["data"]["content"] == ("unsecuredData", b"payload" * 40)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -34,6 +33,7 @@ from labconsole_v2x.security.structures import (
 )
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import CheckOrder, CheckSettings, Outcome, Reason, Verifier
+from tests.helpers.vectors import recorded
 from tests.labconsole_v2x.security.lab_certificates import (
     CAR,
     CARAVAN,
@@ -62,7 +62,6 @@ TICKET = ticket(AUTHORITY)
 LOCAL_TICKET = ticket(AUTHORITY, region=GRAZ)
 HERE = (LATITUDE, LONGITUDE, 0)
 FAR_AWAY = (LATITUDE + 10_000_000, LONGITUDE, 0)
-VECTORS = Path(__file__).resolve().parents[4] / "shared" / "vectors"
 
 
 def receiver(order: CheckOrder = CheckOrder.CHEAP_FIRST, *known: Holder, **settings: Any) -> Verifier:
@@ -95,10 +94,6 @@ PACKETS: dict[Reason, tuple[Callable[[], bytes], dict[str, Any]]] = {
     Reason.TOO_OLD: (lambda: signed_cam(TICKET, NOW_US - 2_000_001), {}),
     Reason.IN_FUTURE: (lambda: signed_cam(TICKET, NOW_US + 200_001), {}),
     Reason.MESSAGE_EXPIRED: (lambda: signed(TICKET, Header(137, NOW_US, expiry_time=NOW_US)), {}),
-    Reason.NOT_RELEVANT: (
-        lambda: signed_denm(TICKET, location=FAR_AWAY),
-        {"position": (LATITUDE, LONGITUDE), "relevance_m": 100_000},
-    ),
     Reason.UNKNOWN_ITS_AID: (lambda: signed(TICKET, Header(138, NOW_US)), {}),
     Reason.NOT_YET_VALID: (lambda: signed_cam(later(1, HOUR_S)), {}),
     Reason.EXPIRED: (lambda: signed_cam(later(-HOUR_S, 0)), {}),
@@ -331,6 +326,14 @@ def test_authority_is_learnt_from_a_packet_of_its_own_unknown_ticket() -> None:
     assert receiver().verify(packet, NOW_US).accepted
 
 
+def test_nothing_is_learnt_from_a_packet_that_a_cheap_check_rejects() -> None:
+    """Else a sender with public data alone would cost the receiver a verification a packet."""
+    verifier, stored = receiver(), ticket_authority(ROOT)
+    packet = signed_cam(TICKET, NOW_US - HOUR_S * 1_000_000, requested_certificate=stored.certificate.octets)
+    assert verifier.verify(packet, NOW_US).reason is Reason.TOO_OLD
+    assert verifier.trust.find(stored.certificate.hashed_id8) is None
+
+
 def test_authority_of_an_unknown_root_is_not_learnt() -> None:
     verifier = receiver()
     stored = len(verifier.trust)
@@ -369,15 +372,11 @@ def test_mutated_packets_never_raise(order: CheckOrder) -> None:
     assert {Reason.MALFORMED, Reason.SIGNATURE_INVALID, Reason.UNSUPPORTED_VERSION} <= reasons
 
 
-@pytest.mark.skipif(not VECTORS.is_dir(), reason="the recorded packets are not part of the project")
 def test_packets_of_a_production_car_have_valid_signatures_and_an_unknown_issuer() -> None:
-    def octets(name: str) -> bytes:
-        return bytes.fromhex("".join((VECTORS / name).read_text().split()))
-
-    car = scan_certificate(octets("vw_golf8_at_cert.hex"))
+    car = scan_certificate(recorded("at_cert"))
     verifier = Verifier(TrustStore())
     for name, reason in (("digest", Reason.UNKNOWN_SIGNER), ("fullcert", Reason.UNKNOWN_ISSUER), ("digest", None)):
-        packet = parse_packet(octets(f"vw_golf8_gn_{name}.hex")).secured
+        packet = parse_packet(recorded(f"gn_{name}")).secured
         assert packet is not None
         outcome = verifier.verify(packet, scan_signed_data(packet).header.generation_time)
         assert outcome.reason is (reason or Reason.UNKNOWN_ISSUER)

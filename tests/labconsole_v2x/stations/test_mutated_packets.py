@@ -41,8 +41,8 @@ from tests.labconsole_v2x.security.lab_certificates import (
 from tests.labconsole_v2x.stations.mutated_packets import BASIC, Lab, mutated_packets
 
 MUTATED_PACKETS = int(os.environ.get("LABCONSOLE_MUTATED_PACKETS", "100000"))
-NEVER = {Reason.MESSAGE_EXPIRED, Reason.NOT_RELEVANT}
-"""Reasons that no packet of this scenario has but by chance: it has no expiry time, and the receiver no place."""
+NEVER = {Reason.MESSAGE_EXPIRED}
+"""Reasons that no packet of this scenario has but by chance: it has no expiry time."""
 LIMITS = StoreLimits()
 MB = 1_000_000
 
@@ -66,6 +66,7 @@ class CountingStation:
         self.station.take(frame)
 
     def _record(self, row: ReceivedPacket) -> None:
+        assert_storable(row)
         (self.again if row.waited else self.first)[REASONS[row.reason]] += 1
 
     def check_bounds(self) -> None:
@@ -79,12 +80,22 @@ class CountingStation:
         assert len(self.station.neighbours) <= MOST_NEIGHBOURS
 
 
+def assert_storable(row: ReceivedPacket) -> None:
+    """A role writes rows as 64-bit numbers."""
+    assert all(-(1 << 63) <= value < 1 << 63 for value in row), row
+
+
 def receive_mutated_packets(count: int) -> tuple[Counter[str], Counter[str]]:
     """Reasons of the verified packets, both orders of checks in turn, and of the same ones without verification."""
     lab = Lab()
     stations = [CountingStation(number, lab, order) for number, order in enumerate(CheckOrder)]
     unverified: Counter[str] = Counter()
-    reader = ReceivingStation(2, UnverifiedCheck(), (), lambda row: unverified.update((REASONS[row.reason],)))
+
+    def read(row: ReceivedPacket) -> None:
+        assert_storable(row)
+        unverified[REASONS[row.reason]] += 1
+
+    reader = ReceivingStation(2, UnverifiedCheck(), (), read)
     for number, packet in enumerate(mutated_packets(lab, count, seed=13)):
         frame = ReceivedFrame((number * 7919 % 5000).to_bytes(6, "big"), packet, number)
         station = stations[number % 2]

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from labconsole_v2x.stations.routes import CENTRE, Movement, Route, metres, place, vehicle_route
+from labconsole_v2x.stations.routes import CENTRE, Movement, Route, place, vehicle_route
 
 STEP_S = 1e-4
 SEEDS = range(8)
@@ -71,11 +71,6 @@ def test_latitude_and_longitude_are_those_of_the_place_in_metres(seed: int) -> N
         north_m = (now.latitude - CENTRE[0]) / 1e7 * degree_m
         east_m = (now.longitude - CENTRE[1]) / 1e7 * degree_m * cos(radians(CENTRE[0] / 1e7))
         assert (east_m, north_m) == pytest.approx((now.east_m, now.north_m), abs=0.02 + 1e-3 * hypot(east_m, north_m))
-
-
-def test_metres_and_place_are_inverse() -> None:
-    for east_m, north_m in ((0.0, 0.0), (300.0, -250.0), (-12.34, 56.78)):
-        assert metres(*place(east_m, north_m)) == pytest.approx((east_m, north_m), abs=0.01)
 
 
 def test_vehicles_stay_in_the_area_at_the_speed_of_a_town() -> None:

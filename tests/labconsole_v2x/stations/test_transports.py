@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from random import SystemRandom
+from typing import Any
 
 import pytest
 
@@ -151,6 +154,33 @@ def test_unicast_frame_without_receiver_is_lost_as_on_the_air(opened: Opener) ->
     for frame in frames(3, new_mac()):
         sender.send(frame)
     assert is_silent(sender)
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOBUFS, "no room"), TimeoutError(), BlockingIOError()])
+def test_frame_for_which_the_network_has_no_room_is_lost_as_on_the_air(opened: Opener, fault: OSError) -> None:
+    class Full(socket.socket):
+        def sendto(self, *_: Any) -> int:
+            raise fault
+
+    sender = opened(multicast())
+    sender._sending.close()  # type: ignore[attr-defined]
+    sender._sending = Full(socket.AF_INET, socket.SOCK_DGRAM)  # type: ignore[attr-defined]
+    sender.send(frames(1, new_mac())[0])
+
+
+@linux
+def test_datagram_from_port_0_is_received_and_not_answered(opened: Opener) -> None:
+    settings = unicast()
+    receiver = opened(settings, receiver=True)
+    sent = frames(2, new_mac())
+    try:
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    except PermissionError:
+        pytest.skip("needs CAP_NET_RAW")
+    with raw:
+        raw.sendto(struct.pack(">4H", 0, settings.port, 8 + len(sent[0]), 0) + sent[0], (LOOPBACK, 0))
+    assert received(receiver, 1) == sent[:1]
+    receiver.send(sent[1])
 
 
 @linux
