@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -179,6 +180,18 @@ def test_unicast_delivers_to_the_receiver_and_its_requests_to_the_senders(cases:
     outcome = cases["unicast"].result()
     all_accepted(outcome, SENT)
     assert outcome.figures["waited"] > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+def test_raw_ethernet_on_the_loopback_interface(tmp_path: Path) -> None:
+    """Other tests may send on it, too: their frames are of no station of the run."""
+    outcome = run(tmp_path / "run", transport="ethernet", capture=False)
+    if outcome.failure is not None and "CAP_NET_RAW" in outcome.failure:
+        pytest.skip("needs CAP_NET_RAW")
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert (figures["sent"], figures["lost"], figures["duplicates"]) == (SENT, 0, 0)
+    assert outcome.verdicts["no packet was lost"] == "pass" and figures["waited"] > 0
 
 
 def test_token_signs_and_verifies(cases: Cases) -> None:
