@@ -39,9 +39,10 @@ CORE = (
 
 IMPORT_EVERYTHING = """
 import importlib, pkgutil, sys
-import labconsole, labconsole_amqp, labconsole_keypool
+import labconsole, labconsole_amqp, labconsole_certificates, labconsole_keypool, labconsole_v2x
 
-names = [m.name for package in (labconsole, labconsole_amqp, labconsole_keypool)
+packages = (labconsole, labconsole_amqp, labconsole_certificates, labconsole_keypool, labconsole_v2x)
+names = [m.name for package in packages
          for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
 headless = [n for n in names if ".panel" not in n]
 for name in headless:
