@@ -25,7 +25,7 @@ from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import CAM_PSID, Curve, Header
 from labconsole_v2x.security.trust import TrustStore
-from labconsole_v2x.security.verification import CheckSettings, Reason, Verifier
+from labconsole_v2x.security.verification import ACCEPTED, CheckSettings, Verifier
 from labconsole_v2x.stations.routes import vehicle_route
 from labconsole_v2x.stations.sending import CamSender, Identity
 
@@ -130,14 +130,14 @@ class PacketOperations:
 
     def _verify(self, packets: Sequence[tuple[Verifier, bytes]]) -> None:
         for verifier, packet in packets:
-            if verifier.verify(secured_octets(packet) or b"").reason is not Reason.ACCEPTED:
+            if verifier.verify(secured_octets(packet) or b"").reason is not ACCEPTED:
                 raise _invalid()
 
     def _verify_cold(self, packets: Sequence[tuple[Verifier, bytes]]) -> None:
         """Ticket and AA unknown: their certificates are validated, and their keys loaded."""
         for verifier, packet in packets:
             verifier.trust.add(scan_certificate(self._pki.aa.octets))
-            if verifier.verify(secured_octets(packet) or b"").reason is not Reason.ACCEPTED:
+            if verifier.verify(secured_octets(packet) or b"").reason is not ACCEPTED:
                 raise _invalid()
 
     def _parse_hash(self, packets: Sequence[bytes]) -> None:

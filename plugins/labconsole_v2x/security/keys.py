@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature
@@ -126,16 +127,28 @@ def integers(signature: Signature) -> tuple[bytes, bytes]:
     return r, signature.s
 
 
-_BEFORE_INTEGER = {first: b"\x02\x20" if first < 128 else b"\x02\x21\x00" for first in range(1, 256)}
+_BEFORE_INTEGER = (None, *[b"\x02\x20"] * 127, *[b"\x02\x21\0"] * 128)
 """By first octet: what is before an integer of 32 octets in DER."""
-_SEQUENCE = {size: b"\x30%c" % (64 + size) for size in (4, 5, 6)}
+
+
+@cache
+def _beginnings(before_r: bytes | None) -> tuple[tuple[bytes, bytes] | None, ...]:
+    """By the first octet of s: what is before r, and between r and s."""
+    return tuple(
+        (b"\x30%c%b" % (64 + len(before_r) + len(before_s), before_r), before_s) if before_r and before_s else None
+        for before_s in _BEFORE_INTEGER
+    )
+
+
+_BEGINNINGS = tuple(map(_beginnings, _BEFORE_INTEGER))
+"""By the first octet of r, then by that of s."""
 
 
 def der_signature(r: bytes, s: bytes) -> bytes:
     """Ecdsa-Sig-Value (RFC 3279, 2.2.3) of a signature's integers."""
-    before_r, before_s = _BEFORE_INTEGER.get(r[0]), _BEFORE_INTEGER.get(s[0])
-    if before_r and before_s and len(r) == 32:  # as below, in a third of the time
-        return _SEQUENCE[len(before_r) + len(before_s)] + before_r + r + before_s + s
+    begin = _BEGINNINGS[r[0]][s[0]]
+    if begin is not None and len(r) == 32:  # as below, in a quarter of the time
+        return begin[0] + r + begin[1] + s
     octets = _der_integer(r) + _der_integer(s)
     return b"\x30%c%b" % (len(octets), octets)
 

@@ -61,6 +61,10 @@ class Reason(StrEnum):
     PERMISSION_MISSING = "permission for the content missing"
 
 
+ACCEPTED, SIGNATURE_INVALID = Reason.ACCEPTED, Reason.SIGNATURE_INVALID
+"""For what is done with each packet: a member of an enumeration is found in 0.1 us, a name of a module in 0.03."""
+
+
 class CheckOrder(StrEnum):
     """Whether time, permission, region and duplicates are checked before the signature or after it."""
 
@@ -138,7 +142,7 @@ class Outcome:
     @property
     def accepted(self) -> bool:
         """Return whether all checks were passed."""
-        return self.reason is Reason.ACCEPTED
+        return self.reason is ACCEPTED
 
     @property
     def header(self) -> Header | None:
@@ -209,7 +213,7 @@ class Verifier:
         plain = plain_parts(octets)
         if plain is None or (outcome := self._verified_plain(plain, now)) is None:
             outcome = self._verified(octets, now, origin)
-        if self._decode_content and outcome.reason is Reason.ACCEPTED:
+        if self._decode_content and outcome.reason is ACCEPTED:
             self.check_content(outcome)
         return outcome
 
@@ -222,7 +226,7 @@ class Verifier:
             outcome = Outcome(Reason.UNSECURED if unsecured else _scan_reason(error, octets[:1]))
             outcome.detail = str(error)
             return outcome
-        outcome = Outcome(Reason.ACCEPTED, data.header.psid, data.header.generation_time, data.payload)
+        outcome = Outcome(ACCEPTED, data.header.psid, data.header.generation_time, data.payload)
         outcome.read_header = data.header
         with self.trust.turn:
             signed = self._before_signature(data, outcome, now)
@@ -235,7 +239,7 @@ class Verifier:
         fits = data.signature.curve is known.curve and data.hash_name == known.curve.hash_name
         outcome.signature_valid = fits and known.verify(*integers(data.signature), digest)
         if not outcome.signature_valid:
-            outcome.reason = Reason.SIGNATURE_INVALID
+            outcome.reason = SIGNATURE_INVALID
             return outcome
         if known.chain and not faults:
             outcome.chain = known.chain
@@ -266,7 +270,7 @@ class Verifier:
         if digest in self._seen:
             return None
         valid = known.verify(r, s, digest)
-        outcome = Outcome(Reason.ACCEPTED if valid else Reason.SIGNATURE_INVALID, psid, generated, payload)
+        outcome = Outcome(ACCEPTED if valid else SIGNATURE_INVALID, psid, generated, payload)
         outcome.signature_valid, outcome.signer, outcome.chain = valid, known.certificate, known.chain
         if valid:
             self._note_accepted(digest, outcome)

@@ -29,7 +29,7 @@ from labconsole_v2x.messages.its_time import GENERATION_DELTA_TIME_MODULUS_MS, f
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_signed_data
-from labconsole_v2x.security.verification import Reason, Verifier
+from labconsole_v2x.security.verification import ACCEPTED, Reason, Verifier
 from labconsole_v2x.stations.neighbours import NeighbourTable
 from labconsole_v2x.stations.sending import packet_hash
 from labconsole_v2x.stations.transports import Transport
@@ -122,14 +122,14 @@ class VerifiedCheck:
         began_ns = now_ns()
         outcome = self._verifier.verify(secured, None, frame)
         verify_ns = now_ns() - began_ns
-        if outcome.reason is Reason.ACCEPTED:
+        if outcome.reason is ACCEPTED:
             self._verifier.check_content(outcome)
         for distribution in self._distributions:
             distribution.note(outcome)
         generated_us = _readable(outcome.generation_time)
-        accepted = outcome.reason is Reason.ACCEPTED
+        accepted = outcome.reason is ACCEPTED
         return Checked(
-            _NUMBERS[outcome.reason],
+            _ACCEPTED if accepted else _NUMBERS[outcome.reason],
             generated_us,
             outcome.message if accepted and isinstance(outcome.message, Cam) else None,
             len(outcome.payload or b"") if accepted else 0,
