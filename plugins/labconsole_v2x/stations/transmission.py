@@ -19,8 +19,8 @@ from labconsole_v2x.stations.transports import Transport
 
 _LONGEST_SLEEP_S = 0.02
 _ETHERNET_HEADER = 14
-_GRACE_NS = 100_000_000
-"""After the end, what was due before is sent for so long."""
+_GRACE_NS = 400_000_000
+"""After the end, what was due before is sent for so long: receivers wait half a second for it."""
 
 
 class SentPacket(NamedTuple):
