@@ -75,18 +75,14 @@ def encode_list(items: Sequence[T], encode: Callable[[T], bytes]) -> bytes:
     return encode_unsigned(len(items)) + b"".join(map(encode, items))
 
 
-_CURVE_TAGS = {curve: bytes((0x80 | curve.choice,)) for curve in Curve}
-_POINT_TAGS = {form: bytes((0x80 | form.value,)) for form in PointForm}
-
-
 def _curve_choice(curve: Curve, octets: bytes) -> bytes:
     """The alternative for a curve: those after the extension marker are open types."""
-    return _CURVE_TAGS[curve] + (octets if curve.choice < 2 else encode_octets(octets))
+    return curve.tag + (octets if curve.choice < 2 else encode_octets(octets))
 
 
 def encode_point(point: Point) -> bytes:
     """An `EccP256CurvePoint` or `EccP384CurvePoint`."""
-    return _POINT_TAGS[point.form] + point.x + point.y
+    return point.form.tag + point.x + point.y
 
 
 def compressed(key: PublicKey) -> PublicKey:
