@@ -14,9 +14,8 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
-IN_PARALLEL = ["--numprocesses=logical", "--dist=loadfile", "--no-loadscope-reorder"]
-"""The suite waits for processes half of its time: one test process for each core. Files keep their order: pytest-xdist
-would put those with few tests last, which are the longest, so that one process ended long after the others."""
+IN_PARALLEL = ["--numprocesses=logical", "--dist=loadfile"]
+"""The suite waits for processes half of its time: one test process for each core."""
 USAGE = """%(prog)s run  [-- ARGUMENTS]   open the window, or hand ARGUMENTS to labconsole;
                                                 without a display: run the demo campaign in the terminal
        %(prog)s test [-- ARGUMENTS]   run the whole test suite, ARGUMENTS go to pytest
