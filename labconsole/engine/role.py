@@ -6,7 +6,7 @@ import json
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from labconsole.engine.protocol import LIVE, ChannelFrame, LogHistogram, higher,
 from labconsole.engine.spool import SpoolAttachment, SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
 from labconsole.model.dotted_names import load_dotted
-from labconsole.model.role import Role
+from labconsole.model.role import Role, StateValues
 from labconsole.model.series import Event, Level, Series
 from labconsole.processes import die_with_parent
 from labconsole.security.secret_value import Secret, SecretRefusedError
@@ -64,7 +64,7 @@ class RoleLive:
         self._role = role
         self._totals: dict[str, _Total] = {}
         self._gauges: dict[str, float] = {}
-        self._states: dict[str, Mapping[str, Any] | Callable[[], Mapping[str, Any]]] = {}
+        self._states: dict[str, StateValues] = {}
         self._values: dict[str, Any] = {}
         self._next_values_ns = 0
 
@@ -81,7 +81,7 @@ class RoleLive:
         """Set a gauge."""
         self._gauges[channel] = float(value)
 
-    def state(self, channel: str, values: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+    def state(self, channel: str, values: StateValues) -> None:
         """Set a state, or what makes it when it is reported; it is encoded then."""
         self._states[channel] = values if callable(values) else dict(values)
 
@@ -188,7 +188,7 @@ class RoleProcess:
     def gauge(self, channel: str, value: float) -> None:
         self._live.gauge(channel, value)
 
-    def state(self, channel: str, values: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+    def state(self, channel: str, values: StateValues) -> None:
         self._live.state(channel, values)
 
     def tick(self) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from labconsole.security.secret_value import Secret
 
 
+StateValues = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+"""A state of a live channel, or what makes it."""
+
+
 class SeriesWriter(Protocol):
     """Takes samples of one series into preallocated columns; full blocks go to the role's spool file."""
 
@@ -68,7 +72,7 @@ class RoleContext(Protocol):
         """Set this role's number on a live channel of kind GAUGE. Cheap: the newest is reported 10 times a second at
         most."""
 
-    def state(self, channel: str, values: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+    def state(self, channel: str, values: StateValues) -> None:
         """Set this role's state on a live channel of kind STATE: plain JSON, reported like a gauge; or what makes it,
         which `tick` calls each time when it is reported.
 

@@ -11,11 +11,11 @@ from labconsole.model.operation import Operation, OperationContext, Result, Text
 from labconsole.model.parameters import Parameters
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.secrets import Secret, SecretRequest
-from labconsole.security.token.configuration import LAB, is_lab
+from labconsole.security.token.configuration import LAB
 from labconsole.security.token.errors import MechanismMissingError, TokenError
 from labconsole.security.token.inspection import Findings, Inspection, Overview, inspect_token
 from labconsole.security.token.mechanisms import KeyKind, WrapBehaviour, WrapProbe, choose_mechanism
-from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.named_tokens import find_configuration, pin_requests
 
 _OPTIONAL = ("P-256 keys", "second wrap")
 """Checks that a token may fail: they limit it, but the key pool can use it."""
@@ -164,9 +164,7 @@ class CheckToken(Operation[CheckTokenParameters]):
     parameters: ClassVar[type[Parameters]] = CheckTokenParameters
 
     def secrets(self, parameters: CheckTokenParameters) -> tuple[SecretRequest, ...]:
-        name = parameters.token
-        # The PIN of a lab token is random.
-        return () if is_lab(name) else (find_configuration(name).pin_request(name),)
+        return pin_requests(parameters.token)
 
     def run(self, parameters: CheckTokenParameters, context: OperationContext) -> Result:
         name = parameters.token

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from labconsole import paths
 from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.security.private_files import read_private, write_private
+from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import LAB, TokenConfiguration, is_lab
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import lab_token
@@ -54,6 +55,15 @@ def save_configuration(name: str, configuration: TokenConfiguration, home: Path 
     check_new_name(f"The token {name} was not added", name)
     with _changing(home) as configurations:
         configurations[name] = configuration
+
+
+def pin_requests(*names: str) -> tuple[SecretRequest, ...]:
+    """The PINs of these tokens that an operator is asked for: none of the lab tokens, which are random.
+
+    Raises:
+        TokenError, UserError: as `find_configuration`.
+    """
+    return tuple(find_configuration(name).pin_request(name) for name in names if not is_lab(name))
 
 
 def forget_configuration(name: str, home: Path | None = None) -> None:

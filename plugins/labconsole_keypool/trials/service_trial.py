@@ -26,7 +26,7 @@ from labconsole.model.trial import (
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.configuration import is_lab
 from labconsole.security.token.mechanisms import KeyKind
-from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.named_tokens import pin_requests
 from labconsole_keypool.choices import KeySource, RequestContent
 from labconsole_keypool.results import curves, evaluation
 from labconsole_keypool.results.evaluation import METRICS
@@ -146,8 +146,7 @@ class ServiceTrial(Trial[ServiceParameters]):
 
     def secrets(self, parameters: ServiceParameters) -> tuple[SecretRequest, ...]:
         """The PINs of tokens other than lab tokens."""
-        foreign = (name for name in parameters.tokens if not is_lab(name))
-        return tuple(find_configuration(name).pin_request(name) for name in foreign)
+        return pin_requests(*parameters.tokens)
 
     def run(self, parameters: ServiceParameters, context: RunContext) -> None:
         path, run = store_path(parameters.key_store), str(uuid.uuid4())

@@ -10,8 +10,7 @@ from typing import TypeVar
 from labconsole.clock import now_ns
 from labconsole.model.trial import Curve, Event, LiveChannel, RoleSpec, RunContext, Samples, Trial
 from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.named_tokens import find_configuration, pin_requests
 from labconsole_keypool.measuring.device_benchmark_parameters import DeviceBenchmarkParameters
 from labconsole_keypool.measuring.step_times_parameters import StepTimesParameters
 
@@ -48,9 +47,7 @@ class TimedTrial(Trial[P]):
         """Lines over the time since `begin_ns`."""
 
     def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
-        if is_lab(parameters.token):
-            return ()
-        return (find_configuration(parameters.token).pin_request(parameters.token),)
+        return pin_requests(parameters.token)
 
     def run(self, parameters: P, context: RunContext) -> None:
         measurement, token = self.measurement(parameters), parameters.token

@@ -104,7 +104,7 @@ class BenchmarkRole(Role):
         self.context.count(OPERATIONS_CHANNEL.name, count, (started_ns, started_ns + took_ns))
 
     def _openssl(self, how: How, number: int, parallel: int) -> None:
-        """Run `openssl speed` by the clock, as all else here, and record its rates as executions of one second."""
+        """Run `openssl speed`, and record its rates as executions of one second of its CPU time."""
         program = shutil.which("openssl")
         if program is None:
             raise UserError("The program openssl is not there: install it, or switch the comparison with it off.")
@@ -112,7 +112,7 @@ class BenchmarkRole(Role):
         name = _OPENSSL_NAMES[self._curve.name]
         started_ns = now_ns()
         ended = subprocess.run(
-            [program, "speed", "-mr", "-elapsed", *multi, "-seconds", str(OPENSSL_S), name],
+            [program, "speed", "-mr", *multi, "-seconds", str(OPENSSL_S), name],
             capture_output=True,
             text=True,
             check=False,

@@ -23,8 +23,7 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.named_tokens import find_configuration, pin_requests
 from labconsole_v2x.benchmark import benchmark_evaluation as evaluation
 from labconsole_v2x.benchmark.benchmark_evaluation import METRICS
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
@@ -71,9 +70,7 @@ class BenchmarkTrial(Trial[BenchmarkParameters]):
     live: ClassVar[tuple[LiveChannel, ...]] = (DONE_CHANNEL, OPERATIONS_CHANNEL)
 
     def secrets(self, parameters: BenchmarkParameters) -> tuple[SecretRequest, ...]:
-        if parameters.backend is not Backend.TOKEN or is_lab(parameters.token):
-            return ()
-        return (find_configuration(parameters.token).pin_request(parameters.token),)
+        return pin_requests(parameters.token) if parameters.backend is Backend.TOKEN else ()
 
     def run(self, parameters: BenchmarkParameters, context: RunContext) -> None:
         specs = [_spec(parameters, number) for number in range(parameters.parallel)]

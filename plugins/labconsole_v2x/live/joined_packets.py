@@ -14,6 +14,7 @@ from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.series import QUEUE, QUIET_NS, RECEIVED, SENT, STATIONS
 
 Table = dict[str, NDArray[Any]]
+PAIR_CAM = (1 << 40) - 1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -41,6 +42,10 @@ class JoinedPackets:
         """The sent rows that count."""
         due = self.sent["due_ns"]
         return np.asarray((due >= self.from_ns) & (due < self.until_ns))
+
+    def pairs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A number of receiver and CAM for each of these received rows: `PAIR_CAM` of it is the row in `sent`."""
+        return np.asarray(self.received["receiver"][rows].astype(np.int64) << 40 | self.of_received[rows])
 
     @property
     def seconds(self) -> float:

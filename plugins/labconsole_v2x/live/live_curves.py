@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Event, Samples
-from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
+from labconsole_v2x.live.joined_packets import PAIR_CAM, JoinedPackets, load_joined
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.series import QUEUE
 from labconsole_v2x.stations.receiving import REASONS
@@ -70,11 +70,11 @@ def _latency(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Cur
 
 def _loss(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Curve]:
     """By the time at which packets were due."""
-    rows = (packets.of_received >= 0) & (packets.received["reason"] == 0)
-    accepted = np.unique(packets.received["receiver"][rows].astype(np.int64) << 40 | packets.of_received[rows])
+    rows = np.flatnonzero((packets.of_received >= 0) & (packets.received["reason"] == 0))
+    accepted = np.unique(packets.pairs(rows))
     due_s = _since(packets, packets.sent["due_ns"])
     expected = _counts(due_s, edges) * packets.receivers
-    got = _counts(due_s[accepted & (1 << 40) - 1], edges)
+    got = _counts(due_s[accepted & PAIR_CAM], edges)
     filled = expected > 0
     yield Curve("Loss", "Packet loss", "%", _middles(edges)[filled], 100 * (1 - got[filled] / expected[filled]))
 

@@ -86,7 +86,7 @@ class Receptions:
         mine = index >= 0
         mine &= np.where(mine, packets.counted_sent[index] if len(packets.sent["source"]) else False, False)
         rows = np.flatnonzero(mine)
-        pairs = received["receiver"][rows].astype(np.int64) << 40 | index[rows]
+        pairs = packets.pairs(rows)
         rejected = received["reason"][rows] != 0
         # Accepted rows first; among the others the last row, since rows are in order of time.
         best = np.lexsort((np.where(rejected, -rows, rows), rejected, pairs))
@@ -234,7 +234,7 @@ def _verify_us(packets: JoinedPackets, receptions: Receptions) -> NDArray[np.flo
 
 
 def _sign_us(parameters: LiveParameters, packets: JoinedPackets) -> NDArray[np.float64]:
-    if parameters.security not in (SecurityMode.FULL, SecurityMode.SIGNED):
+    if not parameters.security.signs:
         return np.empty(0)  # nothing was signed, though placeholders were put in
     return np.asarray(packets.sent["sign_ns"][packets.counted_sent] / 1e3)
 
@@ -254,7 +254,7 @@ def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Me
     pairs = np.stack((received["receiver"][accepted], received["source"][accepted]))
     heard, first = np.unique(pairs, axis=1, return_index=True)
     yield metric("neighbours", heard.shape[1] / parameters.receiving_stations, heard.shape[1])
-    if parameters.security is not SecurityMode.FULL:
+    if not parameters.security.verifies:
         return
     if heard.shape[1] >= packets.receivers * parameters.senders * parameters.instances > 0:
         last_ns = int(received["done_ns"][accepted][first].max())

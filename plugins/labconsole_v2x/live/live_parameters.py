@@ -397,7 +397,7 @@ class LiveParameters(Parameters):
     @property
     def hears_channel(self) -> bool:
         """Whether sending stations measure the channel busy ratio."""
-        return _needs_channel({"dcc": self.dcc, "inclusion": self.inclusion, "security": self.security})
+        return _needs_channel(self.__dict__)
 
     @property
     def duplicate_window(self) -> int:

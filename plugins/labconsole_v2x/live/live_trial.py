@@ -29,9 +29,8 @@ from labconsole.model.trial import (
 )
 from labconsole.model.trial_command import TrialCommand
 from labconsole.security.secrets import SecretRequest
-from labconsole.security.token.configuration import is_lab
-from labconsole.security.token.named_tokens import find_configuration
-from labconsole_v2x.choices import InclusionChoice, Receivers
+from labconsole.security.token.named_tokens import find_configuration, pin_requests
+from labconsole_v2x.choices import Generation, InclusionChoice, Receivers
 from labconsole_v2x.live import live_curves, live_evaluation
 from labconsole_v2x.live.live_metrics import METRICS
 from labconsole_v2x.live.live_parameters import LEAST_RATE, MOST_REMEMBERED, STANDARD_RATE, LiveParameters
@@ -83,9 +82,7 @@ class LiveTrial(Trial[LiveParameters]):
     )
 
     def secrets(self, parameters: LiveParameters) -> tuple[SecretRequest, ...]:
-        if not uses_token(parameters) or is_lab(parameters.token):
-            return ()
-        return (find_configuration(parameters.token).pin_request(parameters.token),)
+        return pin_requests(parameters.token) if uses_token(parameters) else ()
 
     def run(self, parameters: LiveParameters, context: RunContext) -> None:
         specs = _specs(parameters, context.seed)
@@ -102,7 +99,9 @@ class LiveTrial(Trial[LiveParameters]):
         for role in roles:
             role.begin(begin_ns)
         context.expect(int(parameters.warm_up + parameters.duration), TIME_PROGRESS.name, begin_ns)
-        load = "by the rules of EN 302 637-2" if parameters.generation.value == "rules" else f"{parameters.rate:g} Hz"
+        load = (
+            "by the rules of EN 302 637-2" if parameters.generation is Generation.RULES else f"{parameters.rate:g} Hz"
+        )
         context.event(
             "T0", f"T0: {parameters.senders} sending stations, {load}, {len(specs)} processes.", begin_ns=begin_ns
         )
@@ -144,20 +143,20 @@ class LiveTrial(Trial[LiveParameters]):
 
 def uses_token(parameters: LiveParameters) -> bool:
     """Whether stations sign or verify in a token."""
-    signs = parameters.security in (SecurityMode.FULL, SecurityMode.SIGNED) and parameters.signing is Backend.TOKEN
-    return signs or (parameters.security is SecurityMode.FULL and parameters.verification is Backend.TOKEN)
+    signs = parameters.security.signs and parameters.signing is Backend.TOKEN
+    return signs or (parameters.security.verifies and parameters.verification is Backend.TOKEN)
 
 
 def _warnings(parameters: LiveParameters) -> Iterator[str]:
-    if parameters.generation.value == "fixed":
+    if parameters.generation is Generation.FIXED:
         yield from _rate_warnings(parameters.rate, parameters.instances, parameters.instance_rate)
-    if parameters.security is SecurityMode.FULL and parameters.duplicate_window == MOST_REMEMBERED:
+    if parameters.security.verifies and parameters.duplicate_window == MOST_REMEMBERED:
         yield f"Receivers remember {MOST_REMEMBERED:,} packets: a repeated one that is older is accepted again."
     if parameters.transport is not TransportKind.ETHERNET and parameters.interface.startswith("127."):
         yield "Loopback: senders and receiver share one computer, and no frame is on the air. Airtime is calculated."
     if parameters.security is SecurityMode.HEADER:
         yield "Packets carry placeholders for signatures: no station accepts them that verifies."
-    if parameters.inclusion is InclusionChoice.NEVER and parameters.security is SecurityMode.FULL:
+    if parameters.inclusion is InclusionChoice.NEVER and parameters.security.verifies:
         yield "No CAM carries its ticket: the receiver knows all tickets before the run."
     if parameters.verification is Backend.AWS_LC and parameters.threads > 1:
         yield "AWS-LC verifies in one thread at a time: further threads gain nothing."
@@ -218,7 +217,7 @@ def _process(parameters: LiveParameters, seed: int, stations: Sequence[int], *, 
         stations=list(stations),
         instances=1 if roadside else parameters.instances,
         rate=parameters.receiver_rate if roadside else parameters.instance_rate,
-        rules=parameters.generation.value == "rules" and not roadside,
+        rules=parameters.generation is Generation.RULES and not roadside,
         dcc=parameters.dcc and not roadside,
         hears_channel=parameters.hears_channel,
         records=records,
@@ -237,7 +236,7 @@ def _process(parameters: LiveParameters, seed: int, stations: Sequence[int], *, 
         duplicate_window=parameters.duplicate_window,
         threads=parameters.threads,
         queue_limit=parameters.queue_limit,
-        roots=len(parameters.roots) if parameters.security is SecurityMode.FULL else 0,
+        roots=len(parameters.roots) if parameters.security.verifies else 0,
         capture=parameters.capture,
         transport={
             "kind": transport.kind.value,

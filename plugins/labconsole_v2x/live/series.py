@@ -91,5 +91,7 @@ LIVE = (
 
 PKI_EVENT = "pki"
 """The run's certificates: HashedId8 of root, AA; how many tickets."""
+TOO_LATE_EVENT = "too late"
+"""`number` CAMs were due and not sent before the end: the computer was too slow."""
 END_EVENT = "end"
 """The last due time of a run has passed in a sender: `skipped` due times gave no CAM because of DCC."""

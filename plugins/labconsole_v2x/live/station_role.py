@@ -9,7 +9,7 @@ import gc
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,8 +40,10 @@ from labconsole_v2x.live.series import (
     SENT_CHANNEL,
     STATIONS,
     STATIONS_CHANNEL,
+    TOO_LATE_EVENT,
     VERIFY_CHANNEL,
 )
+from labconsole_v2x.live.station_report import StationReport
 from labconsole_v2x.messages.asn1_modules import compiled
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader, open_backend_token
 from labconsole_v2x.security.distribution import CertificateInclusion, Distribution
@@ -84,8 +86,6 @@ _SWITCH_S = 0.0002
 """After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
 _LONGEST_DRAIN_NS = 10_000_000_000
 """After the end, a receiver waits at most so long for packets."""
-_HEARD_NS = 1_000_000_000
-_STATIONS_A_PART = 30
 T = TypeVar("T")
 
 
@@ -102,7 +102,7 @@ class StationRole(Role):
         self._captured: deque[tuple[int, bytes]] = deque()
         self._reasons: Counter[str] = Counter()
         self._last_frame_ns = 0
-        self._part = self._seconds = 0
+        self._seconds = 0
         self._load = ChannelLoad() if self._settings.hears_channel else None
         self._capture_file: Attachment | None = None
 
@@ -137,7 +137,7 @@ class StationRole(Role):
                 slots, keys, tickets or [None] * len(slots), given["names"] or [b""] * len(slots), strict=True
             )
         ]
-        if settings.records or self._mode is SecurityMode.FULL:
+        if settings.records or self._mode.verifies:
             compiled(1)  # 0.25 s, which the first CAM of another kind would wait
         self._transport = open_transport(settings.transport_settings(), receiver=settings.unicast_receiver)
         self._resources.callback(self._transport.close)
@@ -202,7 +202,7 @@ class StationRole(Role):
     def _prepare_reception(self) -> None:
         """Decide who processes which frames: receivers those of others, senders at most requests to them."""
         settings, stations = self._settings, []
-        verified = self._mode is SecurityMode.FULL
+        verified = self._mode.verifies
         self._receivers: dict[int, ReceivingStation] = {}
         if settings.records:
             for station in settings.stations:
@@ -276,7 +276,8 @@ class StationRole(Role):
         self._last_frame_ns = now_ns()
         if self._listens:
             self._reception.start()
-        self.context.state(STATIONS_CHANNEL.name, self._stations_state)
+        report = StationReport(self._routes, self._transmission, self._receivers, self._sources, start_ns)
+        self.context.state(STATIONS_CHANNEL.name, report.next)
         self._transmission.start(start_ns, end_ns)
         while self._works(end_ns) and not self.context.stop_requested:
             self._upkeep(now_ns())
@@ -291,7 +292,7 @@ class StationRole(Role):
         self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
         if too_late := self._transmission.too_late:
             sentence = f"{too_late} CAMs were due and not sent: this computer is too slow for its senders."
-            self.context.event("too late", sentence, Level.WARNING, number=too_late)
+            self.context.event(TOO_LATE_EVENT, sentence, Level.WARNING, number=too_late)
         return {"sent": sent}
 
     def _works(self, end_ns: int) -> bool:
@@ -365,30 +366,6 @@ class StationRole(Role):
         self.context.observe(VERIFY_CHANNEL.name, columns["verify_ns"][columns["verify_ns"] > 0].astype(np.int64))
         self._reasons.update(REASONS[reason] for reason in columns["reason"][~accepted].tolist())
         self.context.state(REASONS_CHANNEL.name, dict(self._reasons))
-
-    def _stations_state(self) -> dict[str, Any]:
-        """The next part of the stations: each report has another one."""
-        numbers, now = list(self._settings.stations), now_ns()
-        parts = -(-len(numbers) // _STATIONS_A_PART)
-        self._part = (self._part + 1) % parts
-        shown = numbers[self._part * _STATIONS_A_PART :][:_STATIONS_A_PART]
-        seconds = (now - self.context.start_ns) / 1e9
-        places = [self._routes[number].at(seconds) for number in shown]
-        return {
-            "first": shown[0],
-            "east": [round(place.east_m) for place in places],
-            "north": [round(place.north_m) for place in places],
-            "sent": [self._transmission.sent_by[number] for number in shown],
-            "on": [int(self._transmission.is_on(number)) for number in shown],
-            "heard": list(self._heard(shown, now)),
-        }
-
-    def _heard(self, numbers: Sequence[int], now: int) -> Iterator[str]:
-        for number in numbers:
-            if number in self._receivers:
-                neighbours = self._receivers[number].neighbours.heard_since(now - _HEARD_NS)
-                heard = {self._sources[mac] for mac, _ in neighbours if mac in self._sources}
-                yield f"{sum(1 << one for one in heard):x}"
 
     def close(self) -> None:
         """Close transport and token."""

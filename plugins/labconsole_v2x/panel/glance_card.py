@@ -112,7 +112,7 @@ def _rate(rate: float | None) -> str:
 def _share(loss: float | None) -> str:
     if loss is None:
         return NO_FIGURE
-    return "< 0.1 %" if 0 < loss < 0.05 else f"{loss:.1f} %"
+    return "< 0.1 %" if 0 < loss < _SOME_LOSS else f"{loss:.1f} %"
 
 
 def _loss_tone(glance: Glance) -> str:
@@ -120,4 +120,5 @@ def _loss_tone(glance: Glance) -> str:
     loss = glance.loss or 0.0
     if loss >= _MUCH_LOSS:
         return "bad"
-    return "warning" if loss >= (_SOME_LOSS if glance.run_id is None else 1e-9) else ""
+    noticed = loss >= _SOME_LOSS if glance.run_id is None else loss > 0
+    return "warning" if noticed else ""

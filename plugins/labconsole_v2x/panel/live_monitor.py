@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,13 +32,13 @@ from labconsole_v2x.panel.glance_card import Glance
 from labconsole_v2x.panel.live_facts import Speed
 from labconsole_v2x.panel.station_board import StationBoard
 from labconsole_v2x.security.backends import Backend
-from labconsole_v2x.stations.sending import SecurityMode
 
 DRAW_MS = 125
 _LOSS_DELAY_NS = 500_000_000
 """Roles report their counts at different times: what was sent so long ago has arrived, or is lost."""
 BENCHMARK = "v2x.benchmark"
-_RATES = ("verify_decoded_rate", "sign_rate")
+_RATES = ("verify_decoded_rate", "raw_verify_rate", "sign_rate")
+"""Those of `Speed`."""
 Measured = tuple[Backend, CurveChoice]
 """What verifies and signs, and the curve of the tickets: a benchmark is of one of them. AWS-LC's signs by OpenSSL."""
 
@@ -83,7 +84,7 @@ class LiveMonitor(QObject):
             (parameters.signing, Backend.AWS_LC) if parameters.signing is Backend.OPENSSL else (parameters.signing,)
         )
         signing = (self._speeds.get((backend, parameters.curve), Speed()).sign for backend in backends)
-        return Speed(verifying.verify, next(filter(None, signing), None))
+        return replace(verifying, sign=next(filter(None, signing), None))
 
     def switch(self, number: int, *, on: bool) -> None:
         """Stop or start a station of the run in progress. Raises UserError where it is over."""
@@ -97,7 +98,7 @@ class LiveMonitor(QObject):
     def glance(self) -> Glance:
         """The figures of this moment; those of the whole run once they are known."""
         parameters = self._parameters or LiveParameters()
-        verifies, capacity = parameters.security is SecurityMode.FULL, self.speed(parameters).verify
+        verifies, capacity = parameters.security.verifies, self.speed(parameters).verify
         receivers = parameters.receiving_stations
         if self._results:
             rate = self._results.get("accept_rate")

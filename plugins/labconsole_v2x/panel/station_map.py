@@ -160,7 +160,7 @@ class StationMap(QWidget):
             painter.drawEllipse(place, size, size)
 
     def _draw_labels(self, painter: QPainter, places: Mapping[int, QPointF]) -> None:
-        """Draw numbers next to the stations; one that has no room beside those before is left out."""
+        """Draw numbers next to the stations; one that would cover those before is left out."""
         painter.setFont(self._theme.font(FontRole.CAPTION))
         metrics, taken = QFontMetricsF(painter.font()), list[QRectF]()
         few = len(places) <= _LABELLED

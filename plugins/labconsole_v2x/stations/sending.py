@@ -50,7 +50,7 @@ _NOTHING = Inclusion(certificate=False)
 
 
 class SecurityMode(StrEnum):
-    """What is done to each CAM, as the source's configurations."""
+    """Security of each CAM: the source's configurations."""
 
     FULL = "full"
     """Signed, and verified by receivers."""
@@ -60,6 +60,16 @@ class SecurityMode(StrEnum):
     """With the security header, neither signed nor verified: the second line of Fig. 4.3."""
     NONE = "none"
     """Without security header."""
+
+    @property
+    def signs(self) -> bool:
+        """Whether senders sign."""
+        return self in (SecurityMode.FULL, SecurityMode.SIGNED)
+
+    @property
+    def verifies(self) -> bool:
+        """Whether receivers verify."""
+        return self is SecurityMode.FULL
 
 
 class PlaceholderKey:

@@ -11,10 +11,11 @@ import ipaddress
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from labconsole.errors import UserError
 from labconsole_v2x.messages.geonetworking import ETHERTYPE
@@ -25,6 +26,7 @@ MOST_PEERS = 1024
 """Addresses to which the receiver of a unicast transport sends; frames from further ones are received, too."""
 _RECEIVE_BUFFER = 4 * 1024 * 1024
 _POLL_S = 0.1
+T = TypeVar("T")
 _NOT_PERMITTED = (errno.EPERM, errno.EACCES)
 _SO_RCVBUFFORCE, _SO_ATTACH_FILTER = 33, 26
 _LOAD_WORD, _LOAD_HALF, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x28, 0x15, 0x06
@@ -102,8 +104,12 @@ class _Sockets:
             raise UserError(f"A frame cannot be sent over {self._where} ({error.strerror}).") from error
 
     def receive(self) -> bytes | None:
+        return self._read(self._receiving.recv)
+
+    def _read(self, read: Callable[[int], T]) -> T | None:
+        """What a method of the receiving socket reads; None where nothing comes."""
         try:
-            return self._receiving.recv(LARGEST_FRAME)
+            return read(LARGEST_FRAME)
         except (TimeoutError, ConnectionResetError, ConnectionRefusedError):
             return None
         except OSError as error:
@@ -201,12 +207,10 @@ class _Unicast(_Sockets):
     def receive(self) -> bytes | None:
         if self._peers is None:
             return super().receive()
-        try:
-            frame, peer = self._receiving.recvfrom(LARGEST_FRAME)
-        except (TimeoutError, ConnectionResetError, ConnectionRefusedError):
+        received = self._read(self._receiving.recvfrom)
+        if received is None:
             return None
-        except OSError as error:
-            raise UserError(f"Frames cannot be received over {self._where} ({error.strerror}).") from error
+        frame, peer = received
         if len(self._peers) < MOST_PEERS and peer[1]:  # port 0 cannot be answered
             self._peers[peer] = None
         return frame

@@ -263,14 +263,20 @@ def test_buttons_are_for_what_the_selected_station_can_do(
     assert (table.stop_button.isEnabled(), table.start_button.isEnabled()) == buttons
 
 
-def test_several_stations_are_switched_at_once(qtbot: QtBot, table: StationTable) -> None:
-    """Only those that are not so already, and never the roadside station."""
+def all_selected(table: StationTable, known: StationBoard) -> list[tuple[int, bool]]:
+    """Select all stations of a run in progress; returns what is switched from now on."""
     switched: list[tuple[int, bool]] = []
     table.switched.connect(lambda number, on: switched.append((number, on)))
-    table.show_board(board(stopped=2))
+    table.show_board(known)
     table.allow(running=True)
     table.table.setFocus()
     table.table.selectAll()
+    return switched
+
+
+def test_several_stations_are_switched_at_once(qtbot: QtBot, table: StationTable) -> None:
+    """Only those that are not so already, and never the roadside station."""
+    switched = all_selected(table, board(stopped=2))
     qtbot.mouseClick(table.stop_button, LEFT)
     assert switched == [(1, False), (3, False)]
     switched.clear()
@@ -283,12 +289,7 @@ def test_several_stations_are_switched_at_once(qtbot: QtBot, table: StationTable
 
 def test_space_starts_all_where_the_first_vehicle_is_stopped(qtbot: QtBot, table: StationTable) -> None:
     """The roadside station is selected with them, and always sends."""
-    switched: list[tuple[int, bool]] = []
-    table.switched.connect(lambda number, on: switched.append((number, on)))
-    table.show_board(board(stopped=1))
-    table.allow(running=True)
-    table.table.setFocus()
-    table.table.selectAll()
+    switched = all_selected(table, board(stopped=1))
     qtbot.keyClick(table.table, Qt.Key.Key_Space)
     assert switched == [(1, True)]
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
@@ -17,7 +18,7 @@ from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.btp import parse_btp
 from labconsole_v2x.messages.geonetworking import parse_packet
 from labconsole_v2x.security.keys import SoftwareKey
-from labconsole_v2x.security.structures import Curve, PublicKey, Signature
+from labconsole_v2x.security.structures import Curve, Signature
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
 from labconsole_v2x.stations.channel import ChannelLoad
 from labconsole_v2x.stations.routes import Route, vehicle_route
@@ -31,24 +32,19 @@ MS = 1_000_000
 LOOPBACK = "127.0.0.1"
 
 
-class SlowKey:
+@dataclass(frozen=True)
+class SlowKey(SoftwareKey):
     """A key that takes some ms for a signature, as a token does."""
 
-    def __init__(self, seconds: float) -> None:
-        self._key = SoftwareKey.generate()
-        self._seconds = seconds
+    seconds: float = 0.0
 
-    @property
-    def curve(self) -> Curve:
-        return self._key.curve
-
-    @property
-    def public_key(self) -> PublicKey:
-        return self._key.public_key
+    @classmethod
+    def taking(cls, seconds: float) -> SlowKey:
+        return cls(SoftwareKey.generate().private, Curve.P256, seconds=seconds)
 
     def sign_digest(self, digest: bytes) -> Signature:
-        time.sleep(self._seconds)
-        return self._key.sign_digest(digest)
+        time.sleep(self.seconds)
+        return super().sign_digest(digest)
 
 
 class BusyChannel(ChannelLoad):
@@ -108,7 +104,7 @@ def test_cams_are_sent_when_they_are_due_until_the_end(lab: Lab, transport: Tran
 
 def test_row_describes_the_frame_that_was_sent(lab: Lab, transport: Transport) -> None:
     rows: list[SentPacket] = []
-    one = instance(lab, 3, key=SlowKey(0.001))
+    one = instance(lab, 3, key=SlowKey.taking(0.001))
     run(Transmission(transport, [one], rows.append), 0.12)
     frames = [transport.receive() for _ in rows]
     assert len(rows) == 3
@@ -125,7 +121,7 @@ def test_row_describes_the_frame_that_was_sent(lab: Lab, transport: Transport) -
 def test_slow_sender_does_not_shift_due_times(lab: Lab, transport: Transport) -> None:
     """Each signature takes 30 ms, a CAM is due each 20 ms: the delay grows, and is recorded."""
     rows: list[SentPacket] = []
-    begin_ns = run(Transmission(transport, [instance(lab, rate=50, key=SlowKey(0.03))], rows.append), 0.3)
+    begin_ns = run(Transmission(transport, [instance(lab, rate=50, key=SlowKey.taking(0.03))], rows.append), 0.3)
     assert due_ms(rows, begin_ns) == [20 * number for number in range(len(rows))]
     late_ms = [(row.sent_ns - row.due_ns) / MS for row in rows]
     assert all(late >= 30 + 10 * number - 1 for number, late in enumerate(late_ms))
@@ -134,7 +130,7 @@ def test_slow_sender_does_not_shift_due_times(lab: Lab, transport: Transport) ->
 def test_sender_that_is_too_slow_ends_with_the_run_and_counts_what_is_left(lab: Lab, transport: Transport) -> None:
     """Soon after the end none is sent any more; those of a stopped station were not due."""
     rows: list[SentPacket] = []
-    instances = [instance(lab, number, 50, key=SlowKey(0.1)) for number in (1, 2)]
+    instances = [instance(lab, number, 50, key=SlowKey.taking(0.1)) for number in (1, 2)]
     transmission = Transmission(transport, instances, rows.append)
     transmission.switch(2, on=False)
     run(transmission, 0.5)
