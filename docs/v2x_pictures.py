@@ -35,19 +35,25 @@ def take_v2x(camera: Camera, window: MainWindow) -> None:
     camera.settle(1.0)
     camera.take("v2x-scenario")
     page.tabs.setCurrentIndex(STATIONS)
+    queue, area = window.services.bridge.queue, page.findChild(ScrollPage)
+    assert area is not None
+    bar = area.verticalScrollBar()
     for mode in BOTH:
         camera.theme(mode)
         page.run_bar.run_button.click()
         camera.wait(lambda: page.monitor.running and page.monitor.board.pairs >= 15)
         toggle_bottom(window)
-        camera.settle(5.0)
-        camera.take("v2x-live", (mode,))
-        area = page.findChild(ScrollPage)
-        assert area is not None
-        camera.settle(10.0)
-        area.verticalScrollBar().setValue(page.plots.mapTo(area.widget(), QPoint(0, 0)).y() - 8)
+        camera.settle(9.0)
+        bar.setValue(page.plots.mapTo(area.widget(), QPoint(0, 0)).y() - 8)
         camera.take("v2x-plots", (mode,))
-        area.verticalScrollBar().setValue(0)
+        bar.setValue(0)
+        camera.take("v2x-live", (mode,))
+        if not page.monitor.running:
+            raise SystemExit("the run was over before its pictures were taken: the computer is too busy")
+        queue.pause()  # the run is not repeated, if the computer was busy
+        camera.wait(lambda: not page.monitor.running)
+        queue.cancel_all()
+        queue.resume()
         camera.wait_for_runs()
         camera.settle(1.0)
         for entry in window.messages.entries():

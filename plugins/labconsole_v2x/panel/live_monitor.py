@@ -18,6 +18,7 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.panels.trial_panel import PanelContext
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.views.live.live_run import LiveRun
+from labconsole_ui.widgets.message_bar import Message, Tone
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.choices import CurveChoice
 from labconsole_v2x.live.live_parameters import LiveParameters
@@ -75,7 +76,7 @@ class LiveMonitor(QObject):
     def read_benchmark(self) -> None:
         """Read, in the background, what the newest benchmarks of the database say."""
         path = self._context.bridge.queue.store.path
-        self._background.submit(partial(newest_speeds, path), self._set_speeds, lambda _sentence: None)
+        self._background.submit(partial(newest_speeds, path), self._set_speeds, self._say)
 
     def speed(self, parameters: LiveParameters) -> Speed:
         """What one core verifies and signs a second, by the newest benchmarks with these backends and this curve."""
@@ -159,7 +160,7 @@ class LiveMonitor(QObject):
         self._sent.clear()
         self._parameters, self._results = None, {}
         path = self._context.bridge.queue.store.path
-        self._background.submit(partial(_parameters_of, path, run_id), self._set_parameters, lambda _sentence: None)
+        self._background.submit(partial(_parameters_of, path, run_id), self._set_parameters, self._say)
         self.began.emit()
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
@@ -169,9 +170,12 @@ class LiveMonitor(QObject):
         if run_id == self.run_id and self.running:
             self.running = False
             path = self._context.bridge.queue.store.path
-            self._background.submit(partial(_results_of, path, run_id), self._set_results, lambda _sentence: None)
+            self._background.submit(partial(_results_of, path, run_id), self._set_results, self._say)
             self.drawn.emit()
             self.ended.emit(run_id)
+
+    def _say(self, sentence: str) -> None:
+        self._context.show_message(Message(Tone.BAD, sentence))
 
     def _set_parameters(self, parameters: LiveParameters) -> None:
         self._parameters = parameters

@@ -85,7 +85,7 @@ class LivePlots(QWidget):
             self.plots[name].set_curves([PlotCurve(label, *curve.points(zero_ns)) for label, curve in curves.items()])
         if loss is not None:
             self._losses.append(now_ns, loss)
-        self.plots["loss"].set_curves([PlotCurve(self.tr("Lost"), *self._losses.points(zero_ns))])
+            self.plots["loss"].set_curves([PlotCurve(self.tr("Lost"), *self._losses.points(zero_ns))])
         self._note_reasons(board, now_ns)
         self.plots["reasons"].set_curves(
             [PlotCurve(reason.capitalize(), *curve.points(zero_ns)) for reason, curve in self._reasons.items()]
