@@ -109,6 +109,12 @@ def test_switching_changes_palette_and_icons_and_notifies_views(qtbot: QtBot, qa
     assert qapp.palette().color(QPalette.ColorRole.Window).name() == LIGHT.window
 
 
+def test_choosing_the_theme_that_is_shown_repaints_nothing(qtbot: QtBot, theme: Theme) -> None:
+    theme.set_mode(ThemeMode.LIGHT)
+    with qtbot.assertNotEmitted(theme.changed):
+        theme.set_mode(ThemeMode.LIGHT)
+
+
 def test_disabled_icon_is_paler(theme: Theme) -> None:
     icon = theme.icon("run")
     assert icon.pixmap(24, 24).toImage() != icon.pixmap(QSize(24, 24), QIcon.Mode.Disabled).toImage()

@@ -115,8 +115,9 @@ class Theme(QObject):
 
     def set_mode(self, mode: ThemeMode) -> None:
         """Show the light or dark colours, or those of the system."""
-        self._mode = mode
-        self._apply()
+        if mode is not self._mode:
+            self._mode = mode
+            self._apply()
 
     @property
     def text_size(self) -> int:
