@@ -21,6 +21,7 @@ from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.chain import DigestVerifier
 from labconsole_v2x.security.issuing import LabPki
 from labconsole_v2x.security.keys import SigningKey, integers
+from labconsole_v2x.security.reading import read_signature
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import CAM_PSID, Curve, Header
@@ -62,7 +63,8 @@ class PacketOperations:
         self._digests = [os.urandom(32 if curve.size == 32 else 48) for _ in range(_PACKETS)]
         verify = self._load(self._tickets[0].verification_key)
         self._known = self._trust(known=True)
-        self._raw = [(verify, *integers(self._keys[0].sign_digest(digest)), digest) for digest in self._digests]
+        made = ((read_signature(self._keys[0].sign_digest(digest), 0)[0], digest) for digest in self._digests)
+        self._raw = [(verify, *integers(signature), digest) for signature, digest in made]
 
     def _created_payloads(self) -> list[bytes]:
         """CAMs of a moving vehicle, in BTP-B and GeoNetworking, without security."""

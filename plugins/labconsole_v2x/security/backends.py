@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.security.token.errors import TokenError, TokenFullError, TokenGoneError
 from labconsole_v2x.security.chain import DigestVerifier
+from labconsole_v2x.security.encoding import encode_x_only_signature
 from labconsole_v2x.security.keys import (
     CURVES,
     SigningKey,
@@ -25,7 +26,7 @@ from labconsole_v2x.security.keys import (
     der_signature,
     load_public_key,
 )
-from labconsole_v2x.security.structures import Curve, Point, PointForm, PublicKey, Signature
+from labconsole_v2x.security.structures import Curve, PublicKey
 from labconsole_v2x.security.trust import KeyLoader, software_verifier
 
 if TYPE_CHECKING:
@@ -109,12 +110,11 @@ class TokenKey:
         """Its public key, compressed."""
         return self._public
 
-    def sign_digest(self, digest: bytes) -> Signature:
-        """Sign a digest of 32 or 48 octets in the token. Raises TokenError."""
+    def sign_digest(self, digest: bytes) -> bytes:
+        """Sign a digest of 32 or 48 octets in the token; returns the encoded `Signature`. Raises TokenError."""
         with self._turn:
             octets = self._key.sign(digest)
-        size = self._curve.size
-        return Signature(self._curve, Point(PointForm.X_ONLY, octets[:size]), octets[size:])
+        return encode_x_only_signature(self._curve, octets)
 
 
 class TokenVerification:

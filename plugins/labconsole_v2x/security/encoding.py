@@ -36,6 +36,7 @@ DURATION_UNITS_US = (1, 1000, *(10**6 * seconds for seconds in (1, 60, 3600, 60 
 """The choices of a `Duration`, in us: from microseconds to years."""
 _HASH_CHOICES = {"sha256": 0, "sha384": 1}
 _SIGNED_DATA = {name: bytes((PROTOCOL_VERSION, 0x81, choice)) for name, choice in _HASH_CHOICES.items()}
+_X_ONLY_TAG = PointForm.X_ONLY.tag
 _U16_MAX = 65535
 _OCTETS = tuple(bytes((value,)) for value in range(256))
 T = TypeVar("T")
@@ -108,6 +109,11 @@ def encode_encryption_key(key: PublicKey) -> bytes:
 def encode_signature(signature: Signature) -> bytes:
     """A `Signature`."""
     return _curve_choice(signature.curve, encode_point(signature.r) + signature.s)
+
+
+def encode_x_only_signature(curve: Curve, integers: bytes) -> bytes:
+    """A `Signature` with R as x only, of its integers r and s one after the other."""
+    return _curve_choice(curve, _X_ONLY_TAG + integers)
 
 
 def _permission(permission: Permission) -> bytes:
@@ -199,13 +205,13 @@ def encode_to_be_signed_certificate(
     return bytes((preamble,)) + constant + b"".join(fields) + b"\x80" + encode_verification_key(verification_key)
 
 
-def encode_certificate(tbs: bytes, issuer: bytes | None, issuer_hash: str, signature: Signature) -> bytes:
-    """An explicit `Certificate` (6.4.3); `issuer` is a HashedId8, None for a self-signed one."""
+def encode_certificate(tbs: bytes, issuer: bytes | None, issuer_hash: str, signature: bytes) -> bytes:
+    """An explicit `Certificate` (6.4.3) with an encoded signature; `issuer` is a HashedId8, None if self-signed."""
     if issuer is None:
         identifier = bytes((0x81, _HASH_CHOICES[issuer_hash]))
     else:
         identifier = b"\x80" + issuer if issuer_hash == "sha256" else b"\x82" + encode_octets(issuer)
-    return bytes((0x80, PROTOCOL_VERSION, 0)) + identifier + tbs + encode_signature(signature)
+    return bytes((0x80, PROTOCOL_VERSION, 0)) + identifier + tbs + signature
 
 
 def encode_header(header: Header) -> bytes:
@@ -259,6 +265,6 @@ def encode_signer(certificates: Iterable[bytes] = (), digest: bytes | None = Non
     return b"\x81" + encode_list(octets, bytes) if octets else b"\x82"
 
 
-def encode_signed_data(hash_name: str, tbs: bytes, signer: bytes, signature: Signature) -> bytes:
-    """`Ieee1609Dot2Data` with signed data: `tbs` and `signer` are already encoded."""
-    return _SIGNED_DATA[hash_name] + tbs + signer + encode_signature(signature)
+def encode_signed_data(hash_name: str, tbs: bytes, signer: bytes, signature: bytes) -> bytes:
+    """`Ieee1609Dot2Data` with signed data: its parts are already encoded."""
+    return _SIGNED_DATA[hash_name] + tbs + signer + signature

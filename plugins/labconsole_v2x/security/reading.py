@@ -169,7 +169,12 @@ def read_key_on(octets: bytes, at: int, curve: Curve) -> tuple[PublicKey, int]:
     return PublicKey(curve, point), end
 
 
-def read_signature_on(octets: bytes, at: int, curve: Curve) -> tuple[Signature, int]:
+def read_signature(octets: bytes, at: int) -> tuple[Signature, int]:
+    """A `Signature` (6.3.28)."""
+    return read_on_curve(octets, at, "Signature", _signature_on)
+
+
+def _signature_on(octets: bytes, at: int, curve: Curve) -> tuple[Signature, int]:
     r, at = read_point(octets, at, curve.size)
     end = at + curve.size
     return Signature(curve, r, octets[at:end]), end

@@ -41,7 +41,7 @@ from labconsole_v2x.security.reading import (
     read_open_type,
     read_optional,
     read_region,
-    read_signature_on,
+    read_signature,
     unsupported,
 )
 from labconsole_v2x.security.structures import (
@@ -182,7 +182,7 @@ def _signed_data(octets: bytes, at: int, depth: int) -> tuple[SignedData, int]:
         middle, end = at + 34, at + 66
         signature = Signature(_P256, Point(form, octets[at + 2 : middle]), octets[middle:end])
     else:
-        signature, end = read_on_curve(octets, at, "Signature", read_signature_on)
+        signature, end = read_signature(octets, at)
     return SignedData(hash_name, tbs, payload, header, digest, certificates, signature), end
 
 
@@ -341,7 +341,7 @@ def _certificate(octets: bytes, at: int) -> tuple[_Parts, int]:
     if preamble & 0x80:
         _, end = read_extensions(octets, end)
     tbs_end = end + sum(len(compact) - (stop - first) for first, stop, compact in splices)
-    signature, at = read_on_curve(octets, end, "Signature", read_signature_on)
+    signature, at = read_signature(octets, end)
     if signature.r.form is not _X_ONLY:
         x_only = Signature(signature.curve, Point(_X_ONLY, signature.r.x), signature.s)
         splices.insert(0, (end, at, encode_signature(x_only)))

@@ -21,6 +21,7 @@ from labconsole_v2x.messages.common_data import PathPoint, Position
 from labconsole_v2x.messages.geonetworking import Address, PositionVector, encode_basic_header, encode_shb
 from labconsole_v2x.messages.its_time import generation_delta_time, gn_timestamp, its_us
 from labconsole_v2x.security.distribution import Distribution, Inclusion
+from labconsole_v2x.security.encoding import encode_x_only_signature
 from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import (
@@ -28,10 +29,7 @@ from labconsole_v2x.security.structures import (
     Certificate,
     Curve,
     Header,
-    Point,
-    PointForm,
     PublicKey,
-    Signature,
 )
 from labconsole_v2x.stations.capture import ethernet_frame
 from labconsole_v2x.stations.routes import Movement
@@ -77,15 +75,14 @@ class PlaceholderKey:
 
     def __init__(self, public_key: PublicKey) -> None:
         self.public_key = public_key
-        size = public_key.curve.size
-        self._signature = Signature(public_key.curve, Point(PointForm.X_ONLY, b"\x55" * size), b"\x55" * size)
+        self._signature = encode_x_only_signature(public_key.curve, b"\x55" * 2 * public_key.curve.size)
 
     @property
     def curve(self) -> Curve:
         """The curve of the key in the ticket."""
         return self.public_key.curve
 
-    def sign_digest(self, digest: bytes) -> Signature:
+    def sign_digest(self, digest: bytes) -> bytes:
         """Always the same octets."""
         return self._signature
 

@@ -19,7 +19,8 @@ from labconsole_v2x.security.encoding import (
     encode_to_be_signed_data,
 )
 from labconsole_v2x.security.issuing import issue
-from labconsole_v2x.security.keys import SoftwareKey, integers, integers_verifier, signature_digest
+from labconsole_v2x.security.keys import SigningKey, SoftwareKey, integers, integers_verifier, signature_digest
+from labconsole_v2x.security.reading import read_signature
 from labconsole_v2x.security.structures import (
     CAM_PSID,
     DENM_PSID,
@@ -126,6 +127,12 @@ def signed_denm(signer: Holder, time_us: int = NOW_US, **header: Any) -> bytes:
 def spoiled(packet: bytes) -> bytes:
     """Return a packet with another last octet, which is one of the signature."""
     return packet[:-1] + bytes((packet[-1] ^ 1,))
+
+
+def signature_of(key: SigningKey, digest: bytes) -> Signature:
+    """The signature of a digest, with its numbers."""
+    signature, _ = read_signature(key.sign_digest(digest), 0)
+    return signature
 
 
 def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: bytes) -> bool:

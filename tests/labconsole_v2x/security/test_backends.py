@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ from tests.labconsole_v2x.security.lab_certificates import (
     cam_payload,
     certify,
     root_authority,
+    signature_of,
     signed_cam,
     spoiled,
     ticket,
@@ -164,7 +166,7 @@ def test_backends_differ_in_nothing_but_what_they_load_into(curve: Curve, monkey
     monkeypatch.setattr(EC, "new_key_from_der_data", counted)
     key = SoftwareKey.generate(curve)
     digest = bytes(range(curve.size))
-    signature = key.sign_digest(digest)
+    signature = signature_of(key, digest)
     for load_key in (software_verifier, aws_lc_verifier):
         verify = load_key(key.public_key)
         assert verify(signature.r.x, signature.s, digest)
@@ -200,16 +202,16 @@ def test_generated_key_signs_packets_that_are_accepted(backend: Backend, curve: 
 
 def test_compressed_r_is_a_setting_of_keys_in_software() -> None:
     digest = bytes(32)
-    assert generate_key(Backend.OPENSSL, Curve.P256).sign_digest(digest).r.form is PointForm.X_ONLY
+    assert signature_of(generate_key(Backend.OPENSSL, Curve.P256), digest).r.form is PointForm.X_ONLY
     compressed = generate_key(Backend.OPENSSL, Curve.P256, compressed_r=True)
-    assert compressed.sign_digest(digest).r.form is not PointForm.X_ONLY
+    assert signature_of(compressed, digest).r.form is not PointForm.X_ONLY
 
 
 def test_several_threads_sign_with_one_key_of_the_token(token: Token) -> None:
     key = generate_key(Backend.TOKEN, Curve.P256, token)
     digests = [bytes((number,)) * 32 for number in range(100)]
     with ThreadPoolExecutor(4) as threads:
-        signatures = list(threads.map(key.sign_digest, digests))
+        signatures = list(threads.map(partial(signature_of, key), digests))
     public = load_public_key(key.public_key)
     assert all(verify_digest(public, *pair) for pair in zip(signatures, digests, strict=True))
 
@@ -219,7 +221,7 @@ def test_several_threads_verify_with_one_session_of_the_token(token: Token) -> N
 
     def verdicts(number: int) -> list[bool]:
         key, digest = SoftwareKey.generate(), bytes((number,)) * 32
-        verify, signature = load(key.public_key), key.sign_digest(digest)
+        verify, signature = load(key.public_key), signature_of(key, digest)
         return [verify(signature.r.x, signature.s, digest), verify(signature.r.x, signature.s, digest[:-1] + b"\xff")]
 
     with ThreadPoolExecutor(4) as threads:

@@ -9,6 +9,7 @@ import pytest
 from labconsole_v2x.security.encoding import (
     EncodingError,
     encode_certificate,
+    encode_signature,
     encode_signed_data,
     encode_signer,
     encode_to_be_signed_certificate,
@@ -41,7 +42,7 @@ def encoded_certificate(**given: Any) -> bytes:
     tbs = encode_to_be_signed_certificate(
         **({"name": "", "validity": WEEK, "verification_key": KEY, "permissions": [Permission(36, b"\1\0\0")]} | given)
     )
-    return encode_certificate(tbs, b"issuer-1", "sha256", SIGNATURE)
+    return encode_certificate(tbs, b"issuer-1", "sha256", encode_signature(SIGNATURE))
 
 
 def read_certificate(**given: Any) -> dict[str, Any]:
@@ -173,7 +174,7 @@ def test_what_cannot_be_encoded_is_refused() -> None:
 )
 def test_issuers_are_read_by_the_second_codec(issuer: bytes | None, issuer_hash: str, expected: Any) -> None:
     tbs = encode_to_be_signed_certificate(name="", validity=WEEK, verification_key=KEY)
-    certificate = encode_certificate(tbs, issuer, issuer_hash, SIGNATURE)
+    certificate = encode_certificate(tbs, issuer, issuer_hash, encode_signature(SIGNATURE))
     assert second_codec.decode_certificate(certificate)["issuer"] == expected
 
 
@@ -194,7 +195,7 @@ def test_keys_and_signatures_of_each_curve_are_read_by_the_second_codec(curve: C
     ]
     for point, expected in forms:
         tbs = encode_to_be_signed_certificate(name="", validity=WEEK, verification_key=PublicKey(curve, point))
-        octets = encode_certificate(tbs, None, curve.hash_name, Signature(curve, point, s))
+        octets = encode_certificate(tbs, None, curve.hash_name, encode_signature(Signature(curve, point, s)))
         read = second_codec.decode_certificate(octets)
         assert read["toBeSigned"]["verifyKeyIndicator"] == ("verificationKey", (name, expected))
         assert read["signature"] == (f"{name}Signature", {"rSig": expected, "sSig": s})
@@ -206,14 +207,16 @@ def test_nist_p384_takes_the_next_alternative_of_the_later_standard() -> None:
     for curve in (Curve.BRAINPOOL_P384R1, Curve.P384):
         point = Point(PointForm.COMPRESSED_Y0, b"x" * 48)
         tbs = encode_to_be_signed_certificate(name="", validity=WEEK, verification_key=PublicKey(curve, point))
-        octets[curve] = encode_certificate(tbs, None, "sha384", Signature(curve, point, b"s" * 48))
+        octets[curve] = encode_certificate(tbs, None, "sha384", encode_signature(Signature(curve, point, b"s" * 48)))
     expected = octets[Curve.BRAINPOOL_P384R1].replace(b"\x82\x31\x82x", b"\x83\x31\x82x")
     assert octets[Curve.P384] == expected.replace(b"\x82\x61\x82x", b"\x83\x61\x82x")
     assert octets[Curve.P384] != octets[Curve.BRAINPOOL_P384R1]
 
 
 def encoded_data(header: Header, signer: bytes) -> bytes:
-    return encode_signed_data("sha256", encode_to_be_signed_data(b"payload", header), signer, SIGNATURE)
+    return encode_signed_data(
+        "sha256", encode_to_be_signed_data(b"payload", header), signer, encode_signature(SIGNATURE)
+    )
 
 
 def test_signed_data_with_every_header_field_is_read_by_the_second_codec() -> None:

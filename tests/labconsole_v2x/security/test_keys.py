@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 
 from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest
 from labconsole_v2x.security.structures import Curve, Point, PointForm, PublicKey, Signature
-from tests.labconsole_v2x.security.lab_certificates import verify_digest
+from tests.labconsole_v2x.security.lab_certificates import signature_of, verify_digest
 
 XY = tuple[int, int]
 # FIPS 186-4, D.1.2 and RFC 5639, 3.4 and 3.6: prime and coefficient a.
@@ -105,7 +105,7 @@ def test_signatures_are_valid_for_the_library(curve: Curve, compressed_r: bool) 
     algorithm = ec.ECDSA(utils.Prehashed(hashes.SHA256() if curve.size == 32 else hashes.SHA384()))
     for number in range(40):  # a leading octet of zero in r or s is to be expected once in 128
         digest = digest_of(curve, bytes((number,)))
-        signature = key.sign_digest(digest)
+        signature = signature_of(key, digest)
         r, s = (int.from_bytes(octets, "big") for octets in (signature.r.x, signature.s))
         assert (len(signature.r.x), len(signature.s), signature.r.y) == (curve.size, curve.size, b"")
         key.private.public_key().verify(utils.encode_dss_signature(r, s), digest, algorithm)
@@ -119,7 +119,7 @@ def test_the_parity_of_a_compressed_r_is_that_of_the_point(curve: Curve) -> None
     order = LIBRARY[curve].group_order
     for number in range(12):
         digest = digest_of(curve, bytes((number,)))
-        signature = key.sign_digest(digest)
+        signature = signature_of(key, digest)
         inverse = pow(int.from_bytes(signature.s, "big"), -1, order)
         first = multiply(curve, int.from_bytes(digest, "big") * inverse % order, base_point(curve))
         second = multiply(curve, int.from_bytes(signature.r.x, "big") * inverse % order, (numbers.x, numbers.y))
@@ -192,4 +192,4 @@ def test_a_private_value_gives_the_same_key_again() -> None:
     again = SoftwareKey.of_value(key.value, Curve.BRAINPOOL_P384R1)
     assert again.public_key == key.public_key
     digest = digest_of(key.curve, b"x")
-    assert verify_digest(load_public_key(key.public_key), again.sign_digest(digest), digest)
+    assert verify_digest(load_public_key(key.public_key), signature_of(again, digest), digest)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from labconsole_v2x.security.encoding import encode_certificate, encode_to_be_signed_certificate
+from labconsole_v2x.security.encoding import encode_certificate, encode_signature, encode_to_be_signed_certificate
 from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest
 from labconsole_v2x.security.scanning import MalformedDataError, UnsupportedError, scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import (
@@ -213,7 +213,9 @@ def _certificate(key: PublicKey, encryption_key: PublicKey, form: PointForm) -> 
     tbs = encode_to_be_signed_certificate(
         name="twin", validity=Validity(0, 60), verification_key=key, encryption_key=encryption_key
     )
-    return scan_certificate(encode_certificate(tbs, b"issuer-1", "sha384", Signature(key.curve, r, b"s" * size)))
+    return scan_certificate(
+        encode_certificate(tbs, b"issuer-1", "sha384", encode_signature(Signature(key.curve, r, b"s" * size)))
+    )
 
 
 def _uncompressed(key: PublicKey) -> PublicKey:

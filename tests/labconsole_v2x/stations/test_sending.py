@@ -28,6 +28,7 @@ from labconsole_v2x.stations.sending import (
     packet_hash,
 )
 from tests.labconsole_v2x.security import second_codec
+from tests.labconsole_v2x.security.lab_certificates import signature_of
 from tests.labconsole_v2x.stations.cam_senders import BEGIN_NS, Clock, Lab, its_us_of, set_clock
 
 MS = 1_000_000
@@ -157,7 +158,7 @@ def test_header_without_signature_has_the_size_of_a_signed_packet_and_is_accepte
     key = SoftwareKey.generate(Curve.P384)
     placeholder_key = PlaceholderKey(key.public_key)
     assert placeholder_key.curve is Curve.P384
-    assert len(placeholder_key.sign_digest(bytes(48)).s) == 48
+    assert len(signature_of(placeholder_key, bytes(48)).s) == 48
 
 
 def sizes(sender: CamSender, clock: Clock, *, certificate: bool = False) -> list[int]:

@@ -18,7 +18,7 @@ from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.btp import parse_btp
 from labconsole_v2x.messages.geonetworking import parse_packet
 from labconsole_v2x.security.keys import SoftwareKey
-from labconsole_v2x.security.structures import Curve, Signature
+from labconsole_v2x.security.structures import Curve
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
 from labconsole_v2x.stations.channel import ChannelLoad
 from labconsole_v2x.stations.routes import Route, vehicle_route
@@ -42,7 +42,7 @@ class SlowKey(SoftwareKey):
     def taking(cls, seconds: float) -> SlowKey:
         return cls(SoftwareKey.generate().private, Curve.P256, seconds=seconds)
 
-    def sign_digest(self, digest: bytes) -> Signature:
+    def sign_digest(self, digest: bytes) -> bytes:
         time.sleep(self.seconds)
         return super().sign_digest(digest)
 

@@ -28,9 +28,15 @@ from labconsole_v2x.messages.geonetworking import (
     parse_packet,
 )
 from labconsole_v2x.messages.its_time import generation_delta_time, gn_timestamp
-from labconsole_v2x.security.encoding import encode_signed_data, encode_signer, encode_to_be_signed_data
+from labconsole_v2x.security.encoding import (
+    encode_signature,
+    encode_signed_data,
+    encode_signer,
+    encode_to_be_signed_data,
+)
 from labconsole_v2x.security.issuing import TICKET_PERMISSIONS, LabPki, issue
 from labconsole_v2x.security.keys import SoftwareKey, load_public_key, signature_digest
+from labconsole_v2x.security.reading import read_signature
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import (
@@ -45,7 +51,6 @@ from labconsole_v2x.security.structures import (
     Point,
     PointForm,
     PublicKey,
-    Signature,
     Validity,
 )
 from labconsole_v2x.security.trust import TrustStore
@@ -148,11 +153,12 @@ class _FormKey:
     def public_key(self) -> PublicKey:
         return self._key.public_key
 
-    def sign_digest(self, digest: bytes) -> Signature:
-        signature = self._key.sign_digest(digest)
+    def sign_digest(self, digest: bytes) -> bytes:
+        octets = self._key.sign_digest(digest)
         if not self._uncompressed:
-            return signature
-        return replace(signature, r=uncompressed(PublicKey(self.curve, signature.r)).point)
+            return octets
+        signature, _ = read_signature(octets, 0)
+        return encode_signature(replace(signature, r=uncompressed(PublicKey(self.curve, signature.r)).point))
 
 
 def uncompressed(key: PublicKey) -> PublicKey:

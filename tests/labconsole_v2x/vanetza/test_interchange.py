@@ -16,6 +16,7 @@ from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import encode_basic_header
 from labconsole_v2x.security.encoding import (
     encode_certificate,
+    encode_signature,
     encode_signed_data,
     encode_signer,
     encode_to_be_signed_certificate,
@@ -222,7 +223,7 @@ def test_what_socktap_accepted_is_encoded_so_today(name: str) -> None:
             data.hash_name,
             encode_to_be_signed_data(data.payload, data.header),
             encode_signer(data.certificates, data.digest),
-            data.signature,
+            encode_signature(data.signature),
         )
         assert encode_basic_header(60_000, 1, secured=True) + encoded == packet
         for octets in data.certificates:
@@ -238,7 +239,7 @@ def encoded_again(certificate: Certificate) -> bytes:
         permissions=certificate.permissions,
         encryption_key=certificate.encryption_key,
     )
-    return encode_certificate(tbs, certificate.issuer, certificate.issuer_hash, certificate.signature)
+    return encode_certificate(tbs, certificate.issuer, certificate.issuer_hash, encode_signature(certificate.signature))
 
 
 # A running socktap
