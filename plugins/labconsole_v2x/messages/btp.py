@@ -46,6 +46,7 @@ class BtpPacket(NamedTuple):
 
 
 HEADER = struct.Struct(">HH")
+_BTP_A, _BTP_B = NextHeader.BTP_A, NextHeader.BTP_B
 
 
 def encode_btp_b(destination_port: int, payload: bytes, port_info: int = 0) -> bytes:
@@ -66,12 +67,12 @@ def parse_btp(next_header: int, octets: bytes) -> BtpPacket:
     Raises:
         BtpError: the next header is not BTP, or the packet is truncated.
     """
-    if next_header not in (NextHeader.BTP_A, NextHeader.BTP_B):
+    interactive = next_header == _BTP_A
+    if not interactive and next_header != _BTP_B:
         raise BtpError(f"next header {next_header} of GeoNetworking is not BTP")
     if len(octets) < HEADER.size:
         raise BtpError(f"BTP header is truncated: {len(octets)} octets")
     destination_port, second = HEADER.unpack_from(octets)
-    interactive = next_header == NextHeader.BTP_A
     return BtpPacket(
         destination_port, second if interactive else None, None if interactive else second, octets[HEADER.size :]
     )

@@ -4,18 +4,25 @@ EN 302 637-2 v1.4.1 (Release 1) and TS 103 900 (Release 2). All values are those
 given below, so that a message is the same after decoding and encoding. The contents here have the same octets in both
 releases; extension containers of Release 2 are skipped.
 
-A vehicle's CAM without special container or toll zone is encoded and decoded here, bit by bit (15 us instead of 60 to
+A vehicle's CAM without special container or toll zone is encoded and decoded here, bit by bit (8 us instead of 60 to
 100 us); asn1tools does it for all others, and decides about all that is malformed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from labconsole_v2x.messages.asn1_modules import MessageError, decode_values, encode_values
+from labconsole_v2x.messages.bit_fields import (
+    BitReader,
+    BitWriter,
+    Field,
+    Layout,
+    LocatingReader,
+    NotReadableError,
+    field,
+)
 from labconsole_v2x.messages.common_data import (
     CAM_MESSAGE_ID,
     PATH_POINT,
@@ -23,22 +30,16 @@ from labconsole_v2x.messages.common_data import (
     PROTOCOL_VERSION,
     STATION_ID,
     STATION_TYPE,
-    Field,
     PathPoint,
     Position,
     check_header,
-    check_range,
-    field,
     from_components,
     header,
-    path_point_values,
-    position_values,
     to_components,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TollZone:
+class TollZone(NamedTuple):
     """CenDsrcTollingZone: a tolling station of 5.8 GHz that a vehicle passes; 0.1 microdegree."""
 
     latitude: int
@@ -46,8 +47,7 @@ class TollZone:
     zone_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Motion:
+class Motion(NamedTuple):
     """BasicVehicleContainerHighFrequency; confidences and directions are the standard's indices.
 
     Heading in 0.1 degree, speed in 0.01 m/s, length and width in 0.1 m, accelerations in 0.1 m/s2, curvature in
@@ -78,8 +78,7 @@ class Motion:
     toll_zone: TollZone | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LowFrequency:
+class LowFrequency(NamedTuple):
     """BasicVehicleContainerLowFrequency; lowBeamHeadlightsOn is the most significant bit of `lights`."""
 
     role: int = 0
@@ -87,8 +86,7 @@ class LowFrequency:
     path: tuple[PathPoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedZone:
+class ProtectedZone(NamedTuple):
     """ProtectedCommunicationZone: 0.1 microdegree, radius in m, expiry as ITS time in ms."""
 
     latitude: int
@@ -99,16 +97,14 @@ class ProtectedZone:
     zone_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpecialVehicle:
+class SpecialVehicle(NamedTuple):
     """SpecialVehicleContainer: its choice ("rescueContainer" ...), and the components as in asn1tools."""
 
     kind: str
     components: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Cam:
+class Cam(NamedTuple):
     """A CAM: `motion` of a vehicle, or None for a roadside unit with its `zones`."""
 
     station_id: int
@@ -169,9 +165,6 @@ _ZONE = (
     field("protectedZoneRadius", 1, 2**16 - 1),  # 1 to 255, extensible
     field("protectedZoneID", 0, 2**27 - 1),
 )
-_motion_mandatory = attrgetter(*Motion.__slots__[: len(_MANDATORY)])
-_motion_optional = attrgetter(*Motion.__slots__[len(_MANDATORY) : -1])
-_zone_values = attrgetter(*ProtectedZone.__slots__)
 
 
 def encode(cam: Cam) -> bytes:
@@ -193,8 +186,8 @@ def decode(octets: bytes) -> Cam:
     """
     check_header(octets, CAM_MESSAGE_ID, "CAM")
     try:
-        return _read_vehicle(_Bits(octets))
-    except _NotPlainError:
+        return _read_vehicle(BitReader(octets))
+    except NotReadableError:
         return _cam(decode_values("CAM", octets))
 
 
@@ -203,143 +196,94 @@ def component_octets(octets: bytes) -> dict[str, list[tuple[int, int]]]:
 
     Empty for a CAM that is not decoded bit by bit.
     """
-    bits = _LocatedBits(octets)
+    bits = LocatingReader(octets)
     try:
         _read_vehicle(bits)
-    except _NotPlainError:
+    except NotReadableError:
         return {}
     return bits.found
 
 
-class _NotPlainError(Exception):
-    """The octets are not a CAM of a vehicle without special container and toll zone, or malformed."""
-
-
 _FLAG = field("flag", 0, 1)
 _NO_FLAG = field("flag", 0, 0, width=1)
-_HEAD: tuple[Field, ...] = (
-    field("protocolVersion", 0, 255),
-    field("messageID", 0, 255),
-    STATION_ID,
-    _DELTA_TIME,
-    _NO_FLAG,  # CamParameters has no extension
-    _FLAG,  # and perhaps a low frequency container
-    _NO_FLAG,  # but no special vehicle container
-    _NO_FLAG,  # BasicContainer has no extension
-    STATION_TYPE,
-    *POSITION,
-    field("highFrequencyContainer", 0, 0, width=2),
-    field("optionalComponents", 0, 63, width=6),
-    field("cenDsrcTollingZone", 0, 0, width=1),
-    *_MANDATORY,
+_HEAD = Layout(
+    (
+        field("protocolVersion", 0, 255),
+        field("messageID", 0, 255),
+        STATION_ID,
+        _DELTA_TIME,
+        _NO_FLAG,  # CamParameters has no extension
+        _FLAG,  # and perhaps a low frequency container
+        _NO_FLAG,  # but no special vehicle container
+        _NO_FLAG,  # BasicContainer has no extension
+        STATION_TYPE,
+        *POSITION,
+        field("highFrequencyContainer", 0, 0, width=2),
+        field("optionalComponents", 0, 63, width=6),
+        field("cenDsrcTollingZone", 0, 0, width=1),
+        *_MANDATORY,
+    )
 )
-_LOW_FREQUENCY = (_NO_FLAG, *_ROLE_AND_LIGHTS, field("pathHistory", 0, 40))
-_POINT = (_FLAG, *PATH_POINT[:3])
-
-
-class _Bits:
-    """The octets of a message as one whole number, of which `left` bits are not read yet."""
-
-    def __init__(self, octets: bytes = b"") -> None:
-        self.number = int.from_bytes(octets, "big")
-        self.left = len(octets) * 8
-
-    def read(self, fields: Sequence[Field]) -> list[Any]:
-        number, left = self.number, self.left
-        values = []
-        for _, low, high, width, _ in fields:
-            left -= width
-            if left < 0:
-                raise _NotPlainError
-            value = (number >> left & (1 << width) - 1) + low
-            if value > high:
-                raise _NotPlainError
-            values.append(value)
-        self.left = left
-        return values
-
-    def write(self, fields: Sequence[Field], values: Sequence[int]) -> None:
-        number, left = self.number, self.left
-        for item, value in zip(fields, values, strict=True):
-            _, low, high, width, _ = item
-            if not low <= value <= high:
-                check_range(item, value)
-            number = number << width | value - low
-            left += width
-        self.number, self.left = number, left
-
-    def octets(self) -> bytes:
-        return (self.number << -self.left % 8).to_bytes((self.left + 7) // 8, "big")
-
-
-class _LocatedBits(_Bits):
-    """Notes also in which octets each component is."""
-
-    def __init__(self, octets: bytes) -> None:
-        super().__init__(octets)
-        self.found: dict[str, list[tuple[int, int]]] = {}
-        self._all = self.left
-
-    def read(self, fields: Sequence[Field]) -> list[Any]:
-        at = self._all - self.left
-        values = super().read(fields)
-        for path, _, _, width, _ in fields:
-            self.found.setdefault(path[-1], []).append((at // 8, (at + width + 7) // 8))
-            at += width
-        return values
+_OPTIONAL_LAYOUTS = [Layout(fields) for fields in _OPTIONAL]
+_LOW_FREQUENCY = Layout((_NO_FLAG, *_ROLE_AND_LIGHTS, field("pathHistory", 0, 40)))
+_POINT = Layout((_FLAG, *PATH_POINT[:3]))
+_POINT_TIME = Layout(PATH_POINT[3:])
+_NOTHING: list[Any] = [None] * len(_OPTIONAL)
 
 
 def _write_vehicle(cam: Cam, motion: Motion) -> bytes:
-    bits = _Bits()
-    given = []
+    bits = BitWriter()
+    given: tuple[Any, ...] = motion
+    optional = given[len(_MANDATORY) : -1]
     flags = 0
-    for fields, value in zip(_OPTIONAL, _motion_optional(motion), strict=True):
+    for value in optional:
         flags = flags << 1 | (value is not None)
-        if value is not None:
-            given.append((fields, value if isinstance(value, tuple) else (value,)))
     low = cam.low_frequency
     head = (PROTOCOL_VERSION, CAM_MESSAGE_ID, cam.station_id, cam.generation_delta_time, 0, low is not None, 0, 0)
-    place = (cam.station_type, *position_values(cam.position))
-    bits.write(_HEAD, (*head, *place, 0, flags, 0, *_motion_mandatory(motion)))
-    for fields, values in given:
-        bits.write(fields, values)
+    bits.write(_HEAD, (*head, cam.station_type, *cam.position, 0, flags, 0, *given[: len(_MANDATORY)]))
+    if flags:
+        for layout, value in zip(_OPTIONAL_LAYOUTS, optional, strict=True):
+            if value is not None:
+                bits.write(layout, value if isinstance(value, tuple) else (value,))
     if low is not None:
         bits.write(_LOW_FREQUENCY, (0, low.role, low.lights, len(low.path)))
-        for point in low.path:
-            *delta, time = path_point_values(point)
+        for *delta, time in low.path:
             bits.write(_POINT, (time is not None, *delta))
             if time is not None:
-                bits.write(PATH_POINT[3:], (time,))
+                bits.write(_POINT_TIME, (time,))
     return bits.octets()
 
 
-def _read_vehicle(bits: _Bits) -> Cam:
+def _read_vehicle(bits: BitReader) -> Cam:
+    """Return a vehicle's CAM without special container and toll zone; NotReadableError is raised for all others."""
     head = bits.read(_HEAD)
     flags = head[17]
-    optional: list[Any] = []
-    for position, fields in enumerate(_OPTIONAL):
-        values = bits.read(fields) if flags >> 5 - position & 1 else []
-        optional.append(tuple(values) if len(values) > 1 else values[0] if values else None)
+    optional: list[Any] = _NOTHING
+    if flags:
+        optional = []
+        for at, layout in enumerate(_OPTIONAL_LAYOUTS):
+            values = bits.read(layout) if flags >> 5 - at & 1 else (None,)
+            optional.append(tuple(values) if len(values) > 1 else values[0])
     low = None
     if head[5]:
         _, role, lights, count = bits.read(_LOW_FREQUENCY)
         points = []
         for _ in range(count):
             timed, *place = bits.read(_POINT)
-            points.append(PathPoint(*place, *(bits.read(PATH_POINT[3:]) if timed else (None,))))
+            points.append(PathPoint(*place, *(bits.read(_POINT_TIME) if timed else (None,))))
         low = LowFrequency(role, lights, tuple(points))
     if bits.left >= 8:
-        raise _NotPlainError
-    return Cam(head[2], head[3], head[8], Position(*head[9:16]), Motion(*head[19:], *optional), low)
+        raise NotReadableError
+    return Cam(head[2], head[3], head[8], Position(*head[9:16]), Motion._make((*head[19:], *optional, None)), low)
 
 
 def _components(cam: Cam) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "basicContainer": to_components((STATION_TYPE,), (cam.station_type,))
-        | {"referencePosition": to_components(POSITION, position_values(cam.position))}
+        | {"referencePosition": to_components(POSITION, cam.position)}
     }
     if cam.motion is None:
-        zones = [to_components(_ZONE, _zone_values(zone)) for zone in cam.zones]
+        zones = [to_components(_ZONE, zone) for zone in cam.zones]
         parameters["highFrequencyContainer"] = (
             "rsuContainerHighFrequency",
             {"protectedCommunicationZonesRSU": zones} if zones else {},
@@ -353,7 +297,7 @@ def _components(cam: Cam) -> dict[str, Any]:
     if cam.low_frequency is not None:
         low = cam.low_frequency
         container = to_components(_ROLE_AND_LIGHTS, (low.role, low.lights))
-        container["pathHistory"] = [to_components(PATH_POINT, path_point_values(point)) for point in low.path]
+        container["pathHistory"] = [to_components(PATH_POINT, point) for point in low.path]
         parameters["lowFrequencyContainer"] = ("basicVehicleContainerLowFrequency", container)
     if cam.special is not None:
         parameters["specialVehicleContainer"] = (cam.special.kind, cam.special.components)
@@ -362,8 +306,9 @@ def _components(cam: Cam) -> dict[str, Any]:
 
 
 def _motion_components(motion: Motion) -> dict[str, Any]:
-    components = to_components(_MANDATORY, _motion_mandatory(motion))
-    for fields, value in zip(_OPTIONAL, _motion_optional(motion), strict=True):
+    values: tuple[Any, ...] = motion
+    components = to_components(_MANDATORY, values[: len(_MANDATORY)])
+    for fields, value in zip(_OPTIONAL, values[len(_MANDATORY) : -1], strict=True):
         if value is not None:
             components |= to_components(fields, value if isinstance(value, tuple) else (value,))
     if motion.toll_zone is not None:

@@ -8,37 +8,20 @@ both carry protocolVersion 2: version 1 (EN 302 637-2 v1.3.2 and -3 v1.2.2) has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from labconsole_v2x.messages.asn1_modules import MessageError
+from labconsole_v2x.messages.bit_fields import Field, check_range, field
 
 PROTOCOL_VERSION = 2
 CAM_MESSAGE_ID, DENM_MESSAGE_ID = 2, 1
-
-
-class Field(NamedTuple):
-    """A constrained integer, enumeration or bit string: its path, range, and bits in UPER."""
-
-    path: tuple[str, ...]
-    low: int
-    high: int
-    width: int
-    bit_string: bool
-
-
-def field(path: str, low: int, high: int, *, width: int | None = None, bit_string: bool = False) -> Field:
-    """Return the field at a dotted `path`; `width` where the type is extensible, which costs a bit more."""
-    return Field(tuple(path.split(".")), low, high, width or (high - low).bit_length(), bit_string)
 
 
 STATION_ID = field("stationID", 0, 2**32 - 1)
 STATION_TYPE = field("stationType", 0, 255)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """ReferencePosition: latitude and longitude in 0.1 microdegree, altitude and confidence ellipse in cm.
 
     `orientation` of the ellipse is in 0.1 degree, `altitude_confidence` an index of AltitudeConfidence.
@@ -62,11 +45,9 @@ POSITION = (
     field("altitude.altitudeValue", -100_000, 800_001),
     field("altitude.altitudeConfidence", 0, 15),
 )
-position_values = attrgetter(*Position.__slots__)
 
 
-@dataclass(frozen=True, slots=True)
-class PathPoint:
+class PathPoint(NamedTuple):
     """A point relative to the one before: 0.1 microdegree, altitude in cm, time difference in 10 ms."""
 
     latitude: int
@@ -81,7 +62,6 @@ PATH_POINT = (
     field("pathPosition.deltaAltitude", -12_700, 12_800),
     field("pathDeltaTime", 1, 65_535, width=17),
 )
-path_point_values = attrgetter(*PathPoint.__slots__)
 
 
 def check_header(octets: bytes, message_id: int, name: str) -> None:
@@ -143,16 +123,6 @@ def from_components(fields: Sequence[Field], components: Mapping[str, Any]) -> l
             check_range(item, value)
         values.append(value)
     return values
-
-
-def check_range(item: Field, value: int) -> None:
-    """Check that a field can have this value.
-
-    Raises:
-        MessageError: it is out of range.
-    """
-    if not item.low <= value <= item.high:
-        raise MessageError(f"{'.'.join(item.path)} is {value}: out of range {item.low} to {item.high}")
 
 
 def _bit_string(value: int, width: int) -> tuple[bytes, int]:

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from labconsole_v2x.messages.asn1_modules import decode_values, encode_values
+from labconsole_v2x.messages.bit_fields import field
 from labconsole_v2x.messages.common_data import (
     DENM_MESSAGE_ID,
     PATH_POINT,
@@ -21,11 +22,8 @@ from labconsole_v2x.messages.common_data import (
     PathPoint,
     Position,
     check_header,
-    field,
     from_components,
     header,
-    path_point_values,
-    position_values,
     to_components,
 )
 
@@ -120,7 +118,7 @@ def encode(denm: Denm) -> bytes:
     action = (denm.originating_station_id, denm.sequence_number)
     management = to_components(_ACTION_AND_TIMES, (*action, *times, denm.station_type))
     management |= to_components(_OPTIONAL, _management(denm))
-    management["eventPosition"] = to_components(POSITION, position_values(denm.position))
+    management["eventPosition"] = to_components(POSITION, denm.position)
     content: dict[str, Any] = {"management": management}
     if denm.situation is not None:
         event = denm.situation
@@ -131,7 +129,7 @@ def encode(denm: Denm) -> bytes:
         values = (*(place.speed or _ABSENT), *(place.heading or _ABSENT), place.road_type)
         content["location"] = to_components(_LOCATION, values)
         content["location"]["traces"] = [
-            [to_components(PATH_POINT, path_point_values(point)) for point in trace] for trace in place.traces
+            [to_components(PATH_POINT, point) for point in trace] for trace in place.traces
         ]
     return encode_values("DENM", {"header": header(denm.station_id, DENM_MESSAGE_ID), "denm": content})
 

@@ -18,7 +18,7 @@ from labconsole_v2x.messages.asn1_modules import MessageError
 from labconsole_v2x.messages.btp import BtpError, parse_btp
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.denm import Denm
-from labconsole_v2x.messages.geonetworking import GeoNetworkingError, parse_unsecured
+from labconsole_v2x.messages.geonetworking import GeoNetworkingError, carried_payload
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.security.chain import ChainFault, effective_region
 from labconsole_v2x.security.keys import CURVES, integers
@@ -170,8 +170,7 @@ def decode_message(psid: int, payload: bytes) -> Cam | Denm | None:
     """
     if psid not in (CAM_PSID, DENM_PSID):
         return None
-    packet = parse_unsecured(payload)
-    octets = parse_btp(packet.next_header, packet.payload).payload
+    octets = parse_btp(*carried_payload(payload)).payload
     return cam.decode(octets) if psid == CAM_PSID else denm.decode(octets)
 
 

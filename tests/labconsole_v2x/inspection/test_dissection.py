@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -434,7 +434,7 @@ def test_a_time_is_completed_by_the_signature_or_the_capture(vehicle: Vehicle) -
 
 
 def test_unknown_bits_of_a_message_are_named(vehicle: Vehicle) -> None:
-    content = replace(vehicle.cam(), station_type=200, low_frequency=random_cam(Random(1)).low_frequency)
+    content = vehicle.cam()._replace(station_type=200, low_frequency=random_cam(Random(1)).low_frequency)
     tree = dissect(frame(vehicle.signed_cam(content)))
     assert one(tree, "basicContainer/stationType").value == "200"
     assert one(tree, "driveDirection").value == "unavailable (2)"

@@ -191,7 +191,7 @@ def test_a_cam_that_its_ticket_does_not_permit(tmp_path: Path, pki: LabPki, vehi
     """Special vehicles, toll zones and zones of roadside units need a bit of the SSP (EN 302 637-2, 6.2.2.2)."""
     random = Random(5)
     kinds = ("vehicle", "special vehicle", "toll zone", "roadside unit") * 25
-    contents = [replace(random_cam(random, kind), station_type=15 if kind == "roadside unit" else 5) for kind in kinds]
+    contents = [random_cam(random, kind)._replace(station_type=15 if kind == "roadside unit" else 5) for kind in kinds]
     packets = [vehicle.signed_cam(content) for content in contents]
     path = write_capture(tmp_path / "road.pcapng", vehicle.signed_cam(certificate=True), *packets)
     rows = judged(path, pki).rows[1:]

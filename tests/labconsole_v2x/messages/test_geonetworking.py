@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -17,6 +18,7 @@ from labconsole_v2x.messages.geonetworking import (
     PositionVector,
     Shape,
     ShortPositionVector,
+    carried_payload,
     encode_basic_header,
     encode_gbc,
     encode_shb,
@@ -41,6 +43,21 @@ def test_header_octets_are_those_of_a_production_car() -> None:
     media_data = bytes.fromhex("0000a000")
     octets = encode_basic_header(1000, 1, secured=True) + encode_shb(SENDER, bytes(50), media_data=media_data)
     assert octets == bytes.fromhex("12000501" + "2050028000320100") + VECTOR + media_data + bytes(50)
+
+
+def test_the_payload_that_a_packet_carries_is_found_without_reading_its_other_headers() -> None:
+    random = Random("carried")
+    area = Area(Shape.CIRCLE, 1, 2, 3)
+    shb = encode_shb(random_vector(random), random.randbytes(60), next_header=1) + bytes(3)  # Ethernet's padding
+    gbc = encode_gbc(random_vector(random), area, 7, random.randbytes(60))
+    for octets in (shb, gbc):
+        packet = parse_unsecured(octets)
+        assert carried_payload(octets) == (packet.next_header, packet.payload)
+    for octets in (b"", shb[:8], shb[:36], shb[:-4], gbc[:40], gbc[:-1], bytes(60)):
+        with pytest.raises(GeoNetworkingError) as told:
+            parse_unsecured(octets)
+        with pytest.raises(GeoNetworkingError, match=f"^{re.escape(str(told.value))}$"):
+            carried_payload(octets)
 
 
 def test_shb_and_gbc_survive_encoding_and_parsing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -141,5 +141,5 @@ def verify_digest(key: ec.EllipticCurvePublicKey, signature: Signature, digest: 
 
 
 GRAZ = Circle(LATITUDE, LONGITUDE, 10_000)
-CARAVAN = replace(CAR, position=Position(LATITUDE + 10_000_000, LONGITUDE))
+CARAVAN = CAR._replace(position=Position(LATITUDE + 10_000_000, LONGITUDE))
 """A CAM of a car 111 km north of Graz."""

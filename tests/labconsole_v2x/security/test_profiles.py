@@ -84,7 +84,7 @@ CAR = Cam(1, 0, 5, POSITION, Motion(0, 1, 0, 1))
 
 
 def special(kind: str, **components: Any) -> Cam:
-    return replace(CAR, special=SpecialVehicle(kind, components))
+    return CAR._replace(special=SpecialVehicle(kind, components))
 
 
 def denm(cause: int) -> Denm:
@@ -95,7 +95,7 @@ def denm(cause: int) -> Denm:
     ("message", "ssp", "missing"),
     [
         (CAR, "010000", ()),
-        (replace(CAR, motion=Motion(0, 1, 0, 1, toll_zone=TollZone(0, 0))), "018000", ("cenDsrcTollingZone",)),
+        (CAR._replace(motion=Motion(0, 1, 0, 1, toll_zone=TollZone(0, 0))), "018000", ("cenDsrcTollingZone",)),
         (Cam(1, 0, 15, POSITION, None, zones=(ProtectedZone(0, 0),)), "018000", ("cenDsrcTollingZone",)),
         (special("publicTransportContainer"), "014000", ("publicTransportContainer",)),
         (special("specialTransportContainer"), "012000", ("specialTransportContainer",)),

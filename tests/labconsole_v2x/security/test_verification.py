@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -107,7 +106,7 @@ PACKETS: dict[Reason, tuple[Callable[[], bytes], dict[str, Any]]] = {
         lambda: signed(
             TICKET,
             Header(CAM_PSID, NOW_US),
-            cam_payload(replace(CAR, special=SpecialVehicle("rescueContainer", {"lightBarSirenInUse": (b"\x80", 2)}))),
+            cam_payload(CAR._replace(special=SpecialVehicle("rescueContainer", {"lightBarSirenInUse": (b"\x80", 2)}))),
         ),
         {},
     ),
@@ -215,7 +214,7 @@ def test_packets_around_a_wrap_of_message_times_are_accepted(shortened: Callable
     verifier = Verifier(trust)
     car = ticket(authority, validity=validity)
     for time_us in (wrap_us - 1000, wrap_us):
-        message = replace(CAR, generation_delta_time=generation_delta_time(time_us))
+        message = CAR._replace(generation_delta_time=generation_delta_time(time_us))
         outcome = verifier.verify(signed(car, Header(CAM_PSID, time_us), cam_payload(message)), wrap_us + 5000)
         assert outcome.accepted
         assert full_time(shortened(time_us), modulus_ms, wrap_us + 5000) == time_us

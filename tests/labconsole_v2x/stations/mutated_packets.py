@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from random import Random
 
 from labconsole_v2x.messages.cam import Cam, Motion, ProtectedZone, SpecialVehicle
@@ -38,9 +37,9 @@ PAYLOADS = (
     (CAM_PSID, cam_payload(Cam(7, 1, 15, PLACE, None, zones=(ProtectedZone(LATITUDE, LONGITUDE),)))),
     (
         CAM_PSID,
-        cam_payload(replace(CAR, special=SpecialVehicle("rescueContainer", {"lightBarSirenInUse": (b"\x80", 2)}))),
+        cam_payload(CAR._replace(special=SpecialVehicle("rescueContainer", {"lightBarSirenInUse": (b"\x80", 2)}))),
     ),
-    (CAM_PSID, cam_payload(replace(CAR, motion=Motion(1, 2, 3, 4, steering_angle=(5, 6), lane=1)))),
+    (CAM_PSID, cam_payload(CAR._replace(motion=Motion(1, 2, 3, 4, steering_angle=(5, 6), lane=1)))),
     (DENM_PSID, denm_payload(ACCIDENT)),
     (137, cam_payload()),
 )

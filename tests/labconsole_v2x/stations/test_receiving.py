@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from threading import Event
 
 import numpy as np
@@ -312,7 +311,7 @@ def test_generation_time_that_is_none_is_recorded_as_unreadable(check: Callable[
 
 def test_age_of_an_unsecured_packet_is_that_of_its_cam() -> None:
     generated_ms = time.time_ns() // 1_000_000 - 3000
-    message = replace(CAR, generation_delta_time=its_us_of(generated_ms * 1_000_000) // 1000 % 65_536)
+    message = CAR._replace(generation_delta_time=its_us_of(generated_ms * 1_000_000) // 1000 % 65_536)
     with receiving(UnverifiedCheck()) as receiver:
         receiver.send(encode_basic_header(1000, 1) + cam_payload(message))
         (row,) = receiver.wait_for(1)
