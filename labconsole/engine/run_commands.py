@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from labconsole.clock import now_ns
@@ -13,6 +14,8 @@ from labconsole.errors import UserError
 from labconsole.model.series import Event, Level
 from labconsole.model.trial_command import TrialCommand
 
+_LONGEST = 60
+"""Characters of a parameter in the sentence on a command; the event's data has all of it."""
 DELIVERED = "command"
 """Name of the event of a command that is delivered next. Its data: command, parameters, role (empty: the trial's own
 `run`), and `sent_by`, where the operator sent it (`window`)."""
@@ -102,7 +105,9 @@ class RunCommands:
         except UserError as error:
             self._record(REFUSED, str(error), Level.WARNING, **said)
             return
-        sentence = f"{command.title}: sent to {role or 'the run'} by the operator ({sent_by})."
+        what = ", ".join(shorten(f"{key} {value}", _LONGEST) for key, value in parameters.items())
+        title = f"{command.title} ({what})" if what else command.title
+        sentence = f"{title}: sent to {role or 'the run'} by the operator ({sent_by})."
         self._record(DELIVERED, sentence, Level.INFO, parameters=parameters, **said)
         delivered = {"name": name, "parameters": parameters}
         if receiver is not None:

@@ -3,7 +3,7 @@ attachments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import astuple
 from datetime import datetime
@@ -94,7 +94,8 @@ def _export(
         **({"attachments.csv": (_ATTACHMENT_COLUMNS, _attached(attachments))} if attachments else {}),
     }
     count = RowCount(sum(table.rows for table in samples) + _attached_rows(stored), progress)
-    files = []
+    files: list[Path] = []
+    _check_no_other_export(directory, {*tables, *(f"{table.stem}.csv" for table in samples)})
     with ExitStack() as together:
         for name, (header, rows) in tables.items():
             files.append(directory / name)
@@ -110,6 +111,13 @@ def _export(
             content = stored.content(kept.role, kept.name)
             _fill_attachment(together.enter_context(complete_file(files[-1])), content, count)
     return files
+
+
+def _check_no_other_export(directory: Path, names: Set[str]) -> None:
+    """Refuse a folder with samples of a run that this export would not replace. Raises ExportError."""
+    others = sorted(path.name for path in directory.glob("samples-*.csv") if path.name not in names)
+    if others:
+        raise ExportError(f"{directory} has another run's {others[0]}: choose another folder, or empty this one.")
 
 
 def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:

@@ -113,6 +113,8 @@ def _result(inspection: Inspection) -> str:
     valid, total = inspection.by_verdict().get(Verdict.VALID, 0), len(inspection.rows)
     if not total:
         return "nothing to judge"
+    if valid == total and inspection.fault:
+        return "all that could be read valid"
     return "all of them valid" if valid == total else f"{valid:,} of the packets valid ({valid / total:.1%})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +139,7 @@ def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Met
     if not count:
         return
     if parameters.generation is Generation.FIXED and not parameters.dcc:
-        yield metric(OFFERED_RATE, parameters.senders * parameters.rate, count)
+        yield _calculated(metric(OFFERED_RATE, parameters.senders * parameters.rate, count))
     yield metric("send_rate", count / packets.seconds, count)
     lateness_ms = (sent["sent_ns"] - sent["due_ns"]) / 1e6
     yield metric("send_lateness_p99", _quantile(lateness_ms, 0.99), count)
@@ -156,8 +157,11 @@ def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Met
     octets = sum(octets_on_air(size) * number for size, number in zip(values.tolist(), counts.tolist(), strict=True))
     air_us = sum(airtime_us(size) * number for size, number in zip(values.tolist(), counts.tolist(), strict=True))
     for name, value in (("air_rate", octets * 8 / 1e3), ("airtime", air_us / 1e4)):
-        one = metric(name, value / packets.seconds, count)
-        yield Metric(one.name, one.value, one.unit, one.direction, count, origin=Origin.CALCULATED)
+        yield _calculated(metric(name, value / packets.seconds, count))
+
+
+def _calculated(one: Metric) -> Metric:
+    return replace(one, origin=Origin.CALCULATED)
 
 
 def _latency(packets: JoinedPackets, receptions: Receptions, disturbed: str) -> Iterator[Metric]:

@@ -231,7 +231,7 @@ class LiveParameters(Parameters):
     )
     capture: bool = parameter(
         "Keep a capture",
-        "Keep each packet that a receiver reads as a pcapng file with the run: Wireshark opens it",
+        "Keep each packet that a receiver hears, its own too, as a pcapng file with the run: Wireshark opens it",
         default=True,
         group="Receiver",
     )
@@ -353,7 +353,7 @@ class LiveParameters(Parameters):
         except ValueError as error:
             raise ValueError(f"{address} is not an IPv4 address, such as 127.0.0.1") from error
         if info.field_name == "group" and not found.is_multicast:
-            raise ValueError("not a multicast address: 224.0.0.0 to 239.255.255.255")
+            raise ValueError(f"{address} is not a multicast address: give one from 224.0.0.0 to 239.255.255.255")
         return address
 
     @field_validator("device")

@@ -28,6 +28,8 @@ class Glance:
     verifies: bool = True
     receivers: int = 1
     """How many stations receive: `verified` is the mean of them."""
+    doubt: str = ""
+    """Why the latency of a run is not judged."""
     run_id: int | None = None
     """The run that is over, of which these are the results; None: a run in progress."""
 
@@ -57,11 +59,13 @@ class GlanceCard(QFrame):
             rate = self.tr("messages a second and station")
         if glance.run_id is None:
             rate, lost = self.tr("{0}, now").format(rate), self.tr("of all messages until now")
-            within = self.tr("for 99 %, in the last second")
+            within = self.tr("for 99 % in the last second, from their generation on")
         else:
             rate = self.tr("{0}, mean of run {1}").format(rate, glance.run_id)
             lost = self.tr("of all messages of run {0}").format(glance.run_id)
             within = self.tr("for 99 % of run {0}, since they were due").format(glance.run_id)
+        if glance.doubt:
+            within = self.tr("{0}; not judged: {1}").format(within, glance.doubt)
         self._set(self.verified, _rate(glance.verified), rate)
         time = NO_FIGURE if glance.latency_p99_ms is None else format_figure(glance.latency_p99_ms, "ms")
         self._set(self.latency, time, within)
@@ -70,10 +74,10 @@ class GlanceCard(QFrame):
         self._set(self.serves, served, self._note_on_neighbours(glance))
 
     def _note_on_neighbours(self, glance: Glance) -> str:
-        note = self.tr("neighbours at {0:g} messages a second").format(NEIGHBOUR_HZ)
-        if glance.capacity:
+        note = self.tr("neighbours with {0:g} messages a second, at this rate").format(NEIGHBOUR_HZ)
+        if glance.capacity and glance.verifies:
             most = f"{glance.capacity / NEIGHBOUR_HZ:,.0f}"
-            return self.tr("{0}; one core of this computer: {1}").format(note, most)
+            return self.tr("{0}; one core can serve {1}, by the benchmark").format(note, most)
         return note
 
     def _figure(self, line: QHBoxLayout, title: str) -> tuple[QLabel, QLabel, QLabel]:

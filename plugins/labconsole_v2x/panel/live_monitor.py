@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueState
 from labconsole.errors import UserError
+from labconsole.model.trial import Metric
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.panels.trial_panel import PanelContext
@@ -60,6 +61,7 @@ class LiveMonitor(QObject):
         self._sent: deque[tuple[int, int]] = deque()
         self._parameters: LiveParameters | None = None
         self._results: Mapping[str, float] = {}
+        self._doubt = ""
         self.run_id: int | None = None
         """The run that is followed, or was last."""
         self.running = False
@@ -110,6 +112,7 @@ class LiveMonitor(QObject):
                 capacity,
                 verifies,
                 receivers,
+                self._doubt,
                 self.run_id,
             )
         live, frame = self.live, None if self.live is None else self.live.latest
@@ -180,10 +183,11 @@ class LiveMonitor(QObject):
     def _set_parameters(self, parameters: LiveParameters) -> None:
         self._parameters = parameters
 
-    def _set_results(self, found: tuple[int, Mapping[str, float]]) -> None:
-        run_id, results = found
+    def _set_results(self, found: tuple[int, Mapping[str, Metric]]) -> None:
+        run_id, metrics = found
         if run_id == self.run_id and not self.running:
-            self._results = results
+            self._results = {name: metric.value for name, metric in metrics.items()}
+            self._doubt = metrics["latency_p99"].not_judged if "latency_p99" in metrics else ""
             self.drawn.emit()
 
     def _set_speeds(self, speeds: Mapping[Measured, Speed]) -> None:
@@ -204,9 +208,9 @@ def newest_speeds(database: Path) -> Mapping[Measured, Speed]:
     return speeds
 
 
-def _results_of(database: Path, run_id: int) -> tuple[int, Mapping[str, float]]:
+def _results_of(database: Path, run_id: int) -> tuple[int, Mapping[str, Metric]]:
     with Reader(database) as reader:
-        return run_id, {name: metric.value for name, metric in reader.run(run_id).row.metrics.items()}
+        return run_id, reader.run(run_id).row.metrics
 
 
 def _parameters_of(database: Path, run_id: int) -> LiveParameters:

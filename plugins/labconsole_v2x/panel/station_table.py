@@ -84,6 +84,8 @@ class StationTable(QWidget):
 
     def _selection_changed(self) -> None:
         senders = [state for state in self.chosen if not state.roadside]
+        if self.stop_button.hasFocus() or self.start_button.hasFocus():
+            self.table.setFocus()  # a disabled button would pass the focus on, and the page would follow it
         self.stop_button.setEnabled(self._running and any(state.on for state in senders))
         self.start_button.setEnabled(self._running and any(not state.on for state in senders))
         self.selected.emit(self.chosen[0].number if len(self.chosen) == 1 else -1)

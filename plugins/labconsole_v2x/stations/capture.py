@@ -71,12 +71,14 @@ def read_capture(path: Path) -> Iterator[CapturedPacket]:
     name, count = shown(path.name), 0
     try:
         if not path.is_file():
-            raise CaptureError(f"{name} cannot be read: there is no such file.")
+            what = "it is not a file" if path.exists() else "there is no such file"
+            raise CaptureError(f"{name} cannot be read: {what}. Choose a pcap or pcapng file.")
         with path.open("rb", buffering=_READ_OCTETS) as file:
             for count, packet in enumerate(_packets(file), 1):  # noqa: B007 - the error gives the number
                 yield packet
     except _BrokenCaptureError as error:
-        raise CaptureError(f"{name} is broken after packet {count}: {error}.") from error
+        where = f"after packet {count}" if count else "before its first packet"
+        raise CaptureError(f"{name} is broken {where}: {error}. Copy it again, if there is more of it.") from error
     except _NotACaptureError as error:
         raise CaptureError(f"{name} is not a capture file: choose a pcap or pcapng file.") from error
     except OSError as error:

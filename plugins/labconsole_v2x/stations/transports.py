@@ -259,7 +259,10 @@ def _fault(where: str, address: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRNOTAVAIL:
         return f"No interface of this computer has the address {address}: give one that it has."
     if error.errno == errno.ENODEV:
-        return f"No interface with the address {address} has multicast: correct it, or choose UDP unicast."
+        return (
+            f"No interface with multicast has the address {address}: give that of one, or choose UDP unicast if it is "
+            "right."
+        )
     if error.errno in _NOT_PERMITTED:
         return f"Port {port} may not be used without more rights: choose one from 1024 on."
     return f"{where} cannot be used ({error.strerror}): check interface and port."

@@ -62,7 +62,7 @@ def test_a_command_reaches_its_role_and_is_recorded_before(bench: Bench, start: 
     stored = [event for event in bench.detail(run_id).events if event.name in (DELIVERED, CHANGED)]
     sent, changed, _ = sorted(stored, key=lambda event: event.t_ns)
     assert (sent.name, sent.source, sent.level) == (DELIVERED, "worker", Level.INFO)
-    assert sent.message == "Set rate: sent to station-1 by the operator (window)."
+    assert sent.message == "Set rate (rate 7.0): sent to station-1 by the operator (window)."
     assert sent.data == {
         "command": "set_rate",
         "parameters": {"rate": 7.0},
@@ -80,7 +80,10 @@ def test_a_trial_that_waits_takes_its_commands_in_order(bench: Bench, start: Sta
     bench.pump_until(lambda: len(events(bench, "noted")) == 5)
     assert [event.message for event in events(bench, "noted")] == [f"note {number}" for number in range(5)]
     first = events(bench, DELIVERED)[0]
-    assert first.message == "Add note: sent to the run by the operator (terminal)." and first.data["role"] == ""
+    assert (
+        first.message == "Add note (text note 0): sent to the run by the operator (terminal)."
+        and first.data["role"] == ""
+    )
     stop(bench, run_id)
 
 

@@ -41,6 +41,19 @@ def test_a_run_becomes_these_files_and_nothing_else(reader: Reader, runs: list[i
     assert sorted(entry.name for entry in directory.iterdir()) == sorted(names)
 
 
+def test_a_folder_with_samples_of_another_kind_of_run_is_refused_untouched(
+    reader: Reader, runs: list[int], tmp_path: Path
+) -> None:
+    export_run(reader, runs[0], tmp_path)
+    export_run(reader, runs[0], tmp_path)
+    other = tmp_path / "samples-received.csv"
+    other.write_text("kept", "utf-8")
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    with pytest.raises(ExportError, match=r"has another run's samples-received\.csv: choose another folder"):
+        export_run(reader, runs[0], tmp_path)
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
 def test_artefacts_come_with_a_list_of_their_hashes(store: Store, reader: Reader, tmp_path: Path) -> None:
     scenario = NewScenario("Test 1", "swim", {})
     [run_id] = store.add_campaign(NewCampaign("demo", "Demo", "", 1, (scenario,), ((0, 1),)), this_process(), NOW)

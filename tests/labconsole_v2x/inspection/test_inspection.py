@@ -286,7 +286,7 @@ def test_a_broken_capture_is_judged_up_to_the_fault(tmp_path: Path, pki: LabPki,
     assert len(inspection.rows) == 2
     assert "road.pcapng is broken after packet 2" in inspection.fault
     path.write_bytes(path.read_bytes()[:30])
-    with pytest.raises(CaptureError, match="broken after packet 0"):
+    with pytest.raises(CaptureError, match="broken before its first packet"):
         judged(path, pki)
 
 

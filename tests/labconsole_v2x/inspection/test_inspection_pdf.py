@@ -97,6 +97,25 @@ def test_no_file_is_replaced_and_nothing_is_inspected_for_it(
         assert path.read_text() == "precious"
 
 
+def test_outputs_that_cannot_be_written_are_refused_before_anything_is_inspected(
+    own_home: Path,
+    road: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(InspectCapture, "isolated", False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("precious")
+    before = sorted(tmp_path.iterdir())
+    assert run(road, "--csv", tmp_path / "out", "--pdf", "out") == 1
+    assert "out is named for two outputs: give each a file of its own." in " ".join(capsys.readouterr().err.split())
+    assert run(road, "--csv", "new.csv", "--pdf", "file/out.pdf") == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "out.pdf cannot be written in" in said and "choose another folder." in said
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_a_report_on_a_broken_or_cancelled_inspection_says_so_first(road: Path, pki: LabPki) -> None:
     inspection = inspected(road / "road.pcapng", pki)
     source = Source.of(road / "road.pcapng", (), 1.0)

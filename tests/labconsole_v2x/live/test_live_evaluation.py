@@ -341,5 +341,5 @@ def test_figures_have_unit_order_and_origin_of_their_kinds() -> None:
     assert all((metric.unit, metric.direction) == kinds[metric.name] for metric in metrics)
     assert [names.index(metric.name) for metric in metrics] == sorted(names.index(metric.name) for metric in metrics)
     calculated = {metric.name for metric in metrics if metric.origin is Origin.CALCULATED}
-    assert calculated == {"air_rate", "airtime"}
+    assert calculated == {"air_rate", "airtime", "offered_rate"}
     assert LiveTrial().metrics == METRICS

@@ -83,7 +83,7 @@ def test_run_by_click_is_what_the_live_page_judges_loads_by(
     qtbot.waitUntil(lambda: facts(live).get("This computer") == judged)
     live.form.set_values({**live.form.values(), "verification": "token"})
     qtbot.waitUntil(lambda: facts(live).get("This computer") == "not measured yet")
-    qtbot.waitUntil(lambda: f"one core of this computer: {rate / 10:,.0f}" in live.glance.serves[2].text())
+    qtbot.waitUntil(lambda: f"one core can serve {rate / 10:,.0f}" in live.glance.serves[2].text())
     page.context.open_run(item.run_id)
     view = window.pages.currentWidget()
     assert isinstance(view, RunView)

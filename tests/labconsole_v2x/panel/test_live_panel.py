@@ -164,9 +164,9 @@ def check_live_figures(qtbot: QtBot, page: LivePanel) -> None:
     card = page.glance
     qtbot.waitUntil(lambda: all(figure[1].text() != NO_FIGURE for figure in (card.verified, card.latency, card.loss)))
     assert card.verified[0].text() == "Verified" and card.verified[2].text() == "messages a second, now"
-    assert card.latency[2].text() == "for 99 %, in the last second"
+    assert card.latency[2].text() == "for 99 % in the last second, from their generation on"
     assert card.loss[2].text() == "of all messages until now"
-    assert card.serves[2].text() == "neighbours at 10 messages a second"
+    assert card.serves[2].text() == "neighbours with 10 messages a second, at this rate"
     drawn = ("rates", "age", "verify", "loss", "reasons", "queue", "cpu", "memory")
     qtbot.waitUntil(lambda: all(page.plots.plots[name].curves() for name in drawn))
     titles = {name: {curve.title for curve in page.plots.plots[name].curves()} for name in drawn}
@@ -223,6 +223,7 @@ def test_stations_are_stopped_and_started_by_button_and_space(qtbot: QtBot, page
     click_on_map(qtbot, page, 2)
     qtbot.mouseClick(buttons[0], LEFT)
     assert rows(page)["Station 2"][0] == "stopped" and [button.isEnabled() for button in buttons] == [False, True]
+    assert page.stations.table.hasFocus(), "the page would scroll to the widget that is next in the order of focus"
     assert_silent(qtbot, page, 2)
     assert "Station 2, stopped" in page.map.description(2) and page.monitor.board.heard_by(2) == 0
     qtbot.mouseClick(buttons[1], LEFT)

@@ -318,7 +318,8 @@ def test_card_has_four_large_figures(
 def test_notes_of_the_card_say_of_when_its_figures_are(card: GlanceCard) -> None:
     card.show_glance(Glance(100.0, 1.0, 0.0, capacity=8123.0))
     assert card.verified[2].text() == "messages a second, now"
-    assert card.serves[2].text() == "neighbours at 10 messages a second; one core of this computer: 812"
+    note = "neighbours with 10 messages a second, at this rate"
+    assert card.serves[2].text() == f"{note}; one core can serve 812, by the benchmark"
     card.show_glance(Glance(100.0, 1.0, 0.0, receivers=6))
     assert card.verified[2].text() == "messages a second and station, now"
     card.show_glance(Glance(100.0, 1.0, 0.0, verifies=False, run_id=7))
@@ -326,7 +327,11 @@ def test_notes_of_the_card_say_of_when_its_figures_are(card: GlanceCard) -> None
     assert card.verified[2].text() == "messages a second, mean of run 7"
     assert card.loss[2].text() == "of all messages of run 7"
     assert card.latency[2].text() == "for 99 % of run 7, since they were due"
-    assert card.serves[2].text() == "neighbours at 10 messages a second"
+    assert card.serves[2].text() == "neighbours with 10 messages a second, at this rate"
+    card.show_glance(Glance(100.0, 1.0, 0.0, capacity=8123.0, verifies=False))
+    assert card.serves[2].text() == "neighbours with 10 messages a second, at this rate", "nothing is verified"
+    card.show_glance(Glance(100.0, 1.0, 0.0, doubt="the computer was busy", run_id=7))
+    assert card.latency[2].text() == "for 99 % of run 7, since they were due; not judged: the computer was busy"
 
 
 def test_plots_get_a_curve_for_each_value_and_begin_again_with_the_next_run(page: QWidget, theme: Theme) -> None:
