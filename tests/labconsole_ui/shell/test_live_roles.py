@@ -194,7 +194,7 @@ def test_a_command_goes_to_the_role_that_is_selected(
         "role": "station-1",
         "sent_by": "window",
     }
-    assert "Set rate: sent to station-1 by the operator (window)." in shown_messages(window)
+    assert "Set rate (rate 7.0): sent to station-1 by the operator (window)." in shown_messages(window)
 
 
 def test_a_command_without_parameters_ends_the_run_and_then_none_is_offered(

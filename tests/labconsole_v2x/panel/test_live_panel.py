@@ -196,7 +196,7 @@ def check_results(page: LivePanel) -> None:
     run_id = page.monitor.run_id
     card = page.glance
     assert card.verified[2].text() == f"messages a second, mean of run {run_id}"
-    assert card.latency[2].text() == f"for 99 % of run {run_id}, since they were due"
+    assert card.latency[2].text().startswith(f"for 99 % of run {run_id}, since they were due")
     assert card.loss[2].text() == f"of all messages of run {run_id}"
     assert float(card.verified[1].text()) == pytest.approx(60, rel=0.2)
     assert not page.stations.stop_button.isEnabled() and not page.stations.start_button.isEnabled()
