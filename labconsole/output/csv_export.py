@@ -3,7 +3,7 @@ attachments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import astuple
 from datetime import datetime
@@ -21,6 +21,7 @@ from labconsole.output.export_contents import (
     SampleTable,
     attached_rows,
     ended_runs,
+    refuse_other_samples,
     sample_tables,
     shares,
     stored_rows,
@@ -94,8 +95,8 @@ def _export(
         **({"attachments.csv": (_ATTACHMENT_COLUMNS, _attached(attachments))} if attachments else {}),
     }
     count = RowCount(sum(table.rows for table in samples) + _attached_rows(stored), progress)
-    files: list[Path] = []
-    _check_no_other_export(directory, {*tables, *(f"{table.stem}.csv" for table in samples)})
+    refuse_other_samples(directory, samples, ".csv")
+    files = []
     with ExitStack() as together:
         for name, (header, rows) in tables.items():
             files.append(directory / name)
@@ -111,13 +112,6 @@ def _export(
             content = stored.content(kept.role, kept.name)
             _fill_attachment(together.enter_context(complete_file(files[-1])), content, count)
     return files
-
-
-def _check_no_other_export(directory: Path, names: Set[str]) -> None:
-    """Refuse a folder with samples of a run that this export would not replace. Raises ExportError."""
-    others = sorted(path.name for path in directory.glob("samples-*.csv") if path.name not in names)
-    if others:
-        raise ExportError(f"{directory} has another run's {others[0]}: choose another folder, or empty this one.")
 
 
 def export_metrics(reader: Reader, run_ids: Iterable[int], path: Path) -> Path:

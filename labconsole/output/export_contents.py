@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -43,6 +44,14 @@ class SampleTable:
     def stem(self) -> str:
         """Name of its file without the ending: no series can leave the directory by its name."""
         return f"samples-{quote(self.name, safe=' ')}"
+
+
+def refuse_other_samples(directory: Path, tables: Iterable[SampleTable], ending: str) -> None:
+    """Refuse a directory with samples that an export of these tables would leave there. Raises ExportError."""
+    names = {f"{table.stem}{ending}" for table in tables}
+    others = sorted(path.name for path in directory.glob(f"samples-*{ending}") if path.name not in names)
+    if others:
+        raise ExportError(f"{directory} has another run's {others[0]}: choose another directory, or empty this one.")
 
 
 class RowCount:

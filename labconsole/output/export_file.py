@@ -26,6 +26,22 @@ class ExportError(UserError):
     """A file that cannot be written; no partial file is left under its name."""
 
 
+def must_be_new_files(*paths: Path) -> None:
+    """Check files that are to be written before their contents are created.
+
+    Raises ExportError: one exists, its directory does not or may not be written, or two are the same.
+    """
+    for number, path in enumerate(paths):
+        if os.path.lexists(path):
+            raise ExportError(f"The file {path} is there already and stays as it is: choose another name.")
+        if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
+            raise ExportError(f"The directory {path.parent} does not exist: create it, or choose another.")
+        if not os.access(path.parent, os.W_OK):
+            raise ExportError(f"The directory {path.parent} cannot be written: choose another.")
+        if path.absolute() in (other.absolute() for other in paths[:number]):
+            raise ExportError(f"The file {path} is named for two outputs: give each a file of its own.")
+
+
 @contextmanager
 def complete_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path next to `path` (whose directory is created if needed); it is renamed after the block.

@@ -17,6 +17,7 @@ from labconsole.output.export_contents import (
     RowCount,
     SampleTable,
     ended_runs,
+    refuse_other_samples,
     sample_tables,
     shares,
     stored_rows,
@@ -73,6 +74,7 @@ def _export(
 ) -> list[Path]:
     tables, _ = sample_tables(detail, reader.samples(detail.row.id), plugins)
     count = RowCount(sum(table.rows for table in tables), progress)
+    refuse_other_samples(folder, tables, ".parquet")
     files = []
     with ExitStack() as together:
         for table in tables:

@@ -11,6 +11,7 @@ from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki import keys
 from labconsole.security.pki.records import (
     CertificateRecord,
@@ -159,17 +160,9 @@ def _exported(thing: Exportable) -> tuple[str, str]:
             return f"exported CRL {thing.number}", name_as_text(thing.crl.issuer)
 
 
-def must_be_new_file(path: Path) -> None:
-    """Raises UserError: the file exists, or its directory does not. Checked before the contents are created."""
-    if os.path.lexists(path):
-        raise UserError(f"The file {path} is there already and stays as it is: choose another name.")
-    if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
-        raise UserError(f"The directory {path.parent} does not exist: create it, or choose another.")
-
-
 def write_export(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write a new file; `private`: mode 0600. Raises UserError: it exists already, or cannot be written."""
-    must_be_new_file(path)
+    must_be_new_files(path)
     try:
         if private:
             write_private(path, data)
@@ -226,7 +219,7 @@ class Export(PkiOperation[ExportParameters]):
     parameters: ClassVar[type[Parameters]] = ExportParameters
 
     def needs(self, parameters: ExportParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
-        must_be_new_file(parameters.file)
+        must_be_new_files(parameters.file)
         parameters.parties(snapshot)
         certificate = parameters.complete(snapshot)
         if certificate is None:
@@ -308,7 +301,7 @@ class ExportPkcs12(PkiOperation[ExportPkcs12Parameters]):
     def needs(
         self, parameters: ExportPkcs12Parameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
-        must_be_new_file(parameters.file)
+        must_be_new_files(parameters.file)
         certificate = certificate_named(snapshot, parameters.certificate)
         exportable_key(snapshot, certificate)
         return (*new_file_password(parameters.file), *key_secrets(directory, snapshot, certificate))

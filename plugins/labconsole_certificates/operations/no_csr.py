@@ -12,6 +12,7 @@ from labconsole.errors import BadInput
 from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -24,7 +25,7 @@ from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.operations.authorities import complete_pkcs12
 from labconsole_certificates.operations.certificate_import import add_chain, profile_of
-from labconsole_certificates.operations.export import must_be_new_file, write_export
+from labconsole_certificates.operations.export import write_export
 from labconsole_certificates.operations.export_formats import write_pkcs12
 from labconsole_certificates.operations.issuing import (
     alternative_names,
@@ -188,7 +189,7 @@ class CreateForClient(PkiOperation[CreateForClientParameters]):
         self, parameters: CreateForClientParameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
         state_named(snapshot, parameters.client)
-        must_be_new_file(parameters.file)
+        must_be_new_files(parameters.file)
         issuing = parameters.issuing_certificate(snapshot)
         return (
             *new_file_password(parameters.file, parameters.password()),

@@ -13,6 +13,7 @@ from labconsole.errors import BadInput
 from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki import keys
 from labconsole.security.pki.keys import MadeKey
 from labconsole.security.pki.records import (
@@ -35,7 +36,7 @@ from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.signatures import issued_by
 from labconsole_certificates.operations.certificate_import import add_chain, profile_of
-from labconsole_certificates.operations.export import Form, exported, must_be_new_file, write_export
+from labconsole_certificates.operations.export import Form, exported, write_export
 from labconsole_certificates.operations.issuing import alternative_names, must_be_within, subject_of
 from labconsole_certificates.operations.new_keys import NewKey, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
@@ -196,7 +197,7 @@ class CreateRequest(PkiOperation[CreateRequestParameters]):
         local_state_named(snapshot, parameters.state)
         state_named(snapshot, parameters.issuer)
         if parameters.file is not None:
-            must_be_new_file(parameters.file)
+            must_be_new_files(parameters.file)
         return secrets_of(parameters.new_key())
 
     def work(

@@ -14,6 +14,7 @@ from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import HomePath, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki.domains import notice, refusal
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, Item, Origin, RequestRecord, RequestStatus, State
@@ -27,7 +28,7 @@ from labconsole.security.x509.issuing import issue
 from labconsole.security.x509.key_types import PublicKey
 from labconsole.security.x509.names import brief_name, name_from_text, short_name
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.export import Form, exported, must_be_new_file, note_handover, write_export
+from labconsole_certificates.operations.export import Form, exported, note_handover, write_export
 from labconsole_certificates.operations.issuing import (
     alternative_names,
     must_be_accepted,
@@ -288,7 +289,7 @@ class ApproveRequest(PkiOperation[ApproveRequestParameters]):
         self, parameters: ApproveRequestParameters, directory: Path, snapshot: Snapshot
     ) -> tuple[SecretRequest, ...]:
         if parameters.file is not None:
-            must_be_new_file(parameters.file)
+            must_be_new_files(parameters.file)
         issuing = parameters.issuing_certificate(snapshot)
         return key_secrets(directory, snapshot, issuing, unlock=parameters.unlock())
 

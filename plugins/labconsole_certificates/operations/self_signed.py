@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from labconsole.model.operation import HomePath, OperationContext, Result
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki.records import CertificateRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
@@ -16,7 +17,7 @@ from labconsole.security.x509.certificate_profiles import TEXTS, CertificateProf
 from labconsole.security.x509.issuing import make_self_signed as self_signed
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validity import Validity
-from labconsole_certificates.operations.export import exported, must_be_new_file, write_export
+from labconsole_certificates.operations.export import exported, write_export
 from labconsole_certificates.operations.issuing import alternative_names, must_be_within, subject_of
 from labconsole_certificates.operations.new_keys import NewKey, made_key, secrets_of
 from labconsole_certificates.operations.parameter_fields import (
@@ -84,7 +85,7 @@ class CreateSelfSigned(PkiOperation[CreateSelfSignedParameters]):
     ) -> tuple[SecretRequest, ...]:
         local_state_named(snapshot, parameters.state)
         if parameters.file is not None:
-            must_be_new_file(parameters.file)
+            must_be_new_files(parameters.file)
         return secrets_of(parameters.new_key())
 
     def work(

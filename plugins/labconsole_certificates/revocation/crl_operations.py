@@ -11,6 +11,7 @@ from labconsole.errors import BadInput, UserError
 from labconsole.model.operation import Confirmation, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, CrlRecord, Item, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -25,7 +26,7 @@ from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.signatures import crl_signed_by, issued_by
 from labconsole.security.x509.validity import Validity
 from labconsole_certificates.describing.oid_names import REASONS
-from labconsole_certificates.operations.export import Form, exported, must_be_new_file, write_export
+from labconsole_certificates.operations.export import Form, exported, write_export
 from labconsole_certificates.operations.issuing import opened_issuer
 from labconsole_certificates.operations.parameter_fields import (
     CertificateChoice,
@@ -250,7 +251,7 @@ class PublishCrl(PkiOperation[PublishCrlParameters]):
 
     def needs(self, parameters: PublishCrlParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
         if parameters.out is not None:
-            must_be_new_file(parameters.out)
+            must_be_new_files(parameters.out)
         authority = certificate_named(snapshot, parameters.authority)
         return key_secrets(directory, snapshot, authority, unlock=parameters.unlock())
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from labconsole.errors import UserError
 from labconsole.model.operation import OperationContext, Result
 from labconsole.model.trial import Parameters
+from labconsole.output.export_file import must_be_new_files
 from labconsole.security.pki.keys import opened_key
 from labconsole.security.pki.records import CertificateRecord, KeyRecord, Origin, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
@@ -22,7 +23,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint
 from labconsole.security.x509.issuing import Issuer
 from labconsole.security.x509.names import short_name
-from labconsole_certificates.operations.export import must_be_new_file, write_export
+from labconsole_certificates.operations.export import write_export
 from labconsole_certificates.operations.parameter_fields import Days, SavedTo, StateName, UnlockParameters
 from labconsole_certificates.operations.pki_operation import PkiOperation, key_secrets
 from labconsole_certificates.operations.record_lookup import local_state_named
@@ -160,7 +161,7 @@ class MakeBundle(PkiOperation[MakeBundleParameters]):
     parameters: ClassVar[type[Parameters]] = MakeBundleParameters
 
     def needs(self, parameters: MakeBundleParameters, directory: Path, snapshot: Snapshot) -> tuple[SecretRequest, ...]:
-        must_be_new_file(parameters.file)
+        must_be_new_files(parameters.file)
         state = local_state_named(snapshot, parameters.state)
         signer, _key = signing_root(snapshot, state, datetime.now(UTC))
         return key_secrets(directory, snapshot, signer, unlock=parameters.unlock())

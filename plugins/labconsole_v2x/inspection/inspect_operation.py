@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
+from labconsole.output.export_file import must_be_new_files
 from labconsole.safe_text import shown
 from labconsole_v2x.inspection.inspection_report import number_of, report, report_data, write_packets_csv
 from labconsole_v2x.inspection.verdicts import Inspection
@@ -92,7 +92,7 @@ class InspectCapture(Operation[InspectParameters]):
         from labconsole_v2x.inspection.capture_certificates import CaptureCertificates, read_certificate
         from labconsole_v2x.inspection.inspector import inspect_capture
 
-        _check_new(parameters.new_files)
+        must_be_new_files(*parameters.new_files)
         roots = tuple(map(read_certificate, parameters.root))
         certificates = CaptureCertificates(roots)
         for path in parameters.issuer:
@@ -122,19 +122,6 @@ class InspectCapture(Operation[InspectParameters]):
 
             PacketTable.of(inspection.rows[:MOST_PACKETS]).write(parameters.npz)
         return Result(parts, report_data(inspection), tuple(warnings), passed=not inspection.fault)
-
-
-def _check_new(paths: Sequence[Path]) -> None:
-    """Refuse files that cannot be written before anything is judged. Raises UserError."""
-    for number, path in enumerate(paths):
-        name = shown(path.name)
-        if path.exists():
-            raise UserError(f"{name} exists already: name a new file.")
-        if path.resolve() in (other.resolve() for other in paths[:number]):
-            raise UserError(f"{name} is named for two outputs: give each a file of its own.")
-        folder = next(parent for parent in path.absolute().parents if parent.exists())
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise UserError(f"{name} cannot be written in {folder}: choose another folder.")
 
 
 def _write_pdf(

@@ -228,19 +228,23 @@ _OPTIONAL_LAYOUTS = [Layout(fields) for fields in _OPTIONAL]
 _LOW_FREQUENCY = Layout((_NO_FLAG, *_ROLE_AND_LIGHTS, field("pathHistory", 0, 40)))
 _POINT = Layout((_FLAG, *PATH_POINT[:3]))
 _POINT_TIME = Layout(PATH_POINT[3:])
-_NOTHING: list[Any] = [None] * len(_OPTIONAL)
+_NOTHING = (None,) * len(_OPTIONAL)
+
+
+def _parts(motion: Motion) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The values of `_MANDATORY`, and of `_OPTIONAL`."""
+    return motion[: len(_MANDATORY)], motion[len(_MANDATORY) : -1]
 
 
 def _write_vehicle(cam: Cam, motion: Motion) -> bytes:
     bits = BitWriter()
-    given: tuple[Any, ...] = motion
-    optional = given[len(_MANDATORY) : -1]
+    mandatory, optional = _parts(motion)
     flags = 0
     for value in optional:
         flags = flags << 1 | (value is not None)
     low = cam.low_frequency
     head = (PROTOCOL_VERSION, CAM_MESSAGE_ID, cam.station_id, cam.generation_delta_time, 0, low is not None, 0, 0)
-    bits.write(_HEAD, (*head, cam.station_type, *cam.position, 0, flags, 0, *given[: len(_MANDATORY)]))
+    bits.write(_HEAD, (*head, cam.station_type, *cam.position, 0, flags, 0, *mandatory))
     if flags:
         for layout, value in zip(_OPTIONAL_LAYOUTS, optional, strict=True):
             if value is not None:
@@ -258,12 +262,7 @@ def _read_vehicle(bits: BitReader) -> Cam:
     """Return a vehicle's CAM without special container and toll zone; NotReadableError is raised for all others."""
     head = bits.read(_HEAD)
     flags = head[17]
-    optional: list[Any] = _NOTHING
-    if flags:
-        optional = []
-        for at, layout in enumerate(_OPTIONAL_LAYOUTS):
-            values = bits.read(layout) if flags >> 5 - at & 1 else (None,)
-            optional.append(tuple(values) if len(values) > 1 else values[0])
+    optional = _read_optional(bits, flags) if flags else _NOTHING
     low = None
     if head[5]:
         _, role, lights, count = bits.read(_LOW_FREQUENCY)
@@ -275,6 +274,14 @@ def _read_vehicle(bits: BitReader) -> Cam:
     if bits.left >= 8:
         raise NotReadableError
     return Cam(head[2], head[3], head[8], Position(*head[9:16]), Motion._make((*head[19:], *optional, None)), low)
+
+
+def _read_optional(bits: BitReader, flags: int) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for at, layout in enumerate(_OPTIONAL_LAYOUTS):
+        values = bits.read(layout) if flags >> 5 - at & 1 else (None,)
+        found.append(tuple(values) if len(values) > 1 else values[0])
+    return tuple(found)
 
 
 def _components(cam: Cam) -> dict[str, Any]:
@@ -306,9 +313,9 @@ def _components(cam: Cam) -> dict[str, Any]:
 
 
 def _motion_components(motion: Motion) -> dict[str, Any]:
-    values: tuple[Any, ...] = motion
-    components = to_components(_MANDATORY, values[: len(_MANDATORY)])
-    for fields, value in zip(_OPTIONAL, values[len(_MANDATORY) : -1], strict=True):
+    mandatory, optional = _parts(motion)
+    components = to_components(_MANDATORY, mandatory)
+    for fields, value in zip(_OPTIONAL, optional, strict=True):
         if value is not None:
             components |= to_components(fields, value if isinstance(value, tuple) else (value,))
     if motion.toll_zone is not None:

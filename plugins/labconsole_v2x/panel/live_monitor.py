@@ -60,8 +60,7 @@ class LiveMonitor(QObject):
         self._background = Background(self)
         self._sent: deque[tuple[int, int]] = deque()
         self._parameters: LiveParameters | None = None
-        self._results: Mapping[str, float] = {}
-        self._doubt = ""
+        self._results: Mapping[str, Metric] = {}
         self.run_id: int | None = None
         """The run that is followed, or was last."""
         self.running = False
@@ -104,16 +103,17 @@ class LiveMonitor(QObject):
         verifies, capacity = parameters.security.verifies, self.speed(parameters).verify
         receivers = parameters.receiving_stations
         if self._results:
-            rate = self._results.get("accept_rate")
+            wanted = ("accept_rate", "latency_p99", "packet_loss")
+            rate, latency, loss = (self._results.get(name) for name in wanted)
             return Glance(
-                None if rate is None else rate / receivers,
-                self._results.get("latency_p99"),
-                self._results.get("packet_loss"),
-                capacity,
-                verifies,
-                receivers,
-                self._doubt,
-                self.run_id,
+                verified=None if rate is None else rate.value / receivers,
+                latency_p99_ms=None if latency is None else latency.value,
+                loss=None if loss is None else loss.value,
+                capacity=capacity,
+                verifies=verifies,
+                receivers=receivers,
+                doubt="" if latency is None else latency.not_judged,
+                run_id=self.run_id,
             )
         live, frame = self.live, None if self.live is None else self.live.latest
         if live is None or frame is None or frame.begin_ns is None:
@@ -184,10 +184,9 @@ class LiveMonitor(QObject):
         self._parameters = parameters
 
     def _set_results(self, found: tuple[int, Mapping[str, Metric]]) -> None:
-        run_id, metrics = found
+        run_id, results = found
         if run_id == self.run_id and not self.running:
-            self._results = {name: metric.value for name, metric in metrics.items()}
-            self._doubt = metrics["latency_p99"].not_judged if "latency_p99" in metrics else ""
+            self._results = results
             self.drawn.emit()
 
     def _set_speeds(self, speeds: Mapping[Measured, Speed]) -> None:

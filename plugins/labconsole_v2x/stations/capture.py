@@ -78,7 +78,7 @@ def read_capture(path: Path) -> Iterator[CapturedPacket]:
                 yield packet
     except _BrokenCaptureError as error:
         where = f"after packet {count}" if count else "before its first packet"
-        raise CaptureError(f"{name} is broken {where}: {error}. Copy it again, if there is more of it.") from error
+        raise CaptureError(f"{name} is broken {where}: {error}. If the original has more, copy it again.") from error
     except _NotACaptureError as error:
         raise CaptureError(f"{name} is not a capture file: choose a pcap or pcapng file.") from error
     except OSError as error:

@@ -18,13 +18,7 @@ from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.asn1_modules import MessageError
 from labconsole_v2x.messages.btp import BtpError, parse_btp
 from labconsole_v2x.messages.cam import Cam
-from labconsole_v2x.messages.geonetworking import (
-    ETHERTYPE,
-    GeoNetworkingError,
-    parse_packet,
-    parse_unsecured,
-    secured_octets,
-)
+from labconsole_v2x.messages.geonetworking import ETHERTYPE, GeoNetworkingError, carried_payload, secured_octets
 from labconsole_v2x.messages.its_time import GENERATION_DELTA_TIME_MODULUS_MS, full_time, its_us, unix_ns
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.reading import MalformedDataError
@@ -148,14 +142,12 @@ class UnverifiedCheck:
         try:
             secured = secured_octets(frame.packet)
             if secured is None:
-                unsecured, identity, generated_us = parse_packet(frame.packet).unsecured, packet_hash(frame.packet), 0
-                content = len(frame.packet) - _BASIC_HEADER
+                protected, identity, generated_us = frame.packet[_BASIC_HEADER:], packet_hash(frame.packet), 0
             else:
                 data = scan_signed_data(secured)
                 generated_us = identity = _readable(data.header.generation_time)
-                unsecured, content = parse_unsecured(data.payload or b""), len(data.payload or b"")
-            assert unsecured is not None
-            message = cam.decode(parse_btp(unsecured.next_header, unsecured.payload).payload)
+                protected = data.payload or b""
+            message = cam.decode(parse_btp(*carried_payload(protected)).payload)
         except (GeoNetworkingError, MalformedDataError):
             return Checked(_NUMBERS[Reason.MALFORMED])
         except (BtpError, MessageError):
@@ -163,7 +155,7 @@ class UnverifiedCheck:
         if not generated_us:
             near_us = its_us(time.time_ns())
             generated_us = full_time(message.generation_delta_time, GENERATION_DELTA_TIME_MODULUS_MS, near_us)
-        return Checked(_ACCEPTED, identity, message, content, generated_us)
+        return Checked(_ACCEPTED, identity, message, len(protected), generated_us)
 
     def released(self) -> Sequence[ReceivedFrame]:
         return ()

@@ -260,8 +260,8 @@ def _fault(where: str, address: str, port: int, error: OSError) -> str:
         return f"No interface of this computer has the address {address}: give one that it has."
     if error.errno == errno.ENODEV:
         return (
-            f"No interface with multicast has the address {address}: give that of one, or choose UDP unicast if it is "
-            "right."
+            f"No interface with multicast has the address {address}: give that of one, or choose UDP unicast, which "
+            "needs no multicast."
         )
     if error.errno in _NOT_PERMITTED:
         return f"Port {port} may not be used without more rights: choose one from 1024 on."

@@ -19,6 +19,7 @@ from labconsole.model.series import Event, Series
 from labconsole.model.trial import DerivedTable, Samples
 from labconsole.output.csv_export import export_metrics, export_run, export_runs
 from labconsole.output.export_file import ExportError
+from labconsole.output.parquet import export_parquet
 from labconsole.processes import this_process
 from labconsole.store import schema
 from labconsole.store.attachments import AttachmentPiece
@@ -41,16 +42,26 @@ def test_a_run_becomes_these_files_and_nothing_else(reader: Reader, runs: list[i
     assert sorted(entry.name for entry in directory.iterdir()) == sorted(names)
 
 
-def test_a_folder_with_samples_of_another_kind_of_run_is_refused_untouched(
-    reader: Reader, runs: list[int], tmp_path: Path
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_directory_with_samples_of_another_kind_of_run_is_refused_untouched(
+    reader: Reader, runs: list[int], tmp_path: Path, ending: str
 ) -> None:
-    export_run(reader, runs[0], tmp_path)
-    export_run(reader, runs[0], tmp_path)
-    other = tmp_path / "samples-received.csv"
-    other.write_text("kept", "utf-8")
+    def export() -> None:
+        if ending == "csv":
+            export_run(reader, runs[0], tmp_path)
+        else:
+            pytest.importorskip("pyarrow")
+            export_parquet(reader, [runs[0]], tmp_path)
+
+    export()
+    export()
+    (tmp_path / f"samples-received.{ending}").write_text("kept", "utf-8")
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    with pytest.raises(ExportError, match=r"has another run's samples-received\.csv: choose another folder"):
-        export_run(reader, runs[0], tmp_path)
+    with pytest.raises(ExportError) as raised:
+        export()
+    assert str(raised.value) == (
+        f"{tmp_path} has another run's samples-received.{ending}: choose another directory, or empty this one."
+    )
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.output.export_file import ExportError, safe_cell, write_table
+from labconsole.output.export_file import ExportError, must_be_new_files, safe_cell, write_table
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,22 @@ def test_what_killed_writers_left_goes_with_the_next_file_of_that_name(tmp_path:
         os.utime(left, (0, 0))
     path = write_table(tmp_path / "t[1].csv", ["a"], [[1]])
     assert set(tmp_path.iterdir()) == {path, fresh, other}
+
+
+def test_new_files_are_checked_before_their_contents_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("old")
+    monkeypatch.chdir(tmp_path)
+    must_be_new_files(new, tmp_path / "other")
+    for paths, sentence in (
+        ((new, old), f"The file {old} is there already and stays as it is: choose another name."),
+        ((old / "new",), f"The directory {old} does not exist: create it, or choose another."),
+        ((new, Path("new")), "The file new is named for two outputs: give each a file of its own."),
+    ):
+        with pytest.raises(ExportError) as raised:
+            must_be_new_files(*paths)
+        assert str(raised.value) == sentence
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))  # root may write anywhere
+    with pytest.raises(ExportError) as raised:
+        must_be_new_files(new)
+    assert str(raised.value) == f"The directory {tmp_path} cannot be written: choose another."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,38 +82,38 @@ def test_the_command_writes_a_report_with_all_that_identifies_the_result(
         assert expected in text, f"{expected!r} is missing in {text}"
 
 
-def test_no_file_is_replaced_and_nothing_is_inspected_for_it(
-    own_home: Path,
-    road: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def refusal(
+    own_home: Path, road: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., str]:
+    """Inspects the road's capture with these options, which are refused; returns what is printed, in one line."""
     monkeypatch.setattr(InspectCapture, "isolated", False)  # the start of a process takes most of the time
+
+    def refused(*options: str | Path) -> str:
+        assert run(road, *options) == 1
+        return " ".join(capsys.readouterr().err.split())
+
+    return refused
+
+
+def test_no_file_is_replaced_and_nothing_is_inspected_for_it(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    path = tmp_path / "precious"
+    path.write_text("precious")
     for option in ("--csv", "--pdf", "--npz"):
-        path = tmp_path / "precious"
-        path.write_text("precious")
-        assert run(road, option, path) == 1
-        assert "precious exists already" in " ".join(capsys.readouterr().err.split())
+        said = refusal(option, path)
+        assert "precious is there already and stays as it is: choose another name." in said
         assert path.read_text() == "precious"
 
 
 def test_outputs_that_cannot_be_written_are_refused_before_anything_is_inspected(
-    own_home: Path,
-    road: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(InspectCapture, "isolated", False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("precious")
     before = sorted(tmp_path.iterdir())
-    assert run(road, "--csv", tmp_path / "out", "--pdf", "out") == 1
-    assert "out is named for two outputs: give each a file of its own." in " ".join(capsys.readouterr().err.split())
-    assert run(road, "--csv", "new.csv", "--pdf", "file/out.pdf") == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert "out.pdf cannot be written in" in said and "choose another folder." in said
+    assert "out is named for two outputs: give each a file of its own." in refusal("--csv", "out", "--pdf", "out")
+    assert "missing does not exist: create it, or choose another." in refusal("--csv", "missing/out.csv")
+    assert "file does not exist: create it, or choose another." in refusal("--csv", "new.csv", "--pdf", "file/out.pdf")
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -123,6 +124,17 @@ def test_a_report_on_a_broken_or_cancelled_inspection_says_so_first(road: Path, 
     first = document.sections[0].blocks[0]
     assert isinstance(first, Callout) and first.sentences == ("road.pcapng is broken after packet 6.",)
     assert next(fact.value for fact in document.cover if fact.name == "Trusted roots") == "none"
+
+
+def test_valid_packets_before_a_fault_are_not_called_all_of_the_capture(tmp_path: Path, pki: LabPki) -> None:
+    path = write_capture(tmp_path / "road.pcapng", *[Vehicle.of(pki, 1).signed_cam(certificate=True)] * 3)
+
+    def lead() -> str:
+        return inspection_document(inspected(path, pki), Source.of(path, (), 1.0)).lead
+
+    assert lead() == "3 GeoNetworking packets of 1 station, all of them valid."
+    path.write_bytes(path.read_bytes()[:-7])
+    assert lead() == "2 GeoNetworking packets of 1 station, all that could be read valid."
 
 
 def test_long_tables_are_cut_and_say_so(tmp_path: Path, pki: LabPki) -> None:

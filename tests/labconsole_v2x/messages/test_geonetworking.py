@@ -54,9 +54,9 @@ def test_the_payload_that_a_packet_carries_is_found_without_reading_its_other_he
         packet = parse_unsecured(octets)
         assert carried_payload(octets) == (packet.next_header, packet.payload)
     for octets in (b"", shb[:8], shb[:36], shb[:-4], gbc[:40], gbc[:-1], bytes(60)):
-        with pytest.raises(GeoNetworkingError) as told:
+        with pytest.raises(GeoNetworkingError) as raised:
             parse_unsecured(octets)
-        with pytest.raises(GeoNetworkingError, match=f"^{re.escape(str(told.value))}$"):
+        with pytest.raises(GeoNetworkingError, match=f"^{re.escape(str(raised.value))}$"):
             carried_payload(octets)
 
 

@@ -274,7 +274,10 @@ def test_csv_never_replaces_a_file(driver: Driver, road: Path, tmp_path: Path) -
     driver.click(dialog.start_button)
     driver.qtbot.waitUntil(dialog.close_button.isVisible)
     driver.close(dialog)
-    assert "packets.csv exists already" in driver.page.result.sentence.text() and target.read_text() == "precious"
+    assert (
+        "packets.csv is there already and stays as it is" in driver.page.result.sentence.text()
+        and target.read_text() == "precious"
+    )
 
 
 def test_next_page_begins_with_the_last_files_and_takes_files_from_the_window(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event
 
 import numpy as np
@@ -341,3 +342,8 @@ def test_numbers_of_reasons_are_those_of_stored_runs() -> None:
     )
     assert REASONS[:21] == (*(Reason[name].value for name in numbered.split()), "receiver queue full")
     assert len(set(REASONS)) == len(REASONS) == len(Reason) + 1
+
+
+def test_the_guide_to_the_export_has_every_reason_with_its_number() -> None:
+    guide = " ".join((Path(__file__).parents[3] / "docs" / "how-to" / "run-v2x-stations.md").read_text("utf-8").split())
+    assert ", ".join(f"{number} {reason}" for number, reason in enumerate(REASONS)) + "." in guide

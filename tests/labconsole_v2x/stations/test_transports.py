@@ -228,8 +228,8 @@ def test_port_in_use_is_one_sentence(opened: Opener) -> None:
 
 def test_interface_without_multicast_route_is_one_sentence() -> None:
     assert refused(replace(multicast(), interface=OF_NO_INTERFACE)) in (
-        f"No interface with multicast has the address {OF_NO_INTERFACE}: give that of one, or choose UDP unicast if it "
-        "is right.",
+        f"No interface with multicast has the address {OF_NO_INTERFACE}: give that of one, or choose UDP unicast, "
+        "which needs no multicast.",
         f"No interface of this computer has the address {OF_NO_INTERFACE}: give one that it has.",  # Windows, macOS
     )
 
