@@ -65,10 +65,12 @@ class GlanceCard(QFrame):
             lost = self.tr("of all messages of run {0}").format(glance.run_id)
             within = self.tr("for 99 % of run {0}, since they were due").format(glance.run_id)
         if glance.doubt:
-            within = self.tr("{0}; not judged: {1}").format(within, glance.doubt)
+            within = self.tr("{0}; not judged").format(within)
         self._set(self.verified, _rate(glance.verified), rate)
         time = NO_FIGURE if glance.latency_p99_ms is None else format_figure(glance.latency_p99_ms, "ms")
         self._set(self.latency, time, within)
+        for label in self.latency:
+            label.setToolTip(self.tr("Not judged: {0}.").format(glance.doubt) if glance.doubt else "")
         self._set(self.loss, _share(glance.loss), lost, _loss_tone(glance))
         served = NO_FIGURE if glance.verified is None else f"{glance.verified / NEIGHBOUR_HZ:,.0f}"
         self._set(self.serves, served, self._note_on_neighbours(glance))

@@ -199,8 +199,9 @@ def check_results(page: LivePanel) -> None:
     assert card.verified[2].text() == f"messages a second, mean of run {run_id}"
     with Reader(page.context.bridge.queue.store.path) as reader:
         doubt = reader.run(run_id or 0).row.metrics["latency_p99"].not_judged
-    not_judged = f"; not judged: {doubt}" if doubt else ""
+    not_judged = "; not judged" if doubt else ""
     assert card.latency[2].text() == f"for 99 % of run {run_id}, since they were due{not_judged}"
+    assert card.latency[2].toolTip() == (f"Not judged: {doubt}." if doubt else "")
     assert card.loss[2].text() == f"of all messages of run {run_id}"
     assert float(card.verified[1].text()) == pytest.approx(60, rel=0.2)
     assert not page.stations.stop_button.isEnabled() and not page.stations.start_button.isEnabled()

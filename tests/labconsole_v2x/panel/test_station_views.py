@@ -331,7 +331,10 @@ def test_notes_of_the_card_say_of_when_its_figures_are(card: GlanceCard) -> None
     card.show_glance(Glance(100.0, 1.0, 0.0, capacity=8123.0, verifies=False))
     assert card.serves[2].text() == "neighbours with 10 messages a second, at this rate", "nothing is verified"
     card.show_glance(Glance(100.0, 1.0, 0.0, doubt="the computer was busy", run_id=7))
-    assert card.latency[2].text() == "for 99 % of run 7, since they were due; not judged: the computer was busy"
+    assert card.latency[2].text() == "for 99 % of run 7, since they were due; not judged"
+    assert {label.toolTip() for label in card.latency} == {"Not judged: the computer was busy."}
+    card.show_glance(Glance(100.0, 1.0, 0.0))
+    assert {label.toolTip() for label in card.latency} == {""}
 
 
 def test_plots_get_a_curve_for_each_value_and_begin_again_with_the_next_run(page: QWidget, theme: Theme) -> None:
