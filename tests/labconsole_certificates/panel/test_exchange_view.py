@@ -128,6 +128,18 @@ def test_two_states_from_nothing_to_two_green_handshakes_in_twenty_clicks(qtbot:
     assert 10 < clicks.count <= 19, clicks.count  # and one for opening the page
 
 
+def test_button_takes_no_click_while_it_executes_a_step_and_keeps_the_focus(pair: Pair, lab: Lab) -> None:
+    view = lab.tab("exchange", ExchangeView)
+    view.show_pair("State A", "State B")
+    lab.until(lambda: view.next_button.text() == "Confirm: State A trusts State B")
+    view.next_button.setFocus()
+    lab.click(view.next_button)
+    assert not view.next_button.isEnabled()
+    lab.until(view.next_button.isEnabled)
+    assert view.next_button.hasFocus()
+    lab.until(lambda: view.next_button.text() != "Confirm: State A trusts State B")
+
+
 def test_the_two_states_that_were_made_last_are_shown(pair: Pair, lab: Lab) -> None:
     view = lab.tab("exchange", ExchangeView)
     lab.until(lambda: (view.a_box.currentText(), view.b_box.currentText()) == ("State A", "State B"))

@@ -77,7 +77,11 @@ class ExchangeView(Tab):
         self.demo_button.setToolTip(self.tr("States of a temporary folder exchange and connect, and go again"))
         self.demo_button.clicked.connect(lambda _checked: self.show_demo())
         self._known: frozenset[int] | None = None
+        self._executed: Exchange | None = None
+        self._executing = self._focused = False
         self._steps = NextSteps(tab_work, self)
+        self._steps.began.connect(self._step_began)
+        self._steps.ended.connect(self._step_ended)
         self._arrange(area)
 
     def refresh(self, reading: DatabaseReading) -> None:
@@ -118,6 +122,23 @@ class ExchangeView(Tab):
         """Do the next step."""
         if self._exchange is not None:
             self._steps.next_of(self._exchange).do()
+
+    def _step_began(self) -> None:
+        self._executed, self._executing, self._focused = self._exchange, True, self.next_button.hasFocus()
+        self._allow_next()
+
+    def _step_ended(self, done: bool) -> None:
+        self._executing = False
+        if not done:
+            self._executed = None
+        self._allow_next()
+
+    def _allow_next(self) -> None:
+        """Take no click until the step has ended, and what is shown is the progress after it."""
+        self.next_button.setEnabled(not self._executing and self._exchange != self._executed)
+        if self._focused and self.next_button.isEnabled():
+            self._focused = False
+            self.next_button.setFocus()
 
     def name_identity(self) -> OperationDialog | None:
         """Name a certificate of either State for AMQP trials."""
@@ -182,6 +203,7 @@ class ExchangeView(Tab):
         self.next_card.style().unpolish(self.next_card)
         self.next_card.style().polish(self.next_card)
         self.names.setText(self._steps.names_of(exchange))
+        self._allow_next()
 
     def _arrange(self, area: ScrollPage) -> None:
         pair = QHBoxLayout()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from labconsole.model.operation import Result
@@ -52,7 +52,13 @@ class Upcoming:
 
 
 class NextSteps(QObject):
-    """Finds the next step, and what this console can do for each kind."""
+    """Finds the next step, and what this console can do for each kind.
+
+    `began`: a step is executed by a click, and no other one until it has `ended`: whether it is done now.
+    """
+
+    began = Signal()
+    ended = Signal(bool)
 
     def __init__(self, tab_work: TabWork, page: QWidget) -> None:
         super().__init__(page)
@@ -198,6 +204,7 @@ class NextSteps(QObject):
         if self._working:
             return
         self._working = True
+        self.began.emit()
         operation = DoExchangeStep()
 
         def read_missing() -> bool:
@@ -205,18 +212,22 @@ class NextSteps(QObject):
 
         def known(missing: bool) -> None:
             if missing:
-                self._working = False
+                self._end(done=False)
                 by_dialog()
             else:
                 self._tab_work.perform(operation, parameters.model_dump(mode="json"), self._done, self._failed)
 
         self._tab_work.submit(read_missing, known, self._failed)
 
-    def _done(self, _result: Result) -> None:
+    def _end(self, *, done: bool) -> None:
         self._working = False
+        self.ended.emit(done)
+
+    def _done(self, _result: Result) -> None:
+        self._end(done=True)
 
     def _failed(self, sentence: str) -> None:
-        self._working = False
+        self._end(done=False)
         self._tab_work.bad(sentence)
 
     def _by_dialog(self, direction: Direction, step: ExchangeStep) -> Upcoming:
