@@ -267,6 +267,7 @@ def test_figures_of_many_receivers_are_those_of_one_unit(qtbot: QtBot, page: Liv
     assert card.verified[2].text() == "messages a second and station, now" and card.serves[1].text() in ("4", "5", "6")
     qtbot.waitUntil(lambda: set(rows(page)) == {f"Station {number}" for number in range(1, 7)})
     qtbot.waitUntil(lambda: all(row[2:] == ["5", "5"] for row in rows(page).values()))
+    qtbot.waitUntil(lambda: card.loss[1].text() != NO_FIGURE)
     card_loss = float(card.loss[1].text().strip("<% "))
     assert card_loss < 25, "packets that wait for a certificate, and nothing else"
     qtbot.waitUntil(lambda: sent(page, 1) > 35)
