@@ -27,9 +27,10 @@ class LogHistogram:
         if not len(values):
             return
         indices = np.floor(np.log2(np.maximum(values, 1)) * BINS_PER_OCTAVE).astype(np.int64)
-        unique, counts = np.unique(indices, return_counts=True)
+        counts = np.bincount(indices)
+        filled = counts.nonzero()[0]
         bins = self.bins
-        for index, count in zip(unique.tolist(), counts.tolist(), strict=True):
+        for index, count in zip(filled.tolist(), counts[filled].tolist(), strict=True):
             bins[index] = bins.get(index, 0) + count
 
     @property

@@ -31,6 +31,18 @@ from labconsole.store.rows import Rows, inserted
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.writer import Writer
 
+# Built once: building such a statement takes longer than running it, and a worker runs them while it measures.
+_RUN = select(schema.run).where(schema.run.c.id == bindparam("of_run"))
+_SERIES_OF_RUN = select(schema.series).where(schema.series.c.run_id == bindparam("of_run"))
+_NEW_CHUNK = insert(schema.chunk)
+_GROWN = ("chunks", "rows", "link")
+"""Columns of a series that change with each chunk."""
+_GROWN_SERIES = (
+    update(schema.series)
+    .where(schema.series.c.id == bindparam("of_id"))
+    .values({name: bindparam(f"of_{name}") for name in _GROWN})
+)
+
 _ROLES = Rows(StoredRole, schema.role)
 _FILES = Rows(StoredFile, schema.role_file)
 ARTEFACT_LIMIT = 1_000_000
@@ -229,8 +241,7 @@ class Store:
             raise StoreError(f"Samples of run {run_id} do not fit their series: {error}.") from error
         with self.writer.transaction() as connection:
             run = self._existing(connection, run_id)
-            for chunk, payload in zip(chunks, payloads, strict=True):
-                self._append_chunk(connection, run, chunk, payload)
+            _append_chunks(connection, run, chunks, payloads)
             for piece, payload in zip(pieces, packed, strict=True):
                 append_piece(connection, run, piece, payload)
             if events:
@@ -280,7 +291,7 @@ class Store:
         return {run_id: RunStatus(self._existing(connection, run_id).status) for run_id in run_ids}
 
     def _existing(self, connection: Connection, run_id: int) -> Row[Any]:
-        row = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).first()
+        row = connection.execute(_RUN, {"of_run": run_id}).first()
         if row is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
         return row
@@ -291,51 +302,58 @@ class Store:
             raise StoreError(f"Run {run_id} is {row.status} already and cannot become {values['status']}.")
         connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(**values))
 
-    def _series(self, connection: Connection, run: Row[Any], role: str, series: Series) -> Row[Any]:
-        """The row of a series, inserted if it is missing. Its columns are the same in every role of the run."""
-        columns = schema.series.c
-        described = to_json([[column.name, column.dtype, column.unit, column.title] for column in series.columns])
-        of_run = select(schema.series).where(columns.run_id == run.id, columns.name == series.name)
-        stored = connection.execute(of_run).all()
-        if any(row.columns != described for row in stored):
-            raise StoreError(f"Series {series.name} of run {run.id} has other columns in role {role} than before.")
-        for row in stored:
-            if row.role == role:
-                return row
-        values = {
-            "run_id": run.id,
-            "role": role,
-            "name": series.name,
-            "title": series.title,
-            "origin": series.origin,
-            "columns": described,
-            "chunks": 0,
-            "rows": 0,
-            "link": column_chunks.first_link(run.uuid, role, series.name, series.columns),
-        }
-        connection.execute(insert(schema.series).values(values))
-        return connection.execute(of_run.where(columns.role == role)).one()
 
-    def _append_chunk(self, connection: Connection, run: Row[Any], chunk: SampleChunk, payload: bytes) -> None:
-        series = self._series(connection, run, chunk.role, chunk.series)
-        if chunk.seq < series.chunks:
-            return
-        if chunk.seq > series.chunks:
+def _append_chunks(
+    connection: Connection, run: Row[Any], chunks: Sequence[SampleChunk], payloads: Sequence[bytes]
+) -> None:
+    """Store chunks, each with its payload, unless they are there. Raises StoreError when one before it is missing."""
+    stored = [dict(row) for row in connection.execute(_SERIES_OF_RUN, {"of_run": run.id}).mappings()]
+    new: list[dict[str, Any]] = []
+    for chunk, payload in zip(chunks, payloads, strict=True):
+        series = _series(connection, run, chunk.role, chunk.series, stored)
+        if chunk.seq < series["chunks"]:
+            continue
+        if chunk.seq > series["chunks"]:
             raise StoreError(
-                f"Samples of run {run.id} are missing: chunk {chunk.seq} of {chunk.series.name} from {chunk.role} came "
-                f"after {series.chunks} chunks."
+                f"Samples of run {run.id} are missing: chunk {chunk.seq} of {chunk.series.name} from {chunk.role} "
+                f"came after {series['chunks']} chunks."
             )
-        link = column_chunks.next_link(series.link, chunk.seq, chunk.rows, payload)
-        connection.execute(
-            insert(schema.chunk).values(
-                series_id=series.id, seq=chunk.seq, rows=chunk.rows, sha256=link, payload=payload
-            )
-        )
-        connection.execute(
-            update(schema.series)
-            .where(schema.series.c.id == series.id)
-            .values(chunks=series.chunks + 1, rows=series.rows + chunk.rows, link=link)
-        )
+        link = column_chunks.next_link(series["link"], chunk.seq, chunk.rows, payload)
+        values = {"series_id": series["id"], "seq": chunk.seq, "rows": chunk.rows, "sha256": link, "payload": payload}
+        new.append(values)
+        series |= {"chunks": chunk.seq + 1, "rows": series["rows"] + chunk.rows, "link": link}
+    if new:
+        connection.execute(_NEW_CHUNK, new)
+        grown = {values["series_id"] for values in new}
+        rows = [{f"of_{name}": row[name] for name in ("id", *_GROWN)} for row in stored if row["id"] in grown]
+        connection.execute(_GROWN_SERIES, rows)
+
+
+def _series(
+    connection: Connection, run: Row[Any], role: str, series: Series, stored: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The row of a series among those `stored` of the run, inserted if it is missing. Its columns are the same in every
+    role."""
+    described = to_json([[column.name, column.dtype, column.unit, column.title] for column in series.columns])
+    of_name = [row for row in stored if row["name"] == series.name]
+    if any(row["columns"] != described for row in of_name):
+        raise StoreError(f"Series {series.name} of run {run.id} has other columns in role {role} than before.")
+    for row in of_name:
+        if row["role"] == role:
+            return row
+    values = {
+        "run_id": run.id,
+        "role": role,
+        "name": series.name,
+        "title": series.title,
+        "origin": series.origin,
+        "columns": described,
+        "chunks": 0,
+        "rows": 0,
+        "link": column_chunks.first_link(run.uuid, role, series.name, series.columns),
+    }
+    stored.append(values | {"id": inserted(connection, schema.series, values)})
+    return stored[-1]
 
 
 def run_seed(order_seed: int, position: int) -> int:
