@@ -82,7 +82,7 @@ from labconsole_v2x.stations.transports import open_transport
 
 _UPKEEP_S = 0.05
 """Interval at which what was recorded is handed on."""
-_SWITCH_S = 0.0002
+_SWITCH_S = 0.0001
 """After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
 _LONGEST_DRAIN_NS = 10_000_000_000
 """After the end, a receiver waits at most so long for packets."""
@@ -125,7 +125,7 @@ class StationRole(Role):
             return {}
         tickets: Sequence[Certificate | None] = [scan_certificate(bytes.fromhex(one)) for one in given["tickets"]]
         self._sources = {bytes.fromhex(mac): int(number) for mac, number in given["sources"].items()}
-        self._senders = [int.from_bytes(mac, "big") for mac, number in self._sources.items() if number]
+        self._senders = {int.from_bytes(mac, "big") for mac, number in self._sources.items() if number}
         self._trust(given)
         self._routes = {
             station: vehicle_route(Random(f"{settings.seed}/{station}")) if station else Route()
@@ -308,7 +308,7 @@ class StationRole(Role):
         transport = self._settings.transport_settings()
         return f"{transport.kind} {transport.interface}"
 
-    # In the thread of the reader
+    # In the thread that reads
 
     def _frame_read(self, frame: bytes, received_ns: int) -> None:
         if self._load is not None:
@@ -359,7 +359,7 @@ class StationRole(Role):
         span_ns = (int(done.min()), int(done.max()))
         self.context.count(RECEIVED_CHANNEL.name, int(np.count_nonzero(first)), span_ns)
         self.context.count(ACCEPTED_CHANNEL.name, int(np.count_nonzero(accepted)), span_ns)
-        delivered = accepted & np.isin(columns["source"], self._senders)
+        delivered = accepted & np.fromiter((row.source in self._senders for row in rows), bool, len(rows))
         self.context.count(DELIVERED_CHANNEL.name, int(np.count_nonzero(delivered)), span_ns)
         self.context.count(REJECTED_CHANNEL.name, int(np.count_nonzero(~accepted)), span_ns)
         self.context.observe(AGE_CHANNEL.name, columns["age_ns"][accepted])

@@ -7,10 +7,9 @@ checked and the neighbour table updated.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
-from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import NamedTuple, Protocol
 
 from labconsole.clock import now_ns
@@ -40,6 +39,8 @@ _HEADER = 14
 """Octets of an Ethernet header."""
 _BASIC_HEADER = 4
 """Octets of the GeoNetworking basic header, which no signature protects."""
+_MOST_READ = 100
+"""Frames that are read before one is checked: a flood does not keep a receiver from its checks."""
 _LATEST_US = 1 << 53
 """Generation times from here on, in the year 2289, are no times: they are recorded as unreadable."""
 
@@ -221,7 +222,7 @@ class ReceivingStation:
 
 
 class Reception:
-    """Reads frames from a transport into a queue, from which threads hand them to the receiving stations."""
+    """Reads frames from a transport into a queue; each thread hands the oldest to the receiving stations."""
 
     def __init__(
         self,
@@ -240,21 +241,21 @@ class Reception:
         self._limit = queue_limit
         self._on_frame = on_frame
         self._on_full = on_full
-        self._queue: SimpleQueue[ReceivedFrame | None] = SimpleQueue()
+        self._queue: deque[ReceivedFrame] = deque()
+        self._turn = Lock()
         self._ended = False
         self._fault: BaseException | None = None
-        self._reader = Thread(target=self._guarded, args=(self._read,), name="reader")
-        self._workers = [Thread(target=self._guarded, args=(self._work,), name="checks") for _ in range(threads)]
+        self._threads = [Thread(target=self._guarded, name="reception") for _ in range(threads)]
 
     def start(self) -> None:
         """Start to receive."""
-        for thread in (self._reader, *self._workers):
+        for thread in self._threads:
             thread.start()
 
     @property
     def waiting(self) -> int:
         """Number of frames in the queue."""
-        return self._queue.qsize()
+        return len(self._queue)
 
     def check(self) -> None:
         """Raise what ended one of the threads."""
@@ -262,46 +263,51 @@ class Reception:
             raise self._fault
 
     def stop(self) -> None:
-        """Read no more, leave what is still in the queue to `on_full`, and end the threads."""
+        """Read no more, end the threads, and leave what is still in the queue to `on_full`."""
         self._ended = True
-        if self._reader.ident is None:
-            return
-        self._reader.join()
-        with suppress(Empty):
-            while (frame := self._queue.get_nowait()) is not None:
-                self._on_full(frame)
-        for _ in self._workers:
-            self._queue.put(None)
-        for worker in self._workers:
-            worker.join()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        while self._queue:
+            self._on_full(self._queue.popleft())
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _guarded(self) -> None:
         try:
-            work()
+            while (frame := self._next()) is not None:
+                for station in self._stations:
+                    station.take(frame)
         except Exception as fault:  # noqa: BLE001 - raised by `check` in the thread of the role
             self._fault = fault
             self._ended = True
 
-    def _read(self) -> None:
-        receive, put, size, on_frame = self._transport.receive, self._queue.put, self._queue.qsize, self._on_frame
-        while not self._ended:
-            octets = receive()
-            if octets is None:
-                continue
-            received_ns = now_ns()
-            if octets[12:14] != _ETHERTYPE:
-                continue
-            on_frame(octets, received_ns)
+    def _next(self) -> ReceivedFrame | None:
+        """The oldest frame that waits; None at the end.
+
+        The thread that is free reads, and checks what it has read: a frame is handed from thread to thread only where
+        the socket has more than one.
+        """
+        with self._turn:
+            for _ in range(_MOST_READ):
+                if not self._read(wait=False):
+                    break
+            while not (self._queue or self._ended):
+                self._read(wait=True)
+            return None if self._ended else self._queue.popleft()
+
+    def _read(self, *, wait: bool) -> bool:
+        """Read a frame into the queue; whether there was one."""
+        octets = self._transport.receive(wait=wait)
+        if octets is None:
+            return False
+        received_ns = now_ns()
+        if octets[12:14] == _ETHERTYPE:
+            self._on_frame(octets, received_ns)
             frame = ReceivedFrame(octets[6:12], octets[_HEADER:], received_ns)
-            if size() < self._limit:
-                put(frame)
+            if len(self._queue) < self._limit:
+                self._queue.append(frame)
             else:
                 self._on_full(frame)
-
-    def _work(self) -> None:
-        while (frame := self._queue.get()) is not None:
-            for station in self._stations:
-                station.take(frame)
+        return True
 
 
 def full_queue_row(receiver: int, frame: ReceivedFrame) -> ReceivedPacket:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from select import select
 from typing import Any, Protocol, TypeVar
 
 from labconsole.errors import UserError
@@ -59,8 +60,9 @@ class Transport(Protocol):
     def send(self, frame: bytes) -> None:
         """Send a frame to all others. Raises UserError where the network has gone."""
 
-    def receive(self) -> bytes | None:
-        """The next frame; None where none came within 0.1 s. Raises UserError where the network has gone."""
+    def receive(self, *, wait: bool = True) -> bytes | None:
+        """The next frame; None where none came within 0.1 s, or at once. Raises UserError where the network has
+        gone."""
 
     def only_from(self, mac: bytes) -> None:
         """Receive the frames of this MAC address only, where the system can filter them (Linux); else all."""
@@ -103,12 +105,14 @@ class _Sockets:
                 return
             raise UserError(f"A frame cannot be sent over {self._where} ({error.strerror}).") from error
 
-    def receive(self) -> bytes | None:
-        return self._read(self._receiving.recv)
+    def receive(self, *, wait: bool = True) -> bytes | None:
+        return self._read(self._receiving.recv, wait=wait)
 
-    def _read(self, read: Callable[[int], T]) -> T | None:
+    def _read(self, read: Callable[[int], T], *, wait: bool) -> T | None:
         """What a method of the receiving socket reads; None where nothing comes."""
         try:
+            if not (wait or select([self._receiving], (), (), 0)[0]):
+                return None
             return read(LARGEST_FRAME)
         except (TimeoutError, ConnectionResetError, ConnectionRefusedError):
             return None
@@ -204,10 +208,10 @@ class _Unicast(_Sockets):
             with suppress(OSError):  # this one has gone: the frame is lost, as on the air
                 self._sending.sendto(frame, peer)
 
-    def receive(self) -> bytes | None:
+    def receive(self, *, wait: bool = True) -> bytes | None:
         if self._peers is None:
-            return super().receive()
-        received = self._read(self._receiving.recvfrom)
+            return super().receive(wait=wait)
+        received = self._read(self._receiving.recvfrom, wait=wait)
         if received is None:
             return None
         frame, peer = received

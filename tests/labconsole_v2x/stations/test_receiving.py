@@ -236,22 +236,23 @@ def test_several_threads_count_each_packet_once() -> None:
 
 def test_packet_that_finds_no_room_in_the_queue_is_counted() -> None:
     goes, entered, full = Event(), Event(), list[ReceivedFrame]()
-    rows: list[ReceivedPacket] = []
+    rows, waiting = list[ReceivedPacket](), list[int]()
 
     def record(row: ReceivedPacket) -> None:
         entered.set()
         assert goes.wait(60)
+        waiting.append(receiver.reception.waiting)
         rows.append(row)
 
     with receiving(verified_check(), record=record, queue_limit=5, on_full=full.append) as receiver:
         receiver.send(GOOD)
         assert entered.wait(60)
         receiver.send(*(cam_at(NOW_US + number) for number in range(1, 20)))
-        deadline = time.monotonic() + 60
-        while len(full) < 14 and time.monotonic() < deadline:
-            time.sleep(0.002)
-        assert receiver.reception.waiting == 5
         goes.set()
+        deadline = time.monotonic() + 60
+        while len(rows) < 6 and time.monotonic() < deadline:
+            time.sleep(0.002)
+    assert waiting == [0, 4, 3, 2, 1, 0]
     assert [row.identity - NOW_US for row in rows] == [0, 1, 2, 3, 4, 5]
     assert len(full) == 14
     row = full_queue_row(3, full[0])
