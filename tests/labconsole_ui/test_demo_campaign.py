@@ -16,7 +16,7 @@ from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.startup import create_services
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
 from labconsole_ui.views.start_page import StartPage
-from tests.labconsole_ui.slot_watch import slots_watched
+from tests.labconsole_ui.slot_watch import again_after_a_long_turn, slots_watched
 
 METRICS = {
     "connect_time", "send_duration", "send_rate", "sent_size", "receiver_link_time", "receive_duration",
@@ -27,6 +27,7 @@ ONE_SMALL_ROUND = 'format = 1\nextends = "demo"\nrepeats = 1\n[parameters]\nloop
 """Without phases, so that the queue repeats no run on a busy computer."""
 
 
+@again_after_a_long_turn
 @pytest.mark.timeout(150)
 def test_demo_by_clicks(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All four tests run (one small round), and no slot of the window computes for more than 50 ms.

@@ -24,10 +24,11 @@ from tests.helpers.pages import opened_trial
 from tests.labconsole_amqp.embedded_broker import serving
 from tests.labconsole_ui.campaigns import KIND, campaign, endless
 from tests.labconsole_ui.shown_messages import shown_sentences
-from tests.labconsole_ui.slot_watch import slots_watched
+from tests.labconsole_ui.slot_watch import again_after_a_long_turn, slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 
+@again_after_a_long_turn
 def test_no_slot_blocks_the_window_while_a_run_is_in_progress(qtbot: QtBot, window: MainWindow) -> None:
     queue = window.services.bridge.queue
     queue.submit(campaign("A", "B", count=3000))

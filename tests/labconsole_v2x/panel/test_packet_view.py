@@ -29,7 +29,7 @@ from labconsole_v2x.stations.capture import (
     packet_block,
     read_capture,
 )
-from tests.labconsole_ui.slot_watch import slots_watched
+from tests.labconsole_ui.slot_watch import again_after_a_long_turn, slots_watched
 from tests.labconsole_v2x.inspection.road_capture import NOW_US, TIME_NS, Vehicle, write_capture
 
 LEFT = Qt.MouseButton.LeftButton
@@ -251,6 +251,7 @@ def _row(number: int) -> PacketRow:
     return PacketRow(number + 1, at_ns, 150 + number % 200, "CAM", number % 300, address, signer, "", checks, verdict)
 
 
+@again_after_a_long_turn
 def test_many_packets_never_block_the_window(qtbot: QtBot, view: PacketView, tmp_path: Path, pki: LabPki) -> None:
     frame = ethernet_frame(Vehicle.of(pki, 3).signed_cam(certificate=True), bytes(6))
     path, rows = tmp_path / "many.pcapng", tmp_path / "many.npz"
@@ -276,6 +277,7 @@ def test_many_packets_never_block_the_window(qtbot: QtBot, view: PacketView, tmp
     assert view.octets.octets == frame
 
 
+@again_after_a_long_turn
 def test_packet_with_a_thousand_certificates_never_blocks_the_window(
     qtbot: QtBot, view: PacketView, pki: LabPki
 ) -> None:

@@ -17,7 +17,7 @@ from labconsole.store.records import RunRow
 from labconsole_ui.views.history.columns import column_of
 from labconsole_ui.views.history.history_view import HistoryView
 from labconsole_ui.views.history.run_loader import RunLoader
-from tests.labconsole_ui.slot_watch import slots_watched
+from tests.labconsole_ui.slot_watch import again_after_a_long_turn, slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
 from tests.labconsole_ui.views.history.history_rows import select, shown
 
@@ -102,6 +102,7 @@ def test_without_runs_the_view_shows_what_to_do(make: Callable[[StoredRuns], His
     assert not view.empty.clear_button.isVisible()
 
 
+@again_after_a_long_turn
 def test_two_thousand_runs_do_not_block_the_window(
     make: Callable[[StoredRuns], HistoryView], stored: StoredRuns, qtbot: QtBot
 ) -> None:

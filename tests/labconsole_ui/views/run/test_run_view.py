@@ -27,7 +27,7 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.run.loaded_run import load_run
 from labconsole_ui.views.run.run_view import MIN_PLOTS_WIDTH, RunView
 from labconsole_ui.views.run.stored_files import TextViewer
-from tests.labconsole_ui.slot_watch import slots_watched
+from tests.labconsole_ui.slot_watch import again_after_a_long_turn, slots_watched
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
@@ -100,6 +100,7 @@ def test_plots_come_from_the_stored_samples(stored: StoredRuns, make: Callable[.
     assert [curve.title for curve in view.plots["Resident memory"].curves()] == ["broker", "receiver-0", "sender-0"]
 
 
+@again_after_a_long_turn
 def test_three_hundred_thousand_messages_do_not_block_the_window(
     stored: StoredRuns, make: Callable[..., RunView], qtbot: QtBot
 ) -> None:
