@@ -60,8 +60,9 @@ class StationTable(QWidget):
             self.table.fit_columns(200)
 
     def allow(self, *, running: bool) -> None:
-        """Enable the buttons while a run is in progress."""
+        """Enable the buttons while a run is in progress; no station sends in another one."""
         self._running = running
+        self._model.repaint()
         self._selection_changed()
 
     def select(self, number: int) -> None:
@@ -105,6 +106,11 @@ class StationTable(QWidget):
         def name(state: StationState) -> str:
             return self.tr("Roadside station") if state.roadside else self.tr("Station {0}").format(state.number)
 
+        def sending(state: StationState) -> str:
+            if not state.on:
+                return self.tr("stopped")
+            return self.tr("sends") if self._running else self.tr("has ended")
+
         def heard_by(state: StationState) -> str:
             count = self._board.heard_by(state.number)
             return NO_FIGURE if count is None else f"{count:,}"
@@ -116,7 +122,7 @@ class StationTable(QWidget):
             Field(self.tr("Station"), name, lambda state: state.number),
             Field(
                 self.tr("State"),
-                lambda state: self.tr("sends") if state.on else self.tr("stopped"),
+                sending,
                 tone=lambda state: None if state.on else "warning",
             ),
             Field(self.tr("Sent"), lambda state: f"{state.sent:,}", lambda state: state.sent, True),

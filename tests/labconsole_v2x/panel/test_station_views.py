@@ -234,6 +234,7 @@ def test_list_shows_state_and_selection_of_stations(table: StationTable) -> None
     chosen: list[int] = []
     table.selected.connect(chosen.append)
     table.show_board(board(stopped=2))
+    table.allow(running=True)
     rows = [line.split("\t") for line in table.table.as_tsv().splitlines()]
     assert rows == [
         ["Station", "State", "Sent", "Heard by", "Hears"],
@@ -242,6 +243,9 @@ def test_list_shows_state_and_selection_of_stations(table: StationTable) -> None
         ["Station 2", "stopped", "0", "0", NO_FIGURE],
         ["Station 3", "sends", "1,234", "1", NO_FIGURE],
     ]
+    table.allow(running=False)
+    states = [line.split("\t")[1] for line in table.table.as_tsv().splitlines()]
+    assert states == ["State", "has ended", "has ended", "stopped", "has ended"]
     table.select(3)
     assert chosen[-1] == 3 and [state.number for state in table.chosen] == [3]
     table.show_board(board())
