@@ -8,6 +8,15 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+_WANTED = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), 'a list, such as ["a", "b"]'),
+    "string_type": "a text",
+}
+"""What should have been given, by pydantic's type of the fault: its own sentences speak of Python."""
+
 
 def nearest(name: str, choices: Iterable[str]) -> str:
     """The end of a sentence on a wrong `name`: the closest of the choices, or all of them."""
@@ -27,7 +36,8 @@ def fault_sentence(error: ValidationError, model: type[BaseModel]) -> str:
         return f"there is no key {key}{nearest(str(last), _model_at(model, parents).model_fields)}"
     if first["type"] == "missing":
         return f"the key {key} is missing."
-    message = first["msg"].removeprefix("Value error, ")
+    wanted = _WANTED.get(first["type"])
+    message = f"input should be {wanted}" if wanted else first["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     # The message of the model's own validator is complete, and its input may be a default.
     own = first["type"] == "value_error" or isinstance(first["input"], (dict, list))

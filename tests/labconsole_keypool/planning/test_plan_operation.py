@@ -58,7 +58,7 @@ def test_forecast_shows_its_error_next_to_the_benchmark_and_is_written_to_csv(
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["--rate", "ten"], 2, "--rate: input should be a valid number"),
+        (["--rate", "ten"], 2, "--rate: input should be a number"),
         (["--threads", "0"], 2, "--threads: input should be greater than or equal to 1 (it is '0')."),
         (["--duration", "0"], 2, "--duration: input should be greater than 0 (it is '0')."),
         (["--from-runs", "--arrivals", "x"], 2, "a forecast is made from a log or from runs, not from both: leave"),
