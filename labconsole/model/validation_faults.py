@@ -12,7 +12,7 @@ _WANTED = {
     **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
     **dict.fromkeys(("float_parsing", "float_type"), "a number"),
     **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
-    **dict.fromkeys(("list_type", "tuple_type"), 'a list, such as ["a", "b"]'),
+    **dict.fromkeys(("list_type", "tuple_type"), 'a list, such as [1, 2] or ["a"]'),
     "string_type": "a text",
 }
 """What should have been given, by pydantic's type of the fault: its own sentences speak of Python."""

@@ -214,7 +214,7 @@ def test_a_profile_s_file_may_have_any_name(plugins: Plugins, tmp_path: Path) ->
         ),
         (HEAD + "[parameters]\ncount = 0\n", "count: input should be greater than or equal to 1 (it is 0)."),
         (HEAD + "parameters = 3\n", "parameters: input should be a valid dictionary (it is 3)."),
-        (HEAD + "[matrix]\ncount = 3\n", "matrix.count: input should be a valid list (it is 3)."),
+        (HEAD + "[matrix]\ncount = 3\n", 'matrix.count: input should be a list, such as [1, 2] or ["a"] (it is 3).'),
         (HEAD + "[matrix]\ncount = []\n", "matrix.count: list should have at least 1 item after validation, not 0."),
         (HEAD + "[matrix]\ncuont = [1]\n", "there is no key cuont; did you mean count?"),
         (HEAD + "[parameters]\ncount = 1\n[matrix]\ncount = [1]\n", "count is in the matrix and in parameters"),
