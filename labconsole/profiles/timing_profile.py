@@ -6,27 +6,20 @@ where it comes from. One that `extends` another has its tables, too, where it do
 
 from __future__ import annotations
 
-import re
-import tomllib
 from contextlib import suppress
 from enum import StrEnum
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import tomli_w
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from labconsole.errors import UserError
-from labconsole.model.validation_faults import fault_sentence, nearest
-from labconsole.paths import data_dir, profiles_dir
-from labconsole.security.private_files import write_private
+from labconsole.profiles.timing_files import TimingFiles
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -169,14 +162,13 @@ class TimingProfile(_Strict):
         return self.sign[time].ms * threads * ms / rows[0].ms + round_trip_ms
 
 
-def timing_dir() -> Path:
-    """The directory of the operator's own timing profiles, which need not exist yet."""
-    return data_dir() / "profiles" / "timing"
+TIMINGS = TimingFiles("timing", TimingProfile)
+"""Those of HSMs, in `profiles/timing/`."""
 
 
 def timing_names() -> tuple[str, ...]:
     """Names of all timing profiles, sorted: those that come with the console, and the operator's own."""
-    return tuple(sorted(_files()))
+    return TIMINGS.names()
 
 
 def sign_names() -> tuple[str, ...]:
@@ -189,74 +181,10 @@ def sign_names() -> tuple[str, ...]:
 
 
 def load_timing(name: str) -> TimingProfile:
-    """Read the timing profile called `name`.
-
-    Raises:
-        UserError: there is none of that name, or it is not valid: a sentence for each field that is missing.
-    """
-    tables = _tables(name)
-    try:
-        return TimingProfile.model_validate(tables)
-    except ValidationError as error:
-        raise UserError(f"Timing profile {name}: {_fault(error)}") from error
+    """Read the timing profile called `name`. Raises UserError, as `TimingFiles.load`."""
+    return TIMINGS.load(name)
 
 
 def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> Path:
-    """Write an operator's own profile, whole or not at all, and return its path.
-
-    Raises:
-        UserError: the name is a published one's, or taken, or no name.
-        OSError: the file cannot be written.
-    """
-    if _NAME.fullmatch(name) is None:
-        raise UserError(f"{name!r} is not a name of a timing profile: use letters, digits, - and _.")
-    path = timing_dir() / f"{name}.toml"
-    if (profiles_dir() / "timing" / path.name).exists():
-        raise UserError(f"The timing profile {name} comes with the console: choose another name.")
-    if path.exists() and not replace:
-        raise UserError(f"There is a timing profile {name} already: choose another name, or replace it.")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_private(
-        path, tomli_w.dumps(profile.model_dump(mode="json", exclude_none=True, exclude_defaults=True)).encode()
-    )
-    return path
-
-
-def _files() -> dict[str, Path]:
-    """The files by name. A published name always means the built-in file, also where the operator has one."""
-    own, shipped = (sorted(folder.glob("*.toml")) for folder in (timing_dir(), profiles_dir() / "timing"))
-    return {path.stem: path for path in (*own, *shipped)}
-
-
-def _tables(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, object]:
-    """The tables of a profile's file over those of the profile that it extends."""
-    files = _files()
-    if name not in files:
-        raise UserError(f"No timing profile is called {name}{nearest(name, files)}")
-    if name in extended_by:
-        raise UserError(f"The timing profile {name} extends itself: correct `extends` in {files[name]}.")
-    try:
-        tables = dict(_parsed(files[name].read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise UserError(f"The timing profile {files[name]} cannot be read: {error}.") from error
-    base = tables.pop("extends", None)
-    return tables if base is None else {**_tables(str(base), (*extended_by, name)), **tables}
-
-
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> dict[str, object]:
-    """The tables of a profile's text, parsed once: a campaign's form reads the same few profiles a hundred times."""
-    return tomllib.loads(text)
-
-
-def _fault(error: ValidationError) -> str:
-    """A sentence for each field that is missing; otherwise one for the first fault."""
-    missing = [".".join(map(str, fault["loc"])) for fault in error.errors() if fault["type"] == "missing"]
-    if not missing:
-        return fault_sentence(error, TimingProfile)
-    fields = TimingProfile.model_fields
-    sentences = []
-    for name in missing:
-        wanted = fields[name].description if name in fields else None
-        sentences.append(f"the key {name} is missing{f': {wanted}' if wanted else ''}.")
-    return " ".join([sentences[0], *(sentence[0].upper() + sentence[1:] for sentence in sentences[1:])])
+    """Write an operator's own profile, and return its path. Raises UserError and OSError, as `TimingFiles.save`."""
+    return TIMINGS.save(name, profile, replace=replace)

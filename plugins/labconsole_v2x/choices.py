@@ -64,6 +64,23 @@ class Order(StrEnum):
         return CheckOrder[self.name]
 
 
+class Attack(StrEnum):
+    """What attackers send (`preserve-d3.2.txt`, Tables 2.1 to 2.4); overload, A-SIG-04, is any of it at a high rate."""
+
+    NONE = "none"
+    INVALID_SIGNATURE = "a-sig-01"
+    NO_SIGNATURE = "a-sig-03"
+    OLD_TIMESTAMP = "a-sig-06"
+    EXPIRED_CERTIFICATE = "a-cer-03"
+
+
+ATTACKS = {
+    Attack.NONE.value: "No attack",
+    Attack.INVALID_SIGNATURE.value: "A-SIG-01: invalid signature",
+    Attack.NO_SIGNATURE.value: "A-SIG-03: no signature",
+    Attack.OLD_TIMESTAMP.value: "A-SIG-06: old timestamp",
+    Attack.EXPIRED_CERTIFICATE.value: "A-CER-03: expired certificate",
+}
 CURVE_TITLES = {choice.value: choice.curve.title for choice in CurveChoice}
 BACKENDS = {
     Backend.OPENSSL.value: "Software: OpenSSL, by cryptography",

@@ -11,10 +11,12 @@ plugin = Plugin(
     trials={
         "v2x.live": "labconsole_v2x.live.live_trial:LiveTrial",
         "v2x.benchmark": "labconsole_v2x.benchmark.benchmark_trial:BenchmarkTrial",
+        "v2x.simulation": "labconsole_v2x.simulation.simulation_trial:SimulationTrial",
     },
     panels={
         "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
         "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
+        "v2x.simulation": "labconsole_v2x.panel.simulation_panel:make_simulation_panel",
     },
     operations={
         "v2x.inspect": OperationEntry(
@@ -31,9 +33,14 @@ plugin = Plugin(
         "v2x-loads",
         "v2x-1500-per-second",
         "v2x-benchmark",
+        "v2x-attacks-published",
     ),
-    published=("preserve-d3.2", "preserve-d3.2-benchmark"),
-    table_shapes=("labconsole_v2x.source_tables:LIVE_TABLES", "labconsole_v2x.source_tables:BENCHMARK_TABLES"),
+    published=("preserve-d3.2", "preserve-d3.2-benchmark", "preserve-d3.2-attacks"),
+    table_shapes=(
+        "labconsole_v2x.source_tables:LIVE_TABLES",
+        "labconsole_v2x.source_tables:BENCHMARK_TABLES",
+        "labconsole_v2x.source_tables:ATTACK_TABLES",
+    ),
     command_groups={"v2x": "ETSI ITS: captured packets and their security"},
     pages={
         "inspection": PluginPage(

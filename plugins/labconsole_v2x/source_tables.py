@@ -141,3 +141,35 @@ BENCHMARK_TABLES = (
         published="preserve-table-3-2",
     ),
 )
+
+_ATTACKS = {
+    "a-sig-01": ((2, 10), (2, 20), (2, 50), (2, 100), (4, 100)),
+    "a-sig-06": ((2, 10), (2, 20), (2, 50), (2, 100), (4, 100)),
+    "a-sig-03": ((2, 10), (2, 20)),
+    "a-cer-03": ((2, 10), (2, 20)),
+}
+"""Attackers and the rate of each in Hz (Table 4.1), by attack, in the order of Table 4.2."""
+
+ATTACK_TABLES = (
+    TableShape(
+        name="preserve-table-4-2",
+        title="Table 4.2: under attack",
+        kinds=("v2x.simulation",),
+        reference=f"{_SOURCE}, Table 4.2",
+        parameters={"senders": 5, "rate": 10.0, "security": "full"},
+        columns=tuple(
+            ShapeColumn(
+                f"{attack.upper()}, {attackers} at {rate} Hz",
+                {"attack": attack, "attackers": attackers, "attack_rate": float(rate)},
+            )
+            for attack, loads in _ATTACKS.items()
+            for attackers, rate in loads
+        ),
+        rows=(
+            ShapeRow("Packet Delivery Ratio (benign / all received)", "benign_share"),
+            *_LOSS,
+            ShapeRow("End-to-End delay", "latency_mean"),
+        ),
+        published="preserve-table-4-2",
+    ),
+)

@@ -14,7 +14,7 @@ from labconsole.model.plugin import Plugins
 from labconsole_v2x.live.live_parameters import LiveParameters
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "preserve-d3.2.txt"
-LIVE, BENCHMARK = "v2x.live", "v2x.benchmark"
+KINDS = {"v2x.live", "v2x.benchmark", "v2x.simulation"}
 needs_source = pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 ATTACKS = {"a-sig-01": 5, "a-sig-06": 5, "a-sig-03": 2, "a-cer-03": 2}
 """Rows of Table 4.2 for each case."""
@@ -27,7 +27,7 @@ def plugins() -> Plugins:
 
 @pytest.fixture(scope="module")
 def published(plugins: Plugins) -> Mapping[str, PublishedTable]:
-    return {table.name: table for table in published_tables(plugins) if {LIVE, BENCHMARK} & set(table.kinds)}
+    return {table.name: table for table in published_tables(plugins) if KINDS & set(table.kinds)}
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +121,10 @@ def rows_of_table_4_2(text: str) -> list[list[str]]:
 
 def table_4_2(text: str) -> Entered:
     found: Entered = {}
-    for case, attackers, frequency, _, delay, loss in rows_of_table_4_2(text):
+    for case, attackers, frequency, share, delay, loss in rows_of_table_4_2(text):
         column = f"preserve-table-4-2/{case.lower()}-{attackers}-{frequency}"
         found[column, "latency_mean"], found[column, "packet_loss"] = f"{delay} msec", f"{loss} %"
+        found[column, "benign_share"] = f"{share} %"
     return found
 
 
@@ -132,7 +133,7 @@ def test_every_number_is_in_the_text_of_the_source(published: Mapping[str, Publi
     words = " ".join(re.sub(r"[*$]", "", source).split())
     expected = chapter_4(words) | table_3_2(source) | table_4_2(source)
     assert entered(published) == expected
-    assert len(expected) == 14 + 16 + 2 * sum(ATTACKS.values())
+    assert len(expected) == 14 + 16 + 3 * sum(ATTACKS.values())
 
 
 @needs_source
@@ -179,6 +180,8 @@ def test_tables_of_the_environment_are_in_the_notes(published: Mapping[str, Publ
     for column in published["preserve-table-4-2"].columns:
         deciding = (column.parameters["senders"], column.parameters["rate"], column.parameters["security"])
         assert deciding == (int(senders), float(frequency), "full")
+        attack = "{attack}-{attackers}-{attack_rate:g}".format(**column.parameters)
+        assert column.name == f"preserve-table-4-2/{attack}"
     notes = " ".join(published["preserve-table-4-2"].notes)
     assert "5 senders at 10 Hz each, 2 or 4 attackers at 10, 20, 50 or 100 Hz each" in notes
     assert "71.42, 55.55, 33.33 and 20 %" in notes and "11.11 % of four at 100 Hz" in notes
@@ -212,6 +215,7 @@ def test_tables_of_the_environment_are_in_the_notes(published: Mapping[str, Publ
         ("preserve-table-4-2/a-sig-01-4-100", "packet_loss", 72.66, "%"),
         ("preserve-table-4-2/a-sig-06-2-50", "latency_mean", 57.13, "ms"),
         ("preserve-table-4-2/a-cer-03-2-20", "latency_mean", 16.1, "ms"),
+        ("preserve-table-4-2/a-sig-01-4-100", "benign_share", 11.11, "%"),
     ],
 )
 def test_spot_values(plugins: Plugins, place: str, metric: str, value: float, unit: str) -> None:

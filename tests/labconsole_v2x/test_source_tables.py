@@ -17,13 +17,18 @@ from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.live.live_parameters import LiveParameters
-from labconsole_v2x.source_tables import BENCHMARK_TABLES, LIVE_TABLES
+from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
+from labconsole_v2x.source_tables import ATTACK_TABLES, BENCHMARK_TABLES, LIVE_TABLES
 from tests.helpers.run_row import finished_run
 
-SHAPES = {shape.name: shape for shape in (*LIVE_TABLES, *BENCHMARK_TABLES)}
-MODELS: Mapping[str, type[Parameters]] = {"v2x.live": LiveParameters, "v2x.benchmark": BenchmarkParameters}
-WITHOUT_SHAPE = {"preserve-table-4-2", "preserve-table-2-17"}
-"""Attacks, which these trials do not have, and verdicts."""
+SHAPES = {shape.name: shape for shape in (*LIVE_TABLES, *BENCHMARK_TABLES, *ATTACK_TABLES)}
+MODELS: Mapping[str, type[Parameters]] = {
+    "v2x.live": LiveParameters,
+    "v2x.benchmark": BenchmarkParameters,
+    "v2x.simulation": SimulationParameters,
+}
+WITHOUT_SHAPE = {"preserve-table-2-17"}
+"""Verdicts."""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +61,7 @@ def test_manifest_brings_a_shape_for_every_table_with_figures_of_these_trials(
 ) -> None:
     assert table_shapes(plugins, "v2x.live") == LIVE_TABLES
     assert table_shapes(plugins, "v2x.benchmark") == BENCHMARK_TABLES
+    assert table_shapes(plugins, "v2x.simulation") == ATTACK_TABLES
     assert published.keys() - SHAPES.keys() == WITHOUT_SHAPE
     assert all(shape.published == name for name, shape in SHAPES.items())
 

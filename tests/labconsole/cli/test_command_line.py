@@ -82,7 +82,10 @@ BAD_USAGE = [
     (["run", "demo", "--set", "count"], "--set count is not of the form KEY=VALUE."),
     (["run", "demo", "--set", "count=many"], "demo.toml: count: input should be a whole number (it is 'many')."),
     (["run", "v2x-demo", "--set", "rate=fast"], "v2x-demo.toml: rate: input should be a number (it is 'fast')."),
-    (["run", "v2x-demo", "--set", "roots=/x"], 'roots: input should be a list, such as [1, 2] or ["a"] (it is \'/x\').'),
+    (
+        ["run", "v2x-demo", "--set", "roots=/x"],
+        "roots: input should be a list, such as [1, 2] or [\"a\"] (it is '/x').",
+    ),
     (["run", "v2x-demo", "--set", "capture=maybe"], "capture: input should be true or false (it is 'maybe')."),
     (["run", "demo", "--repeat", "0"], "The number of repeats must be 1 or more, not 0."),
     (["run", "demo", "--repeat", "often"], "argument --repeat: invalid int value: 'often'"),

@@ -28,7 +28,7 @@ class _Values(BaseModel):
         ("rate", "fast", "rate: input should be a number (it is 'fast')."),
         ("capture", "maybe", "capture: input should be true or false (it is 'maybe')."),
         ("name", 7, "name: input should be a text (it is 7)."),
-        ("hosts", "a", 'hosts: input should be a list, such as [1, 2] or ["a"] (it is \'a\').'),
+        ("hosts", "a", "hosts: input should be a list, such as [1, 2] or [\"a\"] (it is 'a')."),
         ("ports", 7, 'ports: input should be a list, such as [1, 2] or ["a"] (it is 7).'),
     ],
 )

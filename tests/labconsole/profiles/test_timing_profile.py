@@ -9,7 +9,7 @@ import pytest
 
 from labconsole.errors import UserError
 from labconsole.paths import profiles_dir
-from labconsole.profiles import timing_profile as timing
+from labconsole.profiles import timing_files
 from labconsole.profiles.profile import list_profiles
 from labconsole.profiles.timing_profile import (
     RangeEnd,
@@ -111,7 +111,7 @@ def test_a_fault_in_a_profile_is_one_sentence(
     assert wrong in LUNA
     (tmp_path / "timing").mkdir()
     (tmp_path / "timing" / "luna.toml").write_text(LUNA.replace(wrong, right), encoding="utf-8")
-    monkeypatch.setattr(timing, "profiles_dir", lambda: tmp_path)
+    monkeypatch.setattr(timing_files, "profiles_dir", lambda: tmp_path)
     with pytest.raises(UserError, match=said) as caught:
         load_timing("luna")
     assert "luna" in str(caught.value)

@@ -1,0 +1,133 @@
+"""The radio channel of simulated stations: medium access of IEEE 802.11 (EDCA) for broadcast at 6 Mbit/s in 10 MHz.
+
+All stations hear each other. Broadcast frames are neither acknowledged nor repeated: those that begin in one slot
+collide, and nobody receives any of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SLOT_S, SIFS_S = 13e-6, 32e-6
+"""10 MHz channel spacing (IEEE 802.11-2020, table 17-21)."""
+
+
+@dataclass(frozen=True)
+class AccessCategory:
+    """EDCA parameters of an access category in ITS-G5 (EN 302 663, annex B)."""
+
+    aifsn: int
+    cw_min: int
+
+    @property
+    def aifs_s(self) -> float:
+        """The time for which the medium must be idle before slots count."""
+        return SIFS_S + self.aifsn * SLOT_S
+
+
+BEST_EFFORT = AccessCategory(6, 15)
+"""AC_BE, in which CAMs are sent (DP2)."""
+
+
+class Transmissions(NamedTuple):
+    """What became of the frames, arrays of one length; times in s."""
+
+    ended_s: NDArray[np.float64]
+    """When a frame was received; not a number for one that collided, or found no room at its sender."""
+    collided: NDArray[np.bool_]
+
+
+def shared_medium(
+    station: NDArray[np.int64],
+    ready_s: NDArray[np.float64],
+    airtime_s: NDArray[np.float64],
+    *,
+    category: AccessCategory,
+    room: int,
+    random: np.random.Generator,
+) -> Transmissions:
+    """Let stations send frames that become ready at `ready_s` (ascending), each when it has won the medium.
+
+    `room` is that of a station's transmit queue, the frame being sent included.
+    """
+    return _Medium(station, ready_s, airtime_s, category, room, random).run()
+
+
+class _Medium:
+    def __init__(
+        self,
+        station: NDArray[np.int64],
+        ready_s: NDArray[np.float64],
+        airtime_s: NDArray[np.float64],
+        category: AccessCategory,
+        room: int,
+        random: np.random.Generator,
+    ) -> None:
+        self._station, self._ready_s, self._airtime_s = station.tolist(), ready_s.tolist(), airtime_s.tolist()
+        self._category, self._room = category, room
+        self._backoffs = iter(random.integers(0, category.cw_min + 1, 2 * len(ready_s) + 1).tolist())
+        self._next = 0
+        """The first frame that is not ready yet."""
+        self._queues: dict[int, deque[int]] = {}
+        self._contending: list[tuple[int, int]] = []
+        """Heap of (slot in which a station will send, station); slots count on through busy times."""
+        self._slot = 0
+        """Slots that have passed when the medium last became busy."""
+        self._idle_s = -1.0
+        """When the medium last became idle."""
+
+    def run(self) -> Transmissions:
+        ended = np.full(len(self._ready_s), np.nan)
+        collided = np.zeros(len(self._ready_s), np.bool_)
+        while True:
+            self._admit()
+            if not self._contending:
+                return Transmissions(ended, collided)
+            slot = self._contending[0][0]
+            begin_s = self._begin_s(slot)
+            senders = self._senders(slot)
+            frames = [self._queues[sender].popleft() for sender in senders]
+            longest_s = max(self._airtime_s[frame] for frame in frames)
+            if len(frames) == 1:
+                ended[frames[0]] = begin_s + longest_s
+            else:
+                collided[frames] = True
+            self._slot, self._idle_s = slot, begin_s + longest_s
+            for sender in senders:
+                if self._queues[sender]:
+                    self._contend(sender, next(self._backoffs))
+
+    def _begin_s(self, slot: int) -> float:
+        return self._idle_s + self._category.aifs_s + (slot - self._slot) * SLOT_S
+
+    def _admit(self) -> None:
+        """Let frames contend that become ready before the next one is sent."""
+        while self._next < len(self._ready_s):
+            ready_s = self._ready_s[self._next]
+            if self._contending and ready_s >= self._begin_s(self._contending[0][0]):
+                return
+            idle_s = self._begin_s(self._slot)
+            sender = self._station[self._next]
+            queue = self._queues.setdefault(sender, deque())
+            if len(queue) < self._room:
+                queue.append(self._next)
+                if len(queue) == 1:
+                    # On an idle medium a frame is sent at once, in the slot that begins next.
+                    slots = -(-(ready_s - idle_s) // SLOT_S) if ready_s >= idle_s else next(self._backoffs)
+                    self._contend(sender, int(slots))
+            self._next += 1
+
+    def _contend(self, sender: int, slots: int) -> None:
+        heapq.heappush(self._contending, (self._slot + slots, sender))
+
+    def _senders(self, slot: int) -> list[int]:
+        senders = []
+        while self._contending and self._contending[0][0] == slot:
+            senders.append(heapq.heappop(self._contending)[1])
+        return senders

@@ -1,0 +1,162 @@
+"""The parameters of the simulated testbed: what the form shows and a profile sets."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import ValidationInfo, field_validator
+
+from labconsole.errors import UserError
+from labconsole.model.parameters import Parameters, parameter
+from labconsole.model.trial import Origin
+from labconsole_v2x.choices import ATTACKS, Attack
+from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS, StackTiming
+from labconsole_v2x.stations.sending import SecurityMode
+
+_STATIONS, _ATTACK, _PACKETS, _RUN = "Stations", "Attack", "Packets", "Run"
+_ATTACKED = {"attack": [attack.value for attack in Attack if attack is not Attack.NONE]}
+
+
+class MediumChoice(StrEnum):
+    """How frames share the radio channel."""
+
+    EDCA = "edca"
+    IDEAL = "ideal"
+
+
+class SimulationParameters(Parameters):
+    """One scenario of the simulated testbed (`preserve-d3.2.txt`, 2.2, 4.1 and Table 4.1)."""
+
+    senders: int = parameter(
+        "Sending stations", "Benign stations that send CAMs", default=5, ge=1, le=300, group=_STATIONS
+    )
+    rate: float = parameter(
+        "Rate",
+        "CAMs a second of each station; above 10 they are several instances of 10 Hz at most, as in the source",
+        default=10.0,
+        ge=1,
+        le=1000,
+        unit="Hz",
+        group=_STATIONS,
+    )
+    security: SecurityMode = parameter(
+        "Configuration",
+        "Security of each CAM, as far as the timing profile has it",
+        default=SecurityMode.FULL,
+        group=_STATIONS,
+        labels={
+            "full": "Full security: signed and verified",
+            "signed": "Signed, not verified (Fig. 4.4)",
+            "header": "Header, neither signed nor verified (Fig. 4.3)",
+            "none": "No security header",
+        },
+    )
+    medium: MediumChoice = parameter(
+        "Medium",
+        "IEEE 802.11p with contention and collisions, or a channel on which every frame arrives after its airtime",
+        default=MediumChoice.EDCA,
+        group=_STATIONS,
+        labels={"edca": "802.11p at 6 Mbit/s (EDCA)", "ideal": "Ideal: no contention, no collision"},
+    )
+    timing: str = parameter(
+        "Timing profile",
+        "How long the stacks of the stations take for a packet, and how many find room in them",
+        default="nexcom-vtc6201-table42",
+        group=_STATIONS,
+        choices=STACK_TIMINGS.names,
+    )
+
+    attack: Attack = parameter(
+        "Attack",
+        "What attackers send: packets that a receiver must reject",
+        default=Attack.NONE,
+        group=_ATTACK,
+        labels=ATTACKS,
+    )
+    attackers: int = parameter(
+        "Attackers",
+        "Stations that attack, further to those that send; 2 and 4 in the source",
+        default=2,
+        ge=1,
+        le=300,
+        group=_ATTACK,
+        shown_if=_ATTACKED,
+    )
+    attack_rate: float = parameter(
+        "Rate of an attacker",
+        "Packets a second of each attacker; a high one is the overload attack, A-SIG-04",
+        default=10.0,
+        ge=1,
+        le=1000,
+        unit="Hz",
+        group=_ATTACK,
+        shown_if=_ATTACKED,
+    )
+
+    size_digest: int = parameter(
+        "Size with digest",
+        "Octets of a packet with security header",
+        default=180,
+        ge=1,
+        le=1398,
+        unit="B",
+        group=_PACKETS,
+    )
+    size_certificate: int = parameter(
+        "Size with certificate",
+        "Octets of a packet with the whole certificate: the first of each instance in each second",
+        default=450,
+        ge=1,
+        le=1398,
+        unit="B",
+        group=_PACKETS,
+    )
+    size_unsecured: int = parameter(
+        "Size without security",
+        "Octets of a packet without security header: what a secured one protects",
+        default=89,
+        ge=1,
+        le=1398,
+        unit="B",
+        group=_PACKETS,
+    )
+
+    warm_up: float = parameter(
+        "Warm-up", "Time at the beginning that counts for no figure", default=2.0, ge=0, le=600, unit="s", group=_RUN
+    )
+    duration: float = parameter(
+        "Duration", "Time that counts, by the virtual clock", default=60.0, ge=0.5, le=3600, unit="s", group=_RUN
+    )
+
+    @field_validator("attack")
+    @classmethod
+    def _is_verified(cls, attack: Attack, info: ValidationInfo) -> Attack:
+        if attack is not Attack.NONE and info.data.get("security") not in (None, SecurityMode.FULL):
+            raise ValueError("receivers that do not verify accept what attackers send: choose full security")
+        return attack
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.SIMULATED
+
+    @property
+    def attacking(self) -> int:
+        """How many stations attack."""
+        return 0 if self.attack is Attack.NONE else self.attackers
+
+    @property
+    def benign_messages(self) -> float:
+        """CAMs a second of all benign stations."""
+        return self.senders * self.rate
+
+    @property
+    def attack_messages(self) -> float:
+        """Packets a second of all attackers."""
+        return self.attacking * self.attack_rate
+
+    def stack_timing(self) -> StackTiming:
+        """The timing profile. Raises UserError: it is broken, or has no time of these packets."""
+        timing = STACK_TIMINGS.load(self.timing)
+        if missing := timing.missing(self.security, self.attack):
+            raise UserError(f"The timing profile {self.timing} has no {missing}: choose another profile or scenario.")
+        return timing

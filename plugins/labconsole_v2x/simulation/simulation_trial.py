@@ -1,0 +1,109 @@
+"""The trial `v2x.simulation`: stations, attackers, radio channel and a receiver's stack on a virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from labconsole.clock import now_ns
+from labconsole.model.trial import (
+    Curve,
+    Distribution,
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    Question,
+    RoleSpec,
+    RunContext,
+    Samples,
+    Series,
+    Trial,
+)
+from labconsole_v2x.choices import ATTACKS, Attack
+from labconsole_v2x.simulation import simulation_evaluation
+from labconsole_v2x.simulation.medium import BEST_EFFORT
+from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
+from labconsole_v2x.simulation.simulation_metrics import METRICS
+from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
+from labconsole_v2x.stations.sending import SecurityMode
+
+_ROLE = "labconsole_v2x.simulation.simulator_role:SimulatorRole"
+_STALL_S = 600.0
+"""Nothing is counted while it computes."""
+
+
+class SimulationTrial(Trial[SimulationParameters]):
+    """Let stations and attackers send to a receiver whose stack takes the times of a timing profile."""
+
+    kind: ClassVar[str] = "v2x.simulation"
+    title: ClassVar[str] = "V2X, simulated"
+    description: ClassVar[str] = (
+        "What does an attacker cost? Stations, attackers, the 802.11p channel and a receiver's stack on a virtual "
+        "clock, with the times of a real testbed: a minute takes less than a second."
+    )
+    parameters: ClassVar[type[Parameters]] = SimulationParameters
+    series: ClassVar[tuple[Series, ...]] = (PACKETS,)
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean", "benign_share", "receiver_load")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean")
+    live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL,)
+
+    def run(self, parameters: SimulationParameters, context: RunContext) -> None:
+        settings = {"parameters": parameters.model_dump(mode="json"), "seed": context.seed}
+        simulator = context.start(RoleSpec("simulator", _ROLE, settings))
+        simulator.ready()
+        timing = parameters.stack_timing()
+        sentence = f"Timing profile {parameters.timing}: {timing.title} ({timing.reference})."
+        context.event("timing", sentence, **timing.model_dump(mode="json"))
+        if parameters.medium is MediumChoice.EDCA:
+            sentence = f"EDCA: AIFSN {BEST_EFFORT.aifsn}, CWmin {BEST_EFFORT.cw_min}, 6 Mbit/s in 10 MHz."
+            context.event("medium", sentence, aifsn=BEST_EFFORT.aifsn, cw_min=BEST_EFFORT.cw_min)
+        begin_ns = now_ns()
+        simulator.begin(begin_ns)
+        context.event("T0", "T0, of a virtual clock.", begin_ns=begin_ns)
+        context.wait([simulator], stall_s=_STALL_S, reason="The simulator does not come to its end: read the log.")
+
+    def evaluate(self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return simulation_evaluation.evaluate(parameters, samples)
+
+    def curves(self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+        return simulation_evaluation.curves(parameters, samples)
+
+    def distributions(
+        self, parameters: SimulationParameters, samples: Samples, events: Sequence[Event]
+    ) -> tuple[Distribution, ...]:
+        return simulation_evaluation.distributions(parameters, samples)
+
+    def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
+        return contrast_label(reference, other)
+
+    def questions(self, reference: SimulationParameters, other: SimulationParameters) -> tuple[Question, ...]:
+        label = contrast_label(reference, other)
+        return (
+            (Question("What does it cost in loss?", "packet_loss", label.partition(" against ")[0]),) if label else ()
+        )
+
+    def warnings(self, parameters: SimulationParameters) -> tuple[str, ...]:
+        return tuple(_warnings(parameters))
+
+
+def contrast_label(reference: SimulationParameters, other: SimulationParameters) -> str:
+    """What an attack adds to the same benign stations; empty where more differs."""
+    attack = {"attack", "attackers", "attack_rate"}
+    same = reference.model_dump(exclude=attack) == other.model_dump(exclude=attack)
+    if not same or reference.attack is not Attack.NONE or other.attack is Attack.NONE:
+        return ""
+    return f"{ATTACKS[other.attack.value]} against no attack"
+
+
+def _warnings(parameters: SimulationParameters) -> Iterator[str]:
+    yield (
+        f"Simulated with the timing profile {parameters.timing}: nothing was sent, and no real time passed. Times are "
+        "those of a virtual clock."
+    )
+    if parameters.medium is MediumChoice.IDEAL:
+        yield "The medium is ideal: no packet waits for another one, and none collides."
+    if parameters.security is SecurityMode.NONE:
+        yield "Packets have no security header: every one that is heard is accepted."

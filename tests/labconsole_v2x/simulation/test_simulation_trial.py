@@ -1,0 +1,131 @@
+"""The simulated testbed as a trial: its run through real processes, its refusals, curves and its origin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from labconsole.model.trial import Origin
+from labconsole.model.validation_faults import fault_sentence
+from labconsole_v2x.choices import Attack
+from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
+from labconsole_v2x.simulation.simulation_trial import SimulationTrial, contrast_label
+from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
+from tests.helpers import trial_lab
+from tests.labconsole_v2x.simulation.simulated_testbed import figures
+
+TRIAL = SimulationTrial()
+SHORT = {"duration": 5.0, "warm_up": 1.0}
+
+
+class SimulationLab(trial_lab.TrialLab[SimulationParameters, trial_lab.Outcome[SimulationParameters]]):
+    """One run."""
+
+    trial = TRIAL
+    outcome = trial_lab.Outcome[SimulationParameters]
+
+
+def parameters(**values: Any) -> SimulationParameters:
+    return SimulationParameters.model_validate({**SHORT, **values})
+
+
+def run(folder: Path, wanted: SimulationParameters) -> trial_lab.Outcome[SimulationParameters]:
+    return SimulationLab(folder / "run").run(**wanted.model_dump())
+
+
+def test_run_records_each_packet_and_says_that_it_is_simulated(tmp_path: Path) -> None:
+    wanted = parameters(attack="a-sig-01", attackers=2, attack_rate=50.0)
+    outcome = run(tmp_path, wanted)
+    assert outcome.failure is None
+    assert outcome.figures["offered_rate"] == 50 and outcome.figures["sent"] == pytest.approx(250, abs=10)
+    assert outcome.figures == {name: value for name, value in figures(wanted, 1).items() if name in outcome.figures}
+    assert {metric.origin for metric in outcome.evaluation.metrics} == {Origin.SIMULATED}
+    table = outcome.samples.table("packets", "simulator")
+    assert len(table["fate"]) == pytest.approx(150 * 6, rel=0.05)
+    (timing,) = outcome.events_named("timing")
+    assert timing.data["receiver"]["room"] == 7 and "Table 4.2" in timing.message
+    (medium,) = outcome.events_named("medium")
+    assert medium.data == {"aifsn": 6, "cw_min": 15}
+    assert any("Simulated" in warning for warning in TRIAL.warnings(wanted))
+    titles = [curve.title for curve in TRIAL.curves(wanted, outcome.samples, outcome.samples.events)]
+    assert titles == ["Benign, sent", "Attackers, sent", "Benign, accepted", "Mean", "Loss"]
+    (latency,) = TRIAL.distributions(wanted, outcome.samples, outcome.samples.events)
+    assert latency.values.mean() == pytest.approx(outcome.figures["latency_mean"])
+
+
+def test_places_of_loss_add_up() -> None:
+    found = figures(parameters(senders=15, rate=100.0), 1)
+    places = [value for name, value in found.items() if name.startswith("lost ")]
+    assert sum(places) == found["lost"] > 0 and len(places) == 3
+    assert found["lost collision"] > 0 < found["lost receiver queue"]
+    ideal = figures(parameters(senders=15, rate=100.0, medium="ideal"), 1)
+    assert ideal["lost collision"] == 0 < ideal["lost receiver queue"]
+    assert ideal["packet_delivery_ratio"] == 100
+
+
+def test_goodput_and_busy_channel_are_counted_from_packets() -> None:
+    found = figures(parameters(), 1)
+    assert found["goodput"] == pytest.approx(found["accept_rate"] * 89 * 8 / 1000)
+    airtime_us = 0.9 * 336 + 0.1 * 696  # 180 octets with the digest, 450 with the certificate each second
+    assert found["channel_busy_ratio"] == pytest.approx(50 * airtime_us / 1e4, rel=0.03)
+    assert found["benign_share"] == 100 and found["rejected_time"] == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"senders": 0}, "senders: input should be greater than or equal to 1 (it is 0)."),
+        ({"rate": -1}, "rate: input should be greater than or equal to 1 (it is -1)."),
+        (
+            {"attack": "a-sig-01", "attackers": 0},
+            "attackers: input should be greater than or equal to 1 (it is 0).",
+        ),
+        (
+            {"attack": "a-sig-01", "security": "none"},
+            "attack: receivers that do not verify accept what attackers send: choose full security.",
+        ),
+    ],
+)
+def test_scenario_that_makes_no_sense_is_refused_with_its_field(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        parameters(**values)
+    assert fault_sentence(caught.value, SimulationParameters) == sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "sentence"),
+    [
+        ({"security": "header"}, "", "nexcom-vtc6201-table42 has no receiver.service_ms.header: choose another"),
+        (
+            {"timing": "nexcom-table42"},
+            "",
+            "No timing profile is called nexcom-table42; did you mean nexcom-vtc6201-table42?",
+        ),
+        ({"timing": "own"}, 'title = "x"', "Timing profile own: the key reference is missing"),
+    ],
+)
+def test_timing_profile_that_lacks_something_fails_the_run_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], text: str, sentence: str
+) -> None:
+    monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
+    (tmp_path / "profiles" / "v2x-timing").mkdir(parents=True)
+    (tmp_path / "profiles" / "v2x-timing" / "own.toml").write_text(text, encoding="utf-8")
+    outcome = run(tmp_path, parameters(**values))
+    assert outcome.failure is not None and sentence in outcome.failure
+
+
+def test_timing_profile_says_what_it_was_fitted_to() -> None:
+    timing = STACK_TIMINGS.load("nexcom-vtc6201-table42")
+    assert len(timing.fitted_to) == 6 and "Table 4.2" in timing.reference
+
+
+def test_attack_is_contrasted_with_the_same_stations_without_it() -> None:
+    plain, attacked = parameters(), parameters(attack="a-sig-03", attackers=4)
+    assert contrast_label(plain, attacked) == "A-SIG-03: no signature against no attack"
+    assert not contrast_label(attacked, plain) and not contrast_label(plain, parameters(attack="a-sig-03", senders=6))
+    (question,) = TRIAL.questions(plain, attacked)
+    assert question.metric == "packet_loss"
+    assert {Attack(value) for value in Attack} >= {attacked.attack}
