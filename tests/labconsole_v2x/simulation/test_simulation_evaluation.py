@@ -1,0 +1,91 @@
+"""Figures of simulated runs by their definitions, on packets made by hand whose truth is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from labconsole_v2x.simulation.simulation_evaluation import curves, distributions, evaluate
+from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
+from labconsole_v2x.simulation.testbed import Fate
+from tests.labconsole_v2x.simulation.simulated_testbed import recorded
+
+MS = 1_000_000
+PARAMETERS = SimulationParameters.model_validate(
+    {"warm_up": 1.0, "duration": 2.0, "attack": "a-sig-01", "attackers": 1, "senders": 2}
+)
+PACKETS = (
+    # attacker, generated, heard, done (ms), fate
+    (0, 500, 501, 510, Fate.ACCEPTED),
+    (0, 1000, 1001, 1010, Fate.ACCEPTED),
+    (1, 1100, 1101, 1108, Fate.REJECTED),
+    (0, 1200, 1201, 1230, Fate.ACCEPTED),
+    (0, 1300, None, None, Fate.COLLIDED),
+    (1, 1300, None, None, Fate.COLLIDED),
+    (0, 1400, 1401, None, Fate.RECEIVER_FULL),
+    (1, 1500, 1501, None, Fate.RECEIVER_FULL),
+    (0, 2900, None, None, Fate.SENDER_FULL),
+)
+
+
+def ns(time: int | None) -> int:
+    return -1 if time is None else time * MS
+
+
+SAMPLES = recorded(
+    {
+        "station": [3 if row[0] else 1 for row in PACKETS],
+        "attacker": [row[0] for row in PACKETS],
+        "generated_ns": [row[1] * MS for row in PACKETS],
+        "heard_ns": [ns(row[2]) for row in PACKETS],
+        "done_ns": [ns(row[3]) for row in PACKETS],
+        "service_ns": [0 if row[3] is None else 8 * MS for row in PACKETS],
+        "airtime_ns": [0 if row[4] is Fate.SENDER_FULL else MS for row in PACKETS],
+        "size": [180] * len(PACKETS),
+        "certificate": [1, 1, 0, 0, 0, 0, 0, 0, 0],
+        "fate": [row[4] for row in PACKETS],
+    }
+)
+
+
+def test_figures_count_the_packets_after_the_warm_up() -> None:
+    metrics = evaluate(PARAMETERS, SAMPLES).metrics
+    assert {" ".join((one.name, *one.labels.values())): one.value for one in metrics} == {
+        "benign_share": pytest.approx(60),
+        "packet_loss": pytest.approx(60),
+        "latency_mean": 20,
+        "latency_p50": 10,
+        "latency_p95": 30,
+        "latency_p99": 30,
+        "latency_max": 30,
+        "accept_rate": 1,
+        "packet_delivery_ratio": 60,
+        "lost": 3,
+        "lost sender's queue": 1,
+        "lost collision": 1,
+        "lost receiver queue": 1,
+        "goodput": pytest.approx(2 * 89 * 8 / 1000 / 2),
+        "rejected_time": pytest.approx(0.4),
+        "receiver_load": pytest.approx(1.2),
+        "channel_busy_ratio": pytest.approx(0.35),
+        "certificate_share": 20,
+        "offered_rate": 20,
+        "sent": 5,
+        "accepted": 2,
+    }
+
+
+def test_curves_have_the_warm_up_too() -> None:
+    found = {curve.title: curve for curve in curves(PARAMETERS, SAMPLES)}
+    width_s = 3.0 / 100
+    sums = {title: round(found[title].values.sum() * width_s) for title in list(found)[:3]}
+    assert sums == {"Benign, sent": 6, "Attackers, sent": 3, "Benign, accepted": 3}
+    assert found["Mean"].values.tolist() == [10, 10, 30]
+    assert found["Loss"].values.tolist() == [0, 0, 0, 100, 100, 100]
+    (latency,) = distributions(PARAMETERS, SAMPLES)
+    assert latency.values.tolist() == [10, 30]
+
+
+def test_run_without_packets_has_no_figures() -> None:
+    nothing = recorded({column: [] for column in SAMPLES.table("packets", "simulator")})
+    assert evaluate(PARAMETERS, nothing).metrics == () and curves(PARAMETERS, nothing) == ()
+    assert distributions(PARAMETERS, nothing) == ()
