@@ -3,8 +3,7 @@
     python tests/benchmarks/v2x_live.py [--repeats 3] [--rates 3000 4000 5000 6000 7000] [--set KEY=VALUE ...]
 
 Senders, receiver and recorder are on one computer; UDP multicast on loopback, full security. A rate is kept if no CAM
-is lost in 10 s, 99 % are processed within 10 ms, and the receiver's queue has not grown by more than one packet and
-what its readings differ by chance. The machine's load is printed
+is lost in 10 s, 99 % are processed within 10 ms, and the receiver's queue has not grown. The machine's load is printed
 next to each run; one that the console repeats because other work disturbed it counts by its repeat. Figures of this
 machine at this moment, never a test.
 """
@@ -29,11 +28,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from labconsole.engine.provenance import provenance
 
 P99_AIM_MS, RATE_AIM, RATE_P99_MS = 2.0, 5_000, 10.0
+MOST_GROWTH = 1.0
+"""Packets by which the queue may be longer in the last second than in the first: less is the noise of its readings."""
 STATIONS = 300
 
 
 def run(folder: Path, parameters: dict[str, Any], settings: list[str]) -> dict[str, float]:
-    """The metrics of one run by name, and 1 or 0 as `kept_up`: the verdict on the receiver's queue."""
+    """The metrics of one run by name."""
     path = folder / "scenario.toml"
     lines = [f"{name} = {json.dumps(value)}" for name, value in parameters.items()]
     path.write_text("\n".join(['format = 1\nkind = "v2x.live"\n[parameters]', *lines]) + "\n")
@@ -42,10 +43,7 @@ def run(folder: Path, parameters: dict[str, Any], settings: list[str]) -> dict[s
         command += ["--set", setting]
     environment = {**os.environ, "LABCONSOLE_HOME": str(folder)}
     done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
-    result = json.loads(done.stdout.splitlines()[-1])
-    verdicts = {verdict["name"]: verdict["result"] for verdict in result["verdicts"]}
-    metrics = {name: metric["value"] for name, metric in result["metrics"].items()}
-    return metrics | {"kept_up": float(verdicts["the receiver kept up"] == "pass")}
+    return {name: metric["value"] for name, metric in json.loads(done.stdout.splitlines()[-1])["metrics"].items()}
 
 
 def described(metrics: dict[str, float]) -> str:
@@ -54,14 +52,14 @@ def described(metrics: dict[str, float]) -> str:
     return (
         f"accepted {metrics['accept_rate']:,.0f}/s, lost {metrics['lost']:,.0f}, "
         f"latency p50 {metrics['latency_p50']:.2f} ms, p99 {metrics['latency_p99']:.2f} ms, "
-        f"queue growth {metrics['queue_growth']:.2f} packets (kept up: {'yes' if metrics['kept_up'] else 'no'}), "
+        f"queue growth {metrics['queue_growth']:.2f} packets, "
         f"verify p50 {metrics['verify_time_p50']:.0f} us; load {load:.1f}"
     )
 
 
 def keeps_up(metrics: dict[str, float]) -> bool:
     """Whether a rate was kept."""
-    return metrics["lost"] == 0 and metrics["latency_p99"] <= RATE_P99_MS and metrics["kept_up"] == 1
+    return metrics["lost"] == 0 and metrics["latency_p99"] <= RATE_P99_MS and metrics["queue_growth"] <= MOST_GROWTH
 
 
 def main() -> None:
