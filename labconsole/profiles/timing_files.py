@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -23,9 +24,11 @@ M = TypeVar("M", bound=BaseModel)
 class TimingFiles(Generic[M]):
     """The profiles in the folder `folder`, each of which `model` describes."""
 
-    def __init__(self, folder: str, model: type[M]) -> None:
+    def __init__(self, folder: str, model: type[M], *, own: Collection[str] = ()) -> None:
+        """`own` keys are never taken from a profile that is extended: they say where all values together come from."""
         self._folder = folder
         self._model = model
+        self._own = own
 
     def names(self) -> tuple[str, ...]:
         """Names of all profiles, sorted: those that come with the console, and the operator's own."""
@@ -83,7 +86,10 @@ class TimingFiles(Generic[M]):
         except (OSError, ValueError) as error:
             raise UserError(f"The timing profile {files[name]} cannot be read: {error}.") from error
         base = tables.pop("extends", None)
-        return tables if base is None else {**self._tables(str(base), (*extended_by, name)), **tables}
+        if base is None:
+            return tables
+        extended = self._tables(str(base), (*extended_by, name))
+        return {key: value for key, value in extended.items() if key not in self._own} | tables
 
     def _fault(self, error: ValidationError) -> str:
         """A sentence for each field that is missing; otherwise one for the first fault."""

@@ -181,10 +181,19 @@ def sign_names() -> tuple[str, ...]:
 
 
 def load_timing(name: str) -> TimingProfile:
-    """Read the timing profile called `name`. Raises UserError, as `TimingFiles.load`."""
+    """Read the timing profile called `name`.
+
+    Raises:
+        UserError: there is none of that name, or it is not valid: a sentence for each field that is missing.
+    """
     return TIMINGS.load(name)
 
 
 def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> Path:
-    """Write an operator's own profile, and return its path. Raises UserError and OSError, as `TimingFiles.save`."""
+    """Write an operator's own profile, whole or not at all, and return its path.
+
+    Raises:
+        UserError: the name is a published one's, or taken, or no name.
+        OSError: the file cannot be written.
+    """
     return TIMINGS.save(name, profile, replace=replace)

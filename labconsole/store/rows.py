@@ -145,7 +145,7 @@ class Rows(Generic[R]):
     def update(self, connection: Connection, number: int, **fields: Any) -> None:
         """Set these fields or columns of the row with the id `number`."""
         row = self._row(fields)
-        _updating(self._table, tuple(row))(connection, {"of_row": number, **row})
+        updating(self._table, tuple(row))(connection, {"of_row": number, **row})
 
     def _row(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -295,7 +295,8 @@ class _Field:
 
 
 @cache
-def _updating(table: Table, columns: tuple[str, ...]) -> Prepared:
+def updating(table: Table, columns: tuple[str, ...]) -> Prepared:
+    """Sets these columns of the row with the id `of_row`."""
     return Prepared(update(table).where(table.c.id == bindparam("of_row")), columns)
 
 

@@ -27,22 +27,14 @@ from labconsole.store.errors import StoreError
 from labconsole.store.evidence_sealing import seal
 from labconsole.store.reader import EVENTS, METRICS, VERDICTS, Reader
 from labconsole.store.records import LIVE, LiveRun, NewCampaign, RunStatus, StoredFile, StoredRole
-from labconsole.store.rows import Rows, inserted
+from labconsole.store.rows import Prepared, Rows, inserted, inserting, updating
 from labconsole.store.run_database import RUN_DATABASE
 from labconsole.store.writer import Writer
 
-# Built once: building such a statement takes longer than running it, and a worker runs them while it measures.
-_RUN = select(schema.run).where(schema.run.c.id == bindparam("of_run"))
-_SERIES_OF_RUN = select(schema.series).where(schema.series.c.run_id == bindparam("of_run"))
-_NEW_CHUNK = insert(schema.chunk)
+_SERIES = Prepared(select(schema.series).where(schema.series.c.run_id == bindparam("of_run")))
+_CHUNK = ("series_id", "seq", "rows", "sha256", "payload")
 _GROWN = ("chunks", "rows", "link")
 """Columns of a series that change with each chunk."""
-_GROWN_SERIES = (
-    update(schema.series)
-    .where(schema.series.c.id == bindparam("of_id"))
-    .values({name: bindparam(f"of_{name}") for name in _GROWN})
-)
-
 _ROLES = Rows(StoredRole, schema.role)
 _FILES = Rows(StoredFile, schema.role_file)
 ARTEFACT_LIMIT = 1_000_000
@@ -291,7 +283,7 @@ class Store:
         return {run_id: RunStatus(self._existing(connection, run_id).status) for run_id in run_ids}
 
     def _existing(self, connection: Connection, run_id: int) -> Row[Any]:
-        row = connection.execute(_RUN, {"of_run": run_id}).first()
+        row = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).first()
         if row is None:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
         return row
@@ -307,7 +299,8 @@ def _append_chunks(
     connection: Connection, run: Row[Any], chunks: Sequence[SampleChunk], payloads: Sequence[bytes]
 ) -> None:
     """Store chunks, each with its payload, unless they are there. Raises StoreError when one before it is missing."""
-    stored = [dict(row) for row in connection.execute(_SERIES_OF_RUN, {"of_run": run.id}).mappings()]
+    names = schema.series.c.keys()
+    stored = [dict(zip(names, row, strict=True)) for row in _SERIES(connection, {"of_run": run.id})]
     new: list[dict[str, Any]] = []
     for chunk, payload in zip(chunks, payloads, strict=True):
         series = _series(connection, run, chunk.role, chunk.series, stored)
@@ -319,14 +312,16 @@ def _append_chunks(
                 f"came after {series['chunks']} chunks."
             )
         link = column_chunks.next_link(series["link"], chunk.seq, chunk.rows, payload)
-        values = {"series_id": series["id"], "seq": chunk.seq, "rows": chunk.rows, "sha256": link, "payload": payload}
-        new.append(values)
+        row = (series["id"], chunk.seq, chunk.rows, link, payload)
+        new.append(dict(zip(_CHUNK, row, strict=True)))
         series |= {"chunks": chunk.seq + 1, "rows": series["rows"] + chunk.rows, "link": link}
     if new:
-        connection.execute(_NEW_CHUNK, new)
-        grown = {values["series_id"] for values in new}
-        rows = [{f"of_{name}": row[name] for name in ("id", *_GROWN)} for row in stored if row["id"] in grown]
-        connection.execute(_GROWN_SERIES, rows)
+        inserting(schema.chunk, _CHUNK).each(connection, new)
+        grown = {row["series_id"] for row in new}
+        updating(schema.series, _GROWN).each(
+            connection,
+            ({"of_row": row["id"], **{name: row[name] for name in _GROWN}} for row in stored if row["id"] in grown),
+        )
 
 
 def _series(

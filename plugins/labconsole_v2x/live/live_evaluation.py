@@ -23,14 +23,13 @@ from labconsole.model.trial import (
 )
 from labconsole_v2x.choices import Generation
 from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
-from labconsole_v2x.live.live_metrics import METRICS, metric
+from labconsole_v2x.live.live_metrics import METRICS, QUANTILES, latency_metrics, metric, quantile
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.series import QUEUE
 from labconsole_v2x.stations.channel import airtime_us, octets_on_air
 from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS
 from labconsole_v2x.stations.sending import SecurityMode
 
-_QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
 _QUEUE_FULL = REASONS.index(QUEUE_FULL)
 _WAITING = (REASONS.index("unknown signer"), REASONS.index("unknown issuer"))
 _SECOND_NS = 1_000_000_000
@@ -113,10 +112,6 @@ def latencies_ms(packets: JoinedPackets, receptions: Receptions) -> NDArray[np.f
     return np.asarray((packets.received["done_ns"][rows] - due) / 1e6)
 
 
-def _quantile(values: NDArray[np.float64], fraction: float) -> float:
-    return float(np.quantile(values, fraction, method="inverted_cdf"))
-
-
 def _totals(packets: JoinedPackets) -> Iterator[Metric]:
     received = packets.received
     yield metric("sent", len(packets.sent["source"]), len(packets.sent["source"]))
@@ -126,7 +121,7 @@ def _totals(packets: JoinedPackets) -> Iterator[Metric]:
     yield metric("accepted", int(np.count_nonzero(accepted)), int(np.count_nonzero(fresh)))
     ages_ms = received["age_ns"][accepted] / 1e6
     for name in ("age_p50", "age_p99") if len(ages_ms) else ():
-        yield metric(name, _quantile(ages_ms, _QUANTILES[name]), len(ages_ms))
+        yield metric(name, quantile(ages_ms, QUANTILES[name]), len(ages_ms))
     foreign = int(np.count_nonzero(fresh & ~np.isin(received["source"], packets.stations["source"])))
     if foreign:
         yield metric("foreign", foreign, foreign)
@@ -142,7 +137,7 @@ def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Met
         yield _calculated(metric(OFFERED_RATE, parameters.senders * parameters.rate, count))
     yield metric("send_rate", count / packets.seconds, count)
     lateness_ms = (sent["sent_ns"] - sent["due_ns"]) / 1e6
-    yield metric("send_lateness_p99", _quantile(lateness_ms, 0.99), count)
+    yield metric("send_lateness_p99", quantile(lateness_ms, 0.99), count)
     sizes = sent["size"].astype(np.int64)
     yield metric("packet_size", sizes.mean(), count)
     if parameters.security is not SecurityMode.NONE:
@@ -166,21 +161,14 @@ def _calculated(one: Metric) -> Metric:
 
 def _latency(packets: JoinedPackets, receptions: Receptions, disturbed: str) -> Iterator[Metric]:
     values = latencies_ms(packets, receptions)
-    count = len(values)
-    if not count:
-        return
-    not_judged = "; ".join(filter(None, [*_doubts(packets), disturbed]))
-    yield metric("latency_mean", values.mean(), count, not_judged)
-    yield metric("latency_max", values.max(), count, not_judged)
-    for name, fraction in _QUANTILES.items():
-        if name.startswith("latency_"):
-            yield metric(name, _quantile(values, fraction), count, not_judged)
+    if len(values):
+        yield from latency_metrics(values, "; ".join(filter(None, [*_doubts(packets), disturbed])))
 
 
 def _doubts(packets: JoinedPackets) -> Iterator[str]:
     """Why latency says little of the receiver, a short clause each."""
     counted = packets.counted_sent
-    lateness_ms = _quantile((packets.sent["sent_ns"] - packets.sent["due_ns"])[counted] / 1e6, 0.99)
+    lateness_ms = quantile((packets.sent["sent_ns"] - packets.sent["due_ns"])[counted] / 1e6, 0.99)
     if lateness_ms > _MOST_LATENESS_MS:
         yield f"the senders were late (p99 {lateness_ms:.3g} ms)"
 
@@ -220,7 +208,7 @@ def _receiving(packets: JoinedPackets, receptions: Receptions) -> Iterator[Metri
     intervals_ms = _inter_arrival_ms(packets, rows)
     if len(intervals_ms):
         yield metric("inter_arrival", intervals_ms.mean(), len(intervals_ms))
-        yield metric("inter_arrival_p99", _quantile(intervals_ms, 0.99), len(intervals_ms))
+        yield metric("inter_arrival_p99", quantile(intervals_ms, 0.99), len(intervals_ms))
 
 
 def _inter_arrival_ms(packets: JoinedPackets, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -248,8 +236,8 @@ def _times(parameters: LiveParameters, packets: JoinedPackets, receptions: Recep
     for name, values in times.items():
         if len(values):
             yield metric(name, values.mean(), len(values))
-            for quantile in (f"{name}_p50", f"{name}_p99"):
-                yield metric(quantile, _quantile(values, _QUANTILES[quantile]), len(values))
+            for part in (f"{name}_p50", f"{name}_p99"):
+                yield metric(part, quantile(values, QUANTILES[part]), len(values))
 
 
 def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Metric]:

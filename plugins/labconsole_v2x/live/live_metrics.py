@@ -5,6 +5,11 @@ A figure counts the CAMs that were due after the warm-up, unless it says otherwi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
 from labconsole.model.trial import OFFERED_RATE, Direction, Metric, MetricKind
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
@@ -217,3 +222,24 @@ def metric(name: str, value: float, samples: int, not_judged: str = "", **labels
     """A figure with the unit and direction of its kind."""
     kind = _KINDS[name]
     return Metric(name, float(value), kind.unit, kind.direction, samples, labels, not_judged=not_judged)
+
+
+QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
+"""Metric -> the part of the values that it does not exceed."""
+
+
+def quantile(values: NDArray[np.float64], fraction: float) -> float:
+    """The value that this part (0 to 1) of at least one value do not exceed."""
+    return float(np.quantile(values, fraction, method="inverted_cdf"))
+
+
+def latency_metrics(values_ms: NDArray[np.float64], not_judged: str = "") -> Iterator[Metric]:
+    """The figures of these latencies; none where there are none."""
+    count = len(values_ms)
+    if not count:
+        return
+    yield metric("latency_mean", values_ms.mean(), count, not_judged)
+    yield metric("latency_max", values_ms.max(), count, not_judged)
+    for name, fraction in QUANTILES.items():
+        if name.startswith("latency_"):
+            yield metric(name, quantile(values_ms, fraction), count, not_judged)

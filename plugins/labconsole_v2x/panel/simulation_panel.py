@@ -47,7 +47,7 @@ class SimulationPanel(TrialPanel):
                 ),
             ),
             Fact(
-                tr("SimulationPanel", "Receiver's load"),
+                tr("SimulationPanel", "Offered load of its stack"),
                 f"{load / 10:,.0f} %",
                 tr("SimulationPanel", "{0:g} ms for a CAM; room for {1:,} packets").format(benign_ms, receiver.room),
             ),

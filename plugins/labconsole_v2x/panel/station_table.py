@@ -60,7 +60,7 @@ class StationTable(QWidget):
             self.table.fit_columns(200)
 
     def allow(self, *, running: bool) -> None:
-        """Enable the buttons while a run is in progress; no station sends in another one."""
+        """Enable the buttons while a run is in progress; outside one, no station is shown as sending."""
         self._running = running
         self._model.repaint()
         self._selection_changed()
@@ -109,7 +109,7 @@ class StationTable(QWidget):
         def sending(state: StationState) -> str:
             if not state.on:
                 return self.tr("stopped")
-            return self.tr("sends") if self._running else self.tr("has ended")
+            return self.tr("sends") if self._running else self.tr("finished")
 
         def heard_by(state: StationState) -> str:
             count = self._board.heard_by(state.number)

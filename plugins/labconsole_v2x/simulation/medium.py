@@ -1,7 +1,7 @@
 """The radio channel of simulated stations: medium access of IEEE 802.11 (EDCA) for broadcast at 6 Mbit/s in 10 MHz.
 
 All stations hear each other. Broadcast frames are neither acknowledged nor repeated: those that begin in one slot
-collide, and nobody receives any of them.
+collide, and no station receives any of them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ BEST_EFFORT = AccessCategory(6, 15)
 
 
 class Transmissions(NamedTuple):
-    """What became of the frames, arrays of one length; times in s."""
+    """The result for each frame, arrays of one length; times in s."""
 
-    ended_s: NDArray[np.float64]
-    """When a frame was received; not a number for one that collided, or found no room at its sender."""
+    begun_s: NDArray[np.float64]
+    """When a frame began on air; not a number for one that found no room at its sender."""
     collided: NDArray[np.bool_]
 
 
@@ -54,7 +54,7 @@ def shared_medium(
 ) -> Transmissions:
     """Let stations send frames that become ready at `ready_s` (ascending), each when it has won the medium.
 
-    `room` is that of a station's transmit queue, the frame being sent included.
+    `room` is that of a station's transmit queue: frames that wait.
     """
     return _Medium(station, ready_s, airtime_s, category, room, random).run()
 
@@ -83,22 +83,19 @@ class _Medium:
         """When the medium last became idle."""
 
     def run(self) -> Transmissions:
-        ended = np.full(len(self._ready_s), np.nan)
+        begun = np.full(len(self._ready_s), np.nan)
         collided = np.zeros(len(self._ready_s), np.bool_)
         while True:
             self._admit()
             if not self._contending:
-                return Transmissions(ended, collided)
+                return Transmissions(begun, collided)
             slot = self._contending[0][0]
             begin_s = self._begin_s(slot)
             senders = self._senders(slot)
             frames = [self._queues[sender].popleft() for sender in senders]
-            longest_s = max(self._airtime_s[frame] for frame in frames)
-            if len(frames) == 1:
-                ended[frames[0]] = begin_s + longest_s
-            else:
-                collided[frames] = True
-            self._slot, self._idle_s = slot, begin_s + longest_s
+            begun[frames] = begin_s
+            collided[frames] = len(frames) > 1
+            self._slot, self._idle_s = slot, begin_s + max(self._airtime_s[frame] for frame in frames)
             for sender in senders:
                 if self._queues[sender]:
                     self._contend(sender, next(self._backoffs))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Evaluation, Metric, Samples
+from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Evaluation, Metric, Origin, Samples
+from labconsole_v2x.live.live_curves import counts, interval_edges, latency_curves, loss_curve, middles
+from labconsole_v2x.live.live_metrics import latency_metrics
 from labconsole_v2x.simulation.packet_series import PACKETS
-from labconsole_v2x.simulation.simulation_metrics import METRICS, metric
+from labconsole_v2x.simulation.simulation_metrics import metric
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.testbed import Fate
 
@@ -20,56 +23,42 @@ _PLACES = {
     Fate.COLLIDED: "collision",
     Fate.RECEIVER_FULL: "receiver queue",
 }
-_QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
-_INTERVALS = 100
 
 
 def evaluate(parameters: SimulationParameters, samples: Samples) -> Evaluation:
-    """All figures of a run; none of one that was stopped before it had recorded a packet."""
-    packets = _counted(parameters, samples)
-    if not len(packets["fate"]):
+    """All figures of a run: those of the packets that were generated after the warm-up, and of the time since then."""
+    packets = _all(samples)
+    inside = packets["generated_ns"] >= round(parameters.warm_up * 1e9)
+    counted = {name: column[inside] for name, column in packets.items()}
+    if not inside.any():
         return Evaluation(())
-    return Evaluation(tuple(_metrics(parameters, packets)))
+    metrics = (*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted), *_shares(parameters, packets))
+    return Evaluation(tuple(replace(one, origin=Origin.SIMULATED) for one in metrics))
 
 
 def distributions(parameters: SimulationParameters, samples: Samples) -> tuple[Distribution, ...]:
     """The latency of accepted CAMs, ms."""
-    latency = latencies_ms(_counted(parameters, samples))
+    packets = _all(samples)
+    latency = _latencies_ms(packets)[_generated_s(packets)[_accepted(packets)] >= parameters.warm_up]
     return (Distribution("Latency", "ms", latency),) if len(latency) else ()
 
 
 def curves(parameters: SimulationParameters, samples: Samples) -> tuple[Curve, ...]:
-    """Rates, latency and loss of benign stations over the virtual time, the warm-up included."""
+    """Rates, latency and loss by the time at which packets were generated, the warm-up included."""
     packets = _all(samples)
-    if not len(packets["fate"]):
+    generated_s, benign, accepted = _generated_s(packets), packets["attacker"] == 0, _accepted(packets)
+    if not len(generated_s):
         return ()
-    generated_s = packets["generated_ns"] / 1e9
-    edges = np.linspace(0.0, parameters.warm_up + parameters.duration, _INTERVALS + 1)
-    middles, width_s = (edges[:-1] + edges[1:]) / 2, edges[1]
-    benign, accepted = packets["attacker"] == 0, packets["fate"] == Fate.ACCEPTED
-
-    def counts(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return np.histogram(generated_s[chosen], edges)[0].astype(np.float64)
-
-    sent, got = counts(benign), counts(accepted)
-    rates = [
-        Curve("Benign, sent", "Rate", "msg/s", middles, sent / width_s),
-        Curve("Benign, accepted", "Rate", "msg/s", middles, got / width_s),
-    ]
-    if not benign.all():
-        rates.insert(1, Curve("Attackers, sent", "Rate", "msg/s", middles, counts(~benign) / width_s))
-    sums = np.histogram(generated_s[accepted], edges, weights=latencies_ms(packets))[0]
+    edges = interval_edges(parameters.warm_up + parameters.duration)
+    shown = {"Sent": benign, "Accepted": accepted} | ({} if benign.all() else {"Attackers, sent": ~benign})
     return (
-        *rates,
-        Curve("Mean", "Latency", "ms", middles[got > 0], sums[got > 0] / got[got > 0]),
-        Curve("Loss", "Packet loss", "%", middles[sent > 0], 100 * (1 - got[sent > 0] / sent[sent > 0])),
+        *(
+            Curve(title, "Rate", "msg/s", middles(edges), counts(generated_s[chosen], edges) / edges[1])
+            for title, chosen in shown.items()
+        ),
+        *latency_curves(generated_s[accepted], _latencies_ms(packets), edges),
+        loss_curve(counts(generated_s[benign], edges), counts(generated_s[accepted], edges), edges),
     )
-
-
-def latencies_ms(packets: Table) -> NDArray[np.float64]:
-    """From generated to processed, of all accepted CAMs in order of their generation."""
-    accepted = packets["fate"] == Fate.ACCEPTED
-    return np.asarray((packets["done_ns"][accepted] - packets["generated_ns"][accepted]) / 1e6)
 
 
 def _all(samples: Samples) -> Table:
@@ -78,42 +67,56 @@ def _all(samples: Samples) -> Table:
     return {column.name: np.empty(0, column.numpy_type) for column in PACKETS.columns}
 
 
-def _counted(parameters: SimulationParameters, samples: Samples) -> Table:
-    """The packets that were generated after the warm-up."""
-    packets = _all(samples)
-    inside = packets["generated_ns"] >= round(parameters.warm_up * 1e9)
-    return {name: column[inside] for name, column in packets.items()}
+def _generated_s(packets: Table) -> NDArray[np.float64]:
+    return np.asarray(packets["generated_ns"] / 1e9)
 
 
-def _metrics(parameters: SimulationParameters, packets: Table) -> Iterator[Metric]:
-    benign, fate = packets["attacker"] == 0, packets["fate"]
-    heard, accepted = packets["heard_ns"] >= 0, fate == Fate.ACCEPTED
-    sent, got, ended_s = int(benign.sum()), int(accepted.sum()), parameters.duration
-    if heard.any():
-        yield metric("benign_share", 100 * (benign & heard).sum() / heard.sum(), int(heard.sum()))
+def _accepted(packets: Table) -> NDArray[np.bool_]:
+    return np.asarray(packets["fate"] == Fate.ACCEPTED)
+
+
+def _latencies_ms(packets: Table) -> NDArray[np.float64]:
+    """From generated to processed, of all accepted CAMs in order of their generation."""
+    accepted = _accepted(packets)
+    return np.asarray((packets["done_ns"][accepted] - packets["generated_ns"][accepted]) / 1e6)
+
+
+def _counts(parameters: SimulationParameters, packets: Table) -> Iterator[Metric]:
+    benign, fate, accepted = packets["attacker"] == 0, packets["fate"], _accepted(packets)
+    heard = (packets["sent_ns"] >= 0) & (fate != Fate.COLLIDED)
+    sent, got = int(np.count_nonzero(benign)), int(np.count_nonzero(accepted))
+    heard_benign, heard_all = int(np.count_nonzero(heard & benign)), int(np.count_nonzero(heard))
+    if heard_all:
+        yield metric("benign_share", 100 * heard_benign / heard_all, heard_all)
     if sent:
-        yield metric("packet_loss", 100 * (1 - got / sent), sent)
-    latency = latencies_ms(packets)
-    if len(latency):
-        yield metric("latency_mean", latency.mean(), len(latency))
-        for name in ("latency_p50", "latency_p95", "latency_p99"):
-            quantile = np.quantile(latency, _QUANTILES[name], method="inverted_cdf")
-            yield metric(name, float(quantile), len(latency))
-        yield metric("latency_max", latency.max(), len(latency))
-    yield metric("accept_rate", got / ended_s, got)
-    if sent:
-        yield metric("packet_delivery_ratio", 100 * (benign & heard).sum() / sent, sent)
+        yield metric("packet_loss", 100 * (sent - got) / sent, sent)
+        yield metric("packet_delivery_ratio", 100 * heard_benign / sent, sent)
         yield metric("lost", sent - got, sent)
         for place, title in _PLACES.items():
-            yield metric("lost", int((benign & (fate == place)).sum()), sent, place=title)
-    yield metric("goodput", got * parameters.size_unsecured * 8 / 1000 / ended_s, got)
-    busy_s = packets["service_ns"] / 1e9
-    yield metric("rejected_time", 100 * busy_s[~benign].sum() / ended_s, int((~benign).sum()))
-    yield metric("receiver_load", 100 * busy_s.sum() / ended_s, int((busy_s > 0).sum()))
-    on_air = packets["airtime_ns"]
-    yield metric("channel_busy_ratio", 100 * on_air.sum() / 1e9 / ended_s, int((on_air > 0).sum()))
-    if sent:
+            yield metric("lost", int(np.count_nonzero(benign & (fate == place))), sent, place=title)
         yield metric("certificate_share", 100 * packets["certificate"][benign].mean(), sent)
-    yield metric(OFFERED_RATE, parameters.benign_messages, sent)
-    yield metric("sent", sent, sent)
-    yield metric("accepted", got, got)
+    yield metric(OFFERED_RATE, parameters.senders * parameters.rate, sent)
+    yield metric("accept_rate", got / parameters.duration, got)
+    yield metric("goodput", got * parameters.size_unsecured * 8 / 1000 / parameters.duration, got)
+
+
+def _shares(parameters: SimulationParameters, packets: Table) -> Iterator[Metric]:
+    """Parts of the time that counts, %."""
+    from_ns = round(parameters.warm_up * 1e9)
+    until_ns = from_ns + round(parameters.duration * 1e9)
+
+    def share(name: str, begin_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> Metric:
+        spent_ns = np.maximum(np.minimum(end_ns, until_ns) - np.maximum(begin_ns, from_ns), 0)
+        return metric(name, 100 * spent_ns.sum() / (until_ns - from_ns), int(np.count_nonzero(spent_ns)))
+
+    served = packets["done_ns"] >= 0
+    for name, chosen in (("rejected_time", served & (packets["attacker"] == 1)), ("receiver_load", served)):
+        done_ns = packets["done_ns"][chosen]
+        yield share(name, done_ns - packets["service_ns"][chosen], done_ns)
+    order = np.argsort(packets["sent_ns"], kind="stable")
+    order = order[packets["sent_ns"][order] >= 0]
+    begun_ns = packets["sent_ns"][order]
+    ended_ns = begun_ns + packets["airtime_ns"][order]
+    yield share("airtime", begun_ns, ended_ns)
+    busy_until_ns = np.maximum.accumulate(np.concatenate(([0], ended_ns)))[:-1]
+    yield share("channel_busy_ratio", np.maximum(begun_ns, busy_until_ns), ended_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from labconsole.model.trial import OFFERED_RATE, Direction, Metric, MetricKind, Origin
+from labconsole.model.trial import OFFERED_RATE, Direction, Metric, MetricKind
 from labconsole_v2x.live.live_metrics import METRICS as LIVE_METRICS
 
 _HIGHER, _LOWER, _NEUTRAL = Direction.HIGHER, Direction.LOWER, Direction.NEUTRAL
@@ -66,17 +66,16 @@ METRICS: tuple[MetricKind, ...] = (
         "Channel busy ratio",
         "%",
         _LOWER,
-        "Airtime of all packets sent, over the duration; those that collide are counted each.",
+        "Share of the duration in which at least one frame was on air.",
     ),
+    _as_live("airtime", "Airtime of all frames sent, over the duration: those that collide count each."),
     _as_live("certificate_share", "Share of the CAMs of benign stations that carried the whole certificate."),
     _as_live(OFFERED_RATE, "CAMs a second of all benign stations, as set."),
-    _as_live("sent", "CAMs that benign stations generated in the time that counts."),
-    _as_live("accepted", "CAMs of benign stations that the receiver accepted, of those."),
 )
 _KINDS = {kind.name: kind for kind in METRICS}
 
 
 def metric(name: str, value: float, samples: int, **labels: str) -> Metric:
-    """A simulated figure with the unit and direction of its kind."""
+    """A figure with the unit and direction of its kind."""
     kind = _KINDS[name]
-    return Metric(name, float(value), kind.unit, kind.direction, samples, labels, origin=Origin.SIMULATED)
+    return Metric(name, float(value), kind.unit, kind.direction, samples, labels)

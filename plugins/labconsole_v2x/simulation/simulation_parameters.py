@@ -13,6 +13,8 @@ from labconsole_v2x.choices import ATTACKS, Attack
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS, StackTiming
 from labconsole_v2x.stations.sending import SecurityMode
 
+MOST_PACKETS = 2_000_000
+"""Packets of a run, all of which are in memory at once: some 400 MB and half a minute."""
 _STATIONS, _ATTACK, _PACKETS, _RUN = "Stations", "Attack", "Packets", "Run"
 _ATTACKED = {"attack": [attack.value for attack in Attack if attack is not Attack.NONE]}
 
@@ -46,8 +48,8 @@ class SimulationParameters(Parameters):
         group=_STATIONS,
         labels={
             "full": "Full security: signed and verified",
-            "signed": "Signed, not verified (Fig. 4.4)",
-            "header": "Header, neither signed nor verified (Fig. 4.3)",
+            "signed": "Signed, not verified",
+            "header": "Header, not signed",
             "none": "No security header",
         },
     )
@@ -134,6 +136,29 @@ class SimulationParameters(Parameters):
         if attack is not Attack.NONE and info.data.get("security") not in (None, SecurityMode.FULL):
             raise ValueError("receivers that do not verify accept what attackers send: choose full security")
         return attack
+
+    @field_validator("size_unsecured")
+    @classmethod
+    def _is_the_smallest(cls, size: int, info: ValidationInfo) -> int:
+        secured = [info.data[name] for name in ("size_digest", "size_certificate") if name in info.data]
+        if size >= min(secured, default=size + 1):
+            raise ValueError("a packet without security is smaller than one with it: change one of the sizes")
+        return size
+
+    @field_validator("duration")
+    @classmethod
+    def _is_computed_at_once(cls, duration: float, info: ValidationInfo) -> float:
+        """The field comes last: a form shows the fault there."""
+        values = info.data
+        needed = {"senders", "rate", "attack", "attackers", "attack_rate", "warm_up"}
+        if needed <= values.keys():
+            attacks = 0.0 if values["attack"] is Attack.NONE else values["attackers"] * values["attack_rate"]
+            packets = (values["senders"] * values["rate"] + attacks) * (values["warm_up"] + duration)
+            if packets > MOST_PACKETS:
+                raise ValueError(
+                    f"these are {packets:,.0f} packets, and {MOST_PACKETS:,} can be simulated: shorten the duration"
+                )
+        return duration
 
     @property
     def origin(self) -> Origin:

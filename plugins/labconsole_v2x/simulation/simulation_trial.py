@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from labconsole.clock import now_ns
+from labconsole.errors import UserError
 from labconsole.model.trial import (
     Curve,
     Distribution,
@@ -27,6 +29,7 @@ from labconsole_v2x.simulation.medium import BEST_EFFORT
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_metrics import METRICS
 from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
+from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from labconsole_v2x.stations.sending import SecurityMode
 
 _ROLE = "labconsole_v2x.simulation.simulator_role:SimulatorRole"
@@ -51,12 +54,13 @@ class SimulationTrial(Trial[SimulationParameters]):
     live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL,)
 
     def run(self, parameters: SimulationParameters, context: RunContext) -> None:
-        settings = {"parameters": parameters.model_dump(mode="json"), "seed": context.seed}
+        timing = parameters.stack_timing()
+        described = timing.model_dump(mode="json")
+        settings = {"parameters": parameters.model_dump(mode="json"), "timing": described, "seed": context.seed}
         simulator = context.start(RoleSpec("simulator", _ROLE, settings))
         simulator.ready()
-        timing = parameters.stack_timing()
         sentence = f"Timing profile {parameters.timing}: {timing.title} ({timing.reference})."
-        context.event("timing", sentence, **timing.model_dump(mode="json"))
+        context.event("timing", sentence, **described)
         if parameters.medium is MediumChoice.EDCA:
             sentence = f"EDCA: AIFSN {BEST_EFFORT.aifsn}, CWmin {BEST_EFFORT.cw_min}, 6 Mbit/s in 10 MHz."
             context.event("medium", sentence, aifsn=BEST_EFFORT.aifsn, cw_min=BEST_EFFORT.cw_min)
@@ -103,6 +107,12 @@ def _warnings(parameters: SimulationParameters) -> Iterator[str]:
         f"Simulated with the timing profile {parameters.timing}: nothing was sent, and no real time passed. Times are "
         "those of a virtual clock."
     )
+    with suppress(UserError):  # the run says what is wrong with the profile
+        if fitted_to := STACK_TIMINGS.load(parameters.timing).fitted_to:
+            yield (
+                f"The timing profile was fitted to the published columns {', '.join(fitted_to)}: that the simulation "
+                "agrees with these proves nothing, with the others it does."
+            )
     if parameters.medium is MediumChoice.IDEAL:
         yield "The medium is ideal: no packet waits for another one, and none collides."
     if parameters.security is SecurityMode.NONE:

@@ -10,37 +10,25 @@ from numpy.typing import NDArray
 from labconsole.model.role import Role, RoleContext
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
-from labconsole_v2x.simulation.testbed import Fate, SimulatedPackets, simulate
-
-_PART = 20_000
-"""Packets recorded at a time: a cancel is handled in between."""
+from labconsole_v2x.simulation.stack_timing import StackTiming
+from labconsole_v2x.simulation.testbed import SimulatedPackets, simulate
 
 
 class SimulatorRole(Role):
-    """Settings: `parameters` as JSON, and the run's `seed`."""
+    """Settings: `parameters` and `timing` (a `StackTiming`) as JSON, and the run's `seed`."""
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._parameters = SimulationParameters.model_validate(context.settings["parameters"])
-
-    def prepare(self) -> dict[str, Any]:
-        """Nothing is opened. Raises UserError: the timing profile is broken, or has no time of these packets."""
-        self._parameters.stack_timing()
-        return {}
+        self._timing = StackTiming.model_validate(context.settings["timing"])
 
     def run(self) -> dict[str, Any]:
-        """Simulate, and record part by part."""
-        packets = simulate(self._parameters, np.random.default_rng(self.context.settings["seed"]))
-        columns = columns_of(packets)
-        series, total = self.context.series(PACKETS), len(packets.size)
-        for start in range(0, total, _PART):
-            if self.context.stop_requested:
-                break
-            part = {name: column[start : start + _PART] for name, column in columns.items()}
-            series.extend(**part)
-            self.context.count(SIMULATED_CHANNEL.name, len(part["size"]))
-            self.context.tick()
-        return {"packets": total}
+        """Simulate, and record all packets; none of a run that was stopped before."""
+        packets = simulate(self._parameters, self._timing, np.random.default_rng(self.context.settings["seed"]))
+        if not self.context.stop_requested:
+            self.context.series(PACKETS).extend(**columns_of(packets))
+            self.context.count(SIMULATED_CHANNEL.name, len(packets.size))
+        return {"packets": len(packets.size)}
 
 
 def columns_of(packets: SimulatedPackets) -> dict[str, NDArray[Any]]:
@@ -49,10 +37,10 @@ def columns_of(packets: SimulatedPackets) -> dict[str, NDArray[Any]]:
         "station": packets.arrivals.station,
         "attacker": packets.attacker,
         "generated_ns": _ns(packets.arrivals.generated_s),
-        "heard_ns": _ns(packets.heard_s),
+        "sent_ns": _ns(packets.sent_s),
+        "airtime_ns": _ns(packets.airtime_s),
         "done_ns": _ns(packets.done_s),
-        "service_ns": np.where(np.isnan(packets.done_s), 0, _ns(packets.service_s)),
-        "airtime_ns": np.where(packets.fate == Fate.SENDER_FULL, 0, _ns(packets.airtime_s)),
+        "service_ns": _ns(packets.service_s),
         "size": packets.size,
         "certificate": packets.arrivals.certificate,
         "fate": packets.fate,

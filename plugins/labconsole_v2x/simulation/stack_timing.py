@@ -66,4 +66,4 @@ class StackTiming(_Strict):
         return ""
 
 
-STACK_TIMINGS = TimingFiles("v2x-timing", StackTiming)
+STACK_TIMINGS = TimingFiles("v2x-timing", StackTiming, own=("title", "reference", "fitted_to"))

@@ -39,8 +39,6 @@ _HEADER = 14
 """Octets of an Ethernet header."""
 _BASIC_HEADER = 4
 """Octets of the GeoNetworking basic header, which no signature protects."""
-_MOST_READ = 100
-"""Frames that are read before one is checked: a flood does not keep a receiver from its checks."""
 _LATEST_US = 1 << 53
 """Generation times from here on, in the year 2289, are no times: they are recorded as unreadable."""
 
@@ -243,6 +241,8 @@ class Reception:
         self._on_full = on_full
         self._queue: deque[ReceivedFrame] = deque()
         self._turn = Lock()
+        self._taken_ns = 0
+        """How long the newest frame took: the socket is read for as long at most before the next one is checked."""
         self._ended = False
         self._fault: BaseException | None = None
         self._threads = [Thread(target=self._guarded, name="reception") for _ in range(threads)]
@@ -274,8 +274,10 @@ class Reception:
     def _guarded(self) -> None:
         try:
             while (frame := self._next()) is not None:
+                began_ns = now_ns()
                 for station in self._stations:
                     station.take(frame)
+                self._taken_ns = now_ns() - began_ns
         except Exception as fault:  # noqa: BLE001 - raised by `check` in the thread of the role
             self._fault = fault
             self._ended = True
@@ -284,12 +286,12 @@ class Reception:
         """The oldest frame that waits; None at the end.
 
         The thread that is free reads, and checks what it has read: a frame is handed from thread to thread only where
-        the socket has more than one.
+        the socket has more than one. A flood takes half of the time, and what comes during a long check is read.
         """
         with self._turn:
-            for _ in range(_MOST_READ):
-                if not self._read(wait=False):
-                    break
+            until_ns = now_ns() + self._taken_ns
+            while self._read(wait=False) and now_ns() < until_ns:
+                pass
             while not (self._queue or self._ended):
                 self._read(wait=True)
             return None if self._ended else self._queue.popleft()

@@ -136,8 +136,10 @@ def evaluated(tables: Tables, **settings: Any) -> Evaluation:
 
 
 def figures(tables: Tables, **settings: Any) -> dict[str, float]:
-    """Its metrics by name, with the value of a label behind it: `lost receiver queue`."""
-    return {
-        " ".join((metric.name, *metric.labels.values())): metric.value
-        for metric in evaluated(tables, **settings).metrics
-    }
+    """Its metrics by name, as `named` has them."""
+    return named(evaluated(tables, **settings))
+
+
+def named(evaluation: Evaluation) -> dict[str, float]:
+    """The metrics by name, with the value of a label behind it: `lost receiver queue`."""
+    return {" ".join((metric.name, *metric.labels.values())): metric.value for metric in evaluation.metrics}

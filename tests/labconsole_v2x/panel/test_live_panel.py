@@ -244,7 +244,7 @@ def test_stations_are_stopped_and_started_by_button_and_space(qtbot: QtBot, page
     further(qtbot, page, 3, 5)
     assert cancel(qtbot, page) is RunStatus.CANCELLED
     qtbot.keyClick(page.stations.table, Qt.Key.Key_Space)
-    assert rows(page)["Station 3"][0] == "has ended", "no run is in progress"
+    assert rows(page)["Station 3"][0] == "finished", "no run is in progress"
 
 
 def assert_silent(qtbot: QtBot, page: LivePanel, number: int) -> None:

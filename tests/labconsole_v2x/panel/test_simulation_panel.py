@@ -24,9 +24,11 @@ def page(window: MainWindow) -> SimulationPanel:
 
 def test_page_says_what_is_offered_and_what_the_receiver_serves(qtbot: QtBot, page: SimulationPanel) -> None:
     assert page.presets.profile_name == "v2x-attacks-published"
-    assert facts(page) == {"Offered to the receiver": "70 packets/s", "Receiver's load": "56 %"}
+    assert facts(page) == {"Offered to the receiver": "70 packets/s", "Offered load of its stack": "56 %"}
     page.form.set_values({**page.form.values(), "attackers": 4, "attack_rate": 100.0})
-    qtbot.waitUntil(lambda: facts(page) == {"Offered to the receiver": "450 packets/s", "Receiver's load": "360 %"})
+    qtbot.waitUntil(
+        lambda: facts(page) == {"Offered to the receiver": "450 packets/s", "Offered load of its stack": "360 %"}
+    )
     page.form.set_values({**page.form.values(), "attack": "none", "security": "header"})
     qtbot.waitUntil(lambda: facts(page) == {"Timing profile": "cannot be used"})
     assert "nexcom-vtc6201-table42" in {combo.currentText() for combo in page.form.findChildren(QComboBox)}

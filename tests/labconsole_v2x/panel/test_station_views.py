@@ -245,7 +245,7 @@ def test_list_shows_state_and_selection_of_stations(table: StationTable) -> None
     ]
     table.allow(running=False)
     states = [line.split("\t")[1] for line in table.table.as_tsv().splitlines()]
-    assert states == ["State", "has ended", "has ended", "stopped", "has ended"]
+    assert states == ["State", "finished", "finished", "stopped", "finished"]
     table.select(3)
     assert chosen[-1] == 3 and [state.number for state in table.chosen] == [3]
     table.show_board(board())

@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labconsole.analysis.published_figures import PublishedColumn, published_tables
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Samples
 from labconsole_v2x.simulation.packet_series import PACKETS
 from labconsole_v2x.simulation.simulation_evaluation import evaluate
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.simulator_role import columns_of
 from labconsole_v2x.simulation.testbed import simulate
+from tests.labconsole_v2x.live.synthetic_packets import Tables, named
 
 
-class _Recorded:
-    """The packets of one run as stored samples."""
-
-    def __init__(self, table: dict[str, Any]) -> None:
-        self._table = table
-
-    def roles(self, series: str) -> Sequence[str]:
-        return ["simulator"] if series == PACKETS.name else []
-
-    def table(self, series: str, role: str) -> dict[str, Any]:
-        return self._table
-
-
-def recorded(columns: dict[str, Any]) -> Samples:
+def recorded(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Tables:
     """Samples with these columns of packets."""
-    return _Recorded({one.name: np.asarray(columns[one.name]).astype(one.numpy_type) for one in PACKETS.columns})  # type: ignore[return-value]
+    return Tables({(PACKETS.name, "simulator"): {name: np.asarray(values) for name, values in columns.items()}})
 
 
 def figures(parameters: SimulationParameters, seed: int) -> dict[str, float]:
-    """The metrics of a run with this seed; of those with labels `name label`."""
-    packets = simulate(parameters, np.random.default_rng(seed))
-    evaluation = evaluate(parameters, recorded(columns_of(packets)))
-    return {" ".join((one.name, *one.labels.values())): one.value for one in evaluation.metrics}
+    """The metrics of a run with this seed, as `named` has them."""
+    packets = simulate(parameters, parameters.stack_timing(), np.random.default_rng(seed))
+    return named(evaluate(parameters, recorded(columns_of(packets))))
 
 
 @dataclass(frozen=True)

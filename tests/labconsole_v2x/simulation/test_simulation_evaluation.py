@@ -7,6 +7,7 @@ import pytest
 from labconsole_v2x.simulation.simulation_evaluation import curves, distributions, evaluate
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.testbed import Fate
+from tests.labconsole_v2x.live.synthetic_packets import named
 from tests.labconsole_v2x.simulation.simulated_testbed import recorded
 
 MS = 1_000_000
@@ -14,13 +15,13 @@ PARAMETERS = SimulationParameters.model_validate(
     {"warm_up": 1.0, "duration": 2.0, "attack": "a-sig-01", "attackers": 1, "senders": 2}
 )
 PACKETS = (
-    # attacker, generated, heard, done (ms), fate
+    # attacker, generated, sent, done (ms), fate
     (0, 500, 501, 510, Fate.ACCEPTED),
     (0, 1000, 1001, 1010, Fate.ACCEPTED),
     (1, 1100, 1101, 1108, Fate.REJECTED),
     (0, 1200, 1201, 1230, Fate.ACCEPTED),
-    (0, 1300, None, None, Fate.COLLIDED),
-    (1, 1300, None, None, Fate.COLLIDED),
+    (0, 1300, 1301, None, Fate.COLLIDED),
+    (1, 1300, 1301, None, Fate.COLLIDED),
     (0, 1400, 1401, None, Fate.RECEIVER_FULL),
     (1, 1500, 1501, None, Fate.RECEIVER_FULL),
     (0, 2900, None, None, Fate.SENDER_FULL),
@@ -36,10 +37,10 @@ SAMPLES = recorded(
         "station": [3 if row[0] else 1 for row in PACKETS],
         "attacker": [row[0] for row in PACKETS],
         "generated_ns": [row[1] * MS for row in PACKETS],
-        "heard_ns": [ns(row[2]) for row in PACKETS],
+        "sent_ns": [ns(row[2]) for row in PACKETS],
+        "airtime_ns": [MS] * len(PACKETS),
         "done_ns": [ns(row[3]) for row in PACKETS],
-        "service_ns": [0 if row[3] is None else 8 * MS for row in PACKETS],
-        "airtime_ns": [0 if row[4] is Fate.SENDER_FULL else MS for row in PACKETS],
+        "service_ns": [8 * MS] * len(PACKETS),
         "size": [180] * len(PACKETS),
         "certificate": [1, 1, 0, 0, 0, 0, 0, 0, 0],
         "fate": [row[4] for row in PACKETS],
@@ -48,8 +49,7 @@ SAMPLES = recorded(
 
 
 def test_figures_count_the_packets_after_the_warm_up() -> None:
-    metrics = evaluate(PARAMETERS, SAMPLES).metrics
-    assert {" ".join((one.name, *one.labels.values())): one.value for one in metrics} == {
+    assert named(evaluate(PARAMETERS, SAMPLES)) == {
         "benign_share": pytest.approx(60),
         "packet_loss": pytest.approx(60),
         "latency_mean": 20,
@@ -65,22 +65,21 @@ def test_figures_count_the_packets_after_the_warm_up() -> None:
         "lost receiver queue": 1,
         "goodput": pytest.approx(2 * 89 * 8 / 1000 / 2),
         "rejected_time": pytest.approx(0.4),
-        "receiver_load": pytest.approx(1.2),
-        "channel_busy_ratio": pytest.approx(0.35),
+        "receiver_load": pytest.approx(1.2),  # three packets of 8 ms, and not the one of the warm-up
+        "airtime": pytest.approx(0.35),
+        "channel_busy_ratio": pytest.approx(0.3),
         "certificate_share": 20,
         "offered_rate": 20,
-        "sent": 5,
-        "accepted": 2,
     }
 
 
 def test_curves_have_the_warm_up_too() -> None:
     found = {curve.title: curve for curve in curves(PARAMETERS, SAMPLES)}
-    width_s = 3.0 / 100
-    sums = {title: round(found[title].values.sum() * width_s) for title in list(found)[:3]}
-    assert sums == {"Benign, sent": 6, "Attackers, sent": 3, "Benign, accepted": 3}
-    assert found["Mean"].values.tolist() == [10, 10, 30]
-    assert found["Loss"].values.tolist() == [0, 0, 0, 100, 100, 100]
+    sums = {title: round(found[title].values.sum() * 0.25) for title in list(found)[:3]}
+    assert sums == {"Sent": 6, "Accepted": 3, "Attackers, sent": 3}
+    assert (found["p50"].values.tolist(), found["p99"].values.tolist()) == ([10, 10], [10, 30])
+    assert found["p50"].t_s.tolist() == [0.625, 1.125], "intervals of a quarter of a second"
+    assert found["Loss"].values.tolist() == [0, 0, 100, 100]
     (latency,) = distributions(PARAMETERS, SAMPLES)
     assert latency.values.tolist() == [10, 30]
 

@@ -261,6 +261,24 @@ def test_packet_that_finds_no_room_in_the_queue_is_counted() -> None:
     assert row.received_ns == row.started_ns == row.done_ns == full[0].received_ns
 
 
+def test_what_comes_during_long_checks_is_lost_in_the_queue_and_not_in_the_socket() -> None:
+    """Forty frames come for each that is checked; the socket's buffer alone would say nothing of them."""
+    rows, full = list[ReceivedPacket](), list[ReceivedFrame]()
+
+    def record(row: ReceivedPacket) -> None:
+        time.sleep(0.02)
+        rows.append(row)
+
+    with receiving(verified_check(), record=record, queue_limit=2, on_full=full.append) as receiver:
+        for number in range(400):
+            receiver.send(cam_at(NOW_US + number))
+            time.sleep(0.0005)
+        deadline = time.monotonic() + 60
+        while len(rows) + len(full) < 400 and time.monotonic() < deadline:
+            time.sleep(0.002)
+    assert len(rows) + len(full) == 400 and len(full) > 300
+
+
 def test_what_waits_when_a_receiver_stops_is_counted_as_lost_in_its_queue() -> None:
     """A receiver that is behind by minutes does not make its run wait for them."""
     rows, read, left = list[ReceivedPacket](), list[int](), list[ReceivedFrame]()
