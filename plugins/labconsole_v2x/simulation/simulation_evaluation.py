@@ -13,7 +13,7 @@ from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Evaluation
 from labconsole_v2x.live.live_curves import counts, interval_edges, latency_curves, loss_curve, middles
 from labconsole_v2x.live.live_metrics import latency_metrics
 from labconsole_v2x.simulation.packet_series import PACKETS
-from labconsole_v2x.simulation.simulation_metrics import metric
+from labconsole_v2x.simulation.simulation_metrics import METRICS, metric
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.testbed import Fate
 
@@ -32,7 +32,9 @@ def evaluate(parameters: SimulationParameters, samples: Samples) -> Evaluation:
     counted = {name: column[inside] for name, column in packets.items()}
     if not inside.any():
         return Evaluation(())
-    metrics = (*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted), *_shares(parameters, packets))
+    metrics = [*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted), *_shares(parameters, packets)]
+    order = [kind.name for kind in METRICS]
+    metrics.sort(key=lambda one: order.index(one.name))
     return Evaluation(tuple(replace(one, origin=Origin.SIMULATED) for one in metrics))
 
 

@@ -49,7 +49,9 @@ SAMPLES = recorded(
 
 
 def test_figures_count_the_packets_after_the_warm_up() -> None:
-    assert named(evaluate(PARAMETERS, SAMPLES)) == {
+    found = named(evaluate(PARAMETERS, SAMPLES))
+    assert list(found)[:3] == ["benign_share", "packet_loss", "latency_mean"], "in the order of their definitions"
+    assert found == {
         "benign_share": pytest.approx(60),
         "packet_loss": pytest.approx(60),
         "latency_mean": 20,
