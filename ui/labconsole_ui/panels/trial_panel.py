@@ -268,6 +268,7 @@ class TrialPanel(QWidget):
             text.setWordWrap(True)
             line.addWidget(text, 1)
             self._warnings.addWidget(note)
+            note.show()  # at once: the page gets its height before the rows above are laid out
 
     def _state_key(self) -> str:
         return f"form/{self.context.trial.kind}"
