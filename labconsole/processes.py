@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import subprocess  # imported late: a role's process does not need it
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
 _START_TOLERANCE_S = 0.02
+_STEPS_BEHIND = 5
+"""Of nice values: a third of the processor time of others that compete for a core."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,28 @@ def die_with_parent(parent_pid: int) -> None:
     """
     if sys.platform != "linux":
         return
-    import ctypes
-
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
         os._exit(1)
+
+
+def work_behind_others() -> None:
+    """Let the scheduler prefer other work to this thread's (Linux; elsewhere a priority is that of a whole process)."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _STEPS_BEHIND))
+
+
+def wait_exactly() -> None:
+    """Let the waits of this thread, and of threads that it starts, end as they are due (Linux; 50 us later else)."""
+    if sys.platform == "linux":
+        _prctl(_PR_SET_TIMERSLACK, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def group_options() -> dict[str, Any]:

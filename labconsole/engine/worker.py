@@ -25,7 +25,7 @@ from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
 from labconsole.model.trial import Trial
-from labconsole.processes import create_child_job, die_with_parent, is_alive, this_process
+from labconsole.processes import create_child_job, die_with_parent, is_alive, this_process, work_behind_others
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
@@ -38,7 +38,10 @@ _QUIET_INTERVAL_S = 0.5
 
 
 class _Periodic:
-    """Calls `work` at intervals on a thread of its own until it is stopped; an error ends it and goes to `on_error`."""
+    """Calls `work` at intervals on a thread of its own until it is stopped; an error ends it and goes to `on_error`.
+
+    What is measured goes before it: a role on the same core does not wait until its samples are stored.
+    """
 
     def __init__(
         self, name: str, interval_s: Callable[[], float], work: Callable[[], None], on_error: Callable[[str], None]
@@ -55,6 +58,7 @@ class _Periodic:
         self._thread.join()
 
     def _loop(self) -> None:
+        work_behind_others()
         while not self._stop.wait(self._interval_s()):
             try:
                 self._work()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import ValidationInfo, field_validator
@@ -13,6 +14,7 @@ from labconsole.model.parameters import Parameters, parameter
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.token.configuration import LAB
 from labconsole_v2x.choices import BACKENDS, CURVE_TITLES, CurveChoice, Generation, InclusionChoice, Order, Receivers
+from labconsole_v2x.live.spread import spread
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.verification import CheckSettings
 from labconsole_v2x.stations.sending import SecurityMode
@@ -114,7 +116,8 @@ class LiveParameters(Parameters):
     )
     processes: int = parameter(
         "Sender processes",
-        "Processes over which the sending stations are spread; 0: as many as this computer's cores, at most",
+        "Processes over which the sending stations are spread; 0: as many as the load needs, at most one for each of "
+        "this computer's cores, of which a single receiver has one",
         default=0,
         ge=0,
         le=MOST_STATIONS,
@@ -393,6 +396,12 @@ class LiveParameters(Parameters):
         """CAMs a second that the processes of the sending stations send and receive at most."""
         receptions = self.receptions_a_message if self.receivers is Receivers.ALL else 0
         return self.most_messages * (1 + receptions)
+
+    @property
+    def station_groups(self) -> list[Sequence[int]]:
+        """The numbers of the sending stations in each of their processes."""
+        cores = (os.cpu_count() or 1) - (self.receivers is Receivers.ONE)
+        return spread(self.senders, self.processes, self.sent_and_received, cores)
 
     @property
     def hears_channel(self) -> bool:

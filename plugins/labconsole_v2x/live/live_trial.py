@@ -37,7 +37,6 @@ from labconsole_v2x.live.live_parameters import LEAST_RATE, MOST_REMEMBERED, STA
 from labconsole_v2x.live.packet_table import packet_tables
 from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
 from labconsole_v2x.live.series import LIVE, PKI_EVENT, QUEUE, RECEIVED, SENT, STATIONS
-from labconsole_v2x.live.spread import spread
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.issuing import LabPki
@@ -198,7 +197,7 @@ def contrast_label(reference: LiveParameters, other: LiveParameters) -> str:
 def _specs(parameters: LiveParameters, seed: int) -> list[RoleSpec]:
     """The roles of a run: the roadside station first, where there is one."""
     everyone = parameters.receivers is Receivers.ALL
-    groups = spread(parameters.senders, parameters.processes, parameters.sent_and_received)
+    groups = parameters.station_groups
     processes = [_process(parameters, seed, group, records=everyone) for group in groups]
     specs = [
         _spec(parameters, f"stations-{settings.stations[0]}-{settings.stations[-1]}", settings)

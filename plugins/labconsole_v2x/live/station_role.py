@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext, SeriesWriter
 from labconsole.model.series import TIME_PROGRESS, Attachment, Level, Series
+from labconsole.processes import wait_exactly
 from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
 from labconsole_v2x.live.series import (
     ACCEPTED_CHANNEL,
@@ -82,7 +84,7 @@ from labconsole_v2x.stations.transports import open_transport
 
 _UPKEEP_S = 0.05
 """Interval at which what was recorded is handed on."""
-_SWITCH_S = 0.0001
+_SWITCH_S = 0.000_02
 """After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
 _LONGEST_DRAIN_NS = 10_000_000_000
 """After the end, a receiver waits at most so long for packets."""
@@ -264,6 +266,7 @@ class StationRole(Role):
         """Send what is due until the end, and receive until nothing more comes."""
         settings, start_ns = self._settings, self.context.start_ns
         sys.setswitchinterval(_SWITCH_S)
+        wait_exactly()
         gc.freeze()  # what was loaded until now is not looked through again, in the middle of a packet
         end_ns = start_ns + round(settings.total_s * 1e9)
         self._sent_series = self.context.series(SENT)
@@ -388,6 +391,7 @@ def _taken(waiting: deque[T]) -> list[T]:
 
 
 def _write(writer: SeriesWriter, series: Series, rows: Sequence[tuple[int, ...]]) -> dict[str, NDArray[np.int64]]:
-    columns = dict(zip((column.name for column in series.columns), np.array(rows, np.int64).T, strict=True))
+    values = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * len(rows[0])).reshape(len(rows), -1)
+    columns = dict(zip((column.name for column in series.columns), values.T, strict=True))
     writer.extend(**columns)
     return columns

@@ -12,7 +12,6 @@ from labconsole.analysis.number_format import format_number
 from labconsole_ui.panels.trial_panel import Fact
 from labconsole_v2x.choices import Generation, Receivers
 from labconsole_v2x.live.live_parameters import LiveParameters
-from labconsole_v2x.live.spread import spread
 
 _translate = QCoreApplication.translate
 _CONTEXT = "LivePanel"
@@ -63,7 +62,7 @@ def _facts(parameters: LiveParameters, speed: Speed) -> Iterator[Fact]:
             f"{most}{format_number(verified)} /s",
             _translate(_CONTEXT, "Of all receivers together: each verifies what all others send"),
         )
-    groups = spread(parameters.senders, parameters.processes, parameters.sent_and_received)
+    groups = parameters.station_groups
     each = "–".join(map(str, sorted({len(group) for group in groups})))
     stations = _translate(_CONTEXT, "{0} × 1 station") if each == "1" else _translate(_CONTEXT, "{0} × {1} stations")
     yield Fact(

@@ -98,7 +98,7 @@ class _Sockets:
     def _send_to(self, frame: bytes, target: Any) -> None:
         try:
             self._sending.sendto(frame, target)
-        except (ConnectionRefusedError, BlockingIOError, TimeoutError):
+        except (ConnectionRefusedError, BlockingIOError):
             return  # no process listens there (unicast), or the buffer is full: the frame is lost, as on the air
         except OSError as error:
             if error.errno == errno.ENOBUFS:
@@ -111,10 +111,12 @@ class _Sockets:
     def _read(self, read: Callable[[int], T], *, wait: bool) -> T | None:
         """What a method of the receiving socket reads; None where nothing comes."""
         try:
-            if not (wait or select([self._receiving], (), (), 0)[0]):
-                return None
-            return read(LARGEST_FRAME)
-        except (TimeoutError, ConnectionResetError, ConnectionRefusedError):
+            with suppress(BlockingIOError):
+                return read(LARGEST_FRAME)
+            if wait and select([self._receiving], (), (), _POLL_S)[0]:
+                return read(LARGEST_FRAME)
+            return None
+        except (BlockingIOError, ConnectionResetError, ConnectionRefusedError):
             return None
         except OSError as error:
             raise UserError(f"Frames cannot be received over {self._where} ({error.strerror}).") from error
@@ -144,8 +146,8 @@ class _Sockets:
         self._sending.close()
 
     def _prepare(self) -> None:
-        """Let a burst wait in the socket, and a receiver look up now and then."""
-        self._receiving.settimeout(_POLL_S)
+        """Let a burst wait in the socket, and read without waiting."""
+        self._receiving.setblocking(False)
         try:
             if sys.platform != "linux":
                 raise PermissionError

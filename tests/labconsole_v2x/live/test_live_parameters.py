@@ -185,16 +185,16 @@ def test_warnings_are_left_out_where_they_do_not_apply(settings: dict[str, Any],
     ],
 )
 def test_stations_are_spread_over_processes(senders: int, processes: int, messages: float, sizes: list[int]) -> None:
-    groups = spread(senders, processes, messages)
+    groups = spread(senders, processes, messages, 2)
     assert [len(group) for group in groups] == sizes
     assert [number for group in groups for number in group] == list(range(1, senders + 1))
 
 
 def test_as_many_processes_as_the_load_needs_and_cores_allow() -> None:
-    cores = os.cpu_count() or 1
-    assert len(spread(300, 0, 3000)) == 1
-    assert len(spread(300, 0, 3001)) == min(2, cores)
-    assert len(spread(300, 0, 300_000)) == min(100, cores)
+    assert len(spread(300, 0, 3000, 4)) == 1
+    assert len(spread(300, 0, 3001, 4)) == 2
+    assert len(spread(300, 0, 300_000, 4)) == 4
+    assert len(spread(300, 0, 300_000, 0)) == 1
 
 
 def test_windows_are_those_of_the_receiver_s_checks() -> None:
