@@ -21,6 +21,7 @@ from labconsole.analysis.published_figures import (
 )
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins, load_dotted
+from labconsole.model.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class ShapeColumn:
 
 @dataclass(frozen=True)
 class TableShape:
-    """A table of a source. `parameters` are those that every run of the table has, of whichever of the trials `kinds`;
+    """A table of a source. `parameters` are those that every run of the table has, of whichever of the trials `kinds`:
+    one that a trial does not have decides nothing among its runs (the timing profile, of a live one's).
     `published` names the `PublishedTable` with the source's own numbers ("" without)."""
 
     name: str
@@ -121,7 +123,7 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
     columns = [
         _Column(column, fitting, _printed(shape, column, table))
         for column in shape.columns
-        for fitting in _by_kind(shape, column, groups)
+        for fitting in _by_kind(shape, column, groups, trials)
     ]
     if len({column.group.kind for column in columns if column.group is not None}) > 1:
         columns = [column.with_differences() for column in columns]
@@ -182,19 +184,23 @@ class _Column:
                 yield _difference(name, ours, theirs, model)
 
 
-def _by_kind(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup]) -> list[list[RunGroup]]:
+def _by_kind(
+    shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup], trials: Mapping[str, Trial[Any]]
+) -> list[list[RunGroup]]:
     """For each trial that has runs of this column, its groups; one empty list where none has."""
-    fitting = (_fitting(shape, column, [group for group in groups if group.kind == kind]) for kind in shape.kinds)
+    fitting = (_fitting({**shape.parameters, **column.parameters}, groups, trial) for trial in trials.values())
     return [groups for groups in fitting if groups] or [[]]
 
 
-def _fitting(shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup]) -> list[RunGroup]:
-    """Groups of this scenario whose runs have ended: most runs first, then the newest."""
-    wanted = {**shape.parameters, **column.parameters}
+def _fitting(parameters: Mapping[str, Any], groups: Sequence[RunGroup], trial: Trial[Any]) -> list[RunGroup]:
+    """A trial's groups of this scenario whose runs have ended: most runs first, then the newest."""
+    wanted = {name: value for name, value in parameters.items() if name in trial.parameters.model_fields}
     fitting = [
         group
         for group in groups
-        if same_scenario(wanted, group.parameters) and all(run.status.final for run in group.used)
+        if group.kind == trial.kind
+        and same_scenario(wanted, group.parameters)
+        and all(run.status.final for run in group.used)
     ]
     return sorted(fitting, key=lambda group: (group.repeats, max(run.id for run in group.runs)), reverse=True)
 

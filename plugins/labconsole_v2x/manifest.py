@@ -33,13 +33,22 @@ plugin = Plugin(
         "v2x-loads",
         "v2x-1500-per-second",
         "v2x-benchmark",
+        "v2x-testbed-published",
         "v2x-attacks-published",
     ),
-    published=("preserve-d3.2", "preserve-d3.2-benchmark", "preserve-d3.2-attacks"),
+    published=(
+        "preserve-d3.2",
+        "preserve-d3.2-testbed",
+        "preserve-d3.2-benchmark",
+        "preserve-d3.2-attacks",
+        "preserve-d3.2-simulated",
+    ),
     table_shapes=(
         "labconsole_v2x.source_tables:LIVE_TABLES",
+        "labconsole_v2x.source_tables:TESTBED_TABLES",
         "labconsole_v2x.source_tables:BENCHMARK_TABLES",
         "labconsole_v2x.source_tables:ATTACK_TABLES",
+        "labconsole_v2x.source_tables:SIMULATED_TABLES",
     ),
     command_groups={"v2x": "ETSI ITS: captured packets and their security"},
     pages={

@@ -6,9 +6,16 @@ from labconsole.analysis.published_figures import NOT_PRINTED
 from labconsole.analysis.table_shape import ShapeColumn, ShapeRow, TableShape
 
 _SOURCE = "PRESERVE D3.2"
-_LIVE = ("v2x.live",)
+_LIVE, _SIMULATED = ("v2x.live",), ("v2x.simulation",)
+_SIMULATED_WITH = {"timing": "nexcom-vtc6201-fig43-44"}
 _RATES = (1.0, 10.0, 20.0, 100.0)
 _SOFTWARE = {"security": "full", "verification": "openssl"}
+_RATE_COLUMNS = tuple(ShapeColumn(f"{rate:g} Hz", {"rate": rate}) for rate in _RATES)
+_ASIC_LOADS = (
+    ShapeColumn("100 msg/s: 5 senders at 20 Hz", {"rate": 20.0}),
+    ShapeColumn("500 msg/s: 5 senders at 100 Hz", {"rate": 100.0}),
+)
+_VERIFICATION = (ShapeRow("Signature verification time", "verify_time"),)
 _LATENCY = (ShapeRow("End-to-End latency", "latency_mean"),)
 _LOSS = (ShapeRow("Packet loss", "packet_loss"),)
 
@@ -36,7 +43,7 @@ LIVE_TABLES = (
             ShapeColumn("All loads, on average", _SOFTWARE),
             *(column for senders in (1, 5, 15) for column in _loads(senders)),
         ),
-        rows=(ShapeRow("Signature verification time", "verify_time"),),
+        rows=_VERIFICATION,
         published="preserve-figure-4-1",
     ),
     TableShape(
@@ -45,44 +52,9 @@ LIVE_TABLES = (
         kinds=_LIVE,
         reference=f"{_SOURCE}, Fig. 4.2",
         parameters={"senders": 5, "security": "full", "verification": "token"},
-        columns=(
-            ShapeColumn("100 msg/s: 5 senders at 20 Hz", {"rate": 20.0}),
-            ShapeColumn("500 msg/s: 5 senders at 100 Hz", {"rate": 100.0}),
-        ),
-        rows=(ShapeRow("Signature verification time", "verify_time"),),
+        columns=_ASIC_LOADS,
+        rows=_VERIFICATION,
         published="preserve-figure-4-2",
-    ),
-    TableShape(
-        name="preserve-figure-4-3",
-        title="Fig. 4.3: end-to-end latency, 5 senders",
-        kinds=_LIVE,
-        reference=f"{_SOURCE}, Fig. 4.3",
-        parameters={"senders": 5},
-        columns=tuple(
-            ShapeColumn(f"{title}: {rate:g} Hz", {"rate": rate, "security": security})
-            for security, title in (("full", "Full security"), ("header", "Header only"))
-            for rate in _RATES
-        ),
-        rows=_LATENCY,
-        published="preserve-figure-4-3",
-    ),
-    TableShape(
-        name="preserve-figure-4-4",
-        title="Fig. 4.4: packet loss, 15 senders",
-        kinds=_LIVE,
-        reference=f"{_SOURCE}, Fig. 4.4",
-        parameters={"senders": 15},
-        columns=tuple(
-            ShapeColumn(f"{title}: {rate:g} Hz", {"rate": rate, "security": security})
-            for security, title in (
-                ("none", "No security"),
-                ("signed", "Security header, not verified"),
-                ("full", "Signed and verified"),
-            )
-            for rate in _RATES
-        ),
-        rows=_LOSS,
-        published="preserve-figure-4-4",
     ),
     TableShape(
         name="preserve-figure-4-5",
@@ -90,7 +62,7 @@ LIVE_TABLES = (
         kinds=_LIVE,
         reference=f"{_SOURCE}, Fig. 4.5",
         parameters={"senders": 15, "security": "full"},
-        columns=tuple(ShapeColumn(f"{rate:g} Hz", {"rate": rate}) for rate in _RATES),
+        columns=_RATE_COLUMNS,
         rows=(ShapeRow("CPU of network stack and kit", "cpu{role=receiver}"),),
         published="preserve-figure-4-5",
     ),
@@ -112,6 +84,42 @@ LIVE_TABLES = (
         published="preserve-packet-sizes",
     ),
 )
+
+TESTBED_TABLES = (
+    TableShape(
+        name="preserve-figure-4-3",
+        title="Fig. 4.3: end-to-end latency, 5 senders",
+        kinds=_LIVE + _SIMULATED,
+        reference=f"{_SOURCE}, Fig. 4.3",
+        parameters={"senders": 5, **_SIMULATED_WITH},
+        columns=tuple(
+            ShapeColumn(f"{title}: {rate:g} Hz", {"rate": rate, "security": security})
+            for security, title in (("full", "Full security"), ("header", "Header only"))
+            for rate in _RATES
+        ),
+        rows=_LATENCY,
+        published="preserve-figure-4-3",
+    ),
+    TableShape(
+        name="preserve-figure-4-4",
+        title="Fig. 4.4: packet loss, 15 senders",
+        kinds=_LIVE + _SIMULATED,
+        reference=f"{_SOURCE}, Fig. 4.4",
+        parameters={"senders": 15, **_SIMULATED_WITH},
+        columns=tuple(
+            ShapeColumn(f"{title}: {rate:g} Hz", {"rate": rate, "security": security})
+            for security, title in (
+                ("none", "No security"),
+                ("signed", "Security header, not verified"),
+                ("full", "Signed and verified"),
+            )
+            for rate in _RATES
+        ),
+        rows=_LOSS,
+        published="preserve-figure-4-4",
+    ),
+)
+"""Of live stations and of the simulated testbed."""
 
 BENCHMARK_TABLES = (
     TableShape(
@@ -154,7 +162,7 @@ ATTACK_TABLES = (
     TableShape(
         name="preserve-table-4-2",
         title="Table 4.2: under attack",
-        kinds=("v2x.simulation",),
+        kinds=_SIMULATED,
         reference=f"{_SOURCE}, Table 4.2",
         parameters={"senders": 5, "rate": 10.0, "security": "full"},
         columns=tuple(
@@ -171,5 +179,38 @@ ATTACK_TABLES = (
             ShapeRow("End-to-End delay", "latency_mean"),
         ),
         published="preserve-table-4-2",
+    ),
+)
+
+SIMULATED_TABLES = (
+    TableShape(
+        name="preserve-figure-4-1-simulated",
+        title="Fig. 4.1: signature verification time",
+        kinds=_SIMULATED,
+        reference=f"{_SOURCE}, Fig. 4.1",
+        parameters={"security": "full", "timing": "nexcom-vtc6201-table42"},
+        columns=(ShapeColumn("15 senders: 20 Hz", {"senders": 15, "rate": 20.0}),),
+        rows=_VERIFICATION,
+        published="preserve-figure-4-1-simulated",
+    ),
+    TableShape(
+        name="preserve-figure-4-2-simulated",
+        title="Fig. 4.2: verification by the ASIC",
+        kinds=_SIMULATED,
+        reference=f"{_SOURCE}, Fig. 4.2",
+        parameters={"senders": 5, "security": "full", "timing": "nexcom-vtc6201-asic"},
+        columns=_ASIC_LOADS,
+        rows=_VERIFICATION,
+        published="preserve-figure-4-2-simulated",
+    ),
+    TableShape(
+        name="preserve-figure-4-5-simulated",
+        title="Fig. 4.5: CPU of the receiver, 15 senders",
+        kinds=_SIMULATED,
+        reference=f"{_SOURCE}, Fig. 4.5",
+        parameters={"senders": 15, "security": "full", **_SIMULATED_WITH},
+        columns=_RATE_COLUMNS,
+        rows=(ShapeRow("CPU of network stack and kit", "receiver_load"),),
+        published="preserve-figure-4-5-simulated",
     ),
 )

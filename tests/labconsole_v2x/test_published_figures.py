@@ -85,6 +85,10 @@ def chapter_4(words: str) -> Entered:
         ("preserve-figure-4-4/15-100-none", "packet_loss"): f"{none} %",
         ("preserve-figure-4-4/15-100-full", "packet_loss"): f"{full} %",
         ("preserve-figure-4-5/15-100-full", "cpu{role=receiver}"): f"{cpu} %",
+        ("preserve-figure-4-1-simulated/15-20", "verify_time"): f"{hardest} sec",
+        ("preserve-figure-4-2-simulated/asic-100", "verify_time"): f"{asic[0]} s",
+        ("preserve-figure-4-2-simulated/asic-500", "verify_time"): f"{asic[1]} s",
+        ("preserve-figure-4-5-simulated/15-100-full", "receiver_load"): f"{cpu} %",
         ("preserve-packet-sizes/none", "packet_size{signer=none}"): f"{bare} bytes",
         ("preserve-packet-sizes/secured", "packet_size{signer=digest}"): f"{digest} bytes",
         ("preserve-packet-sizes/secured", "packet_size{signer=certificate}"): f"{certificate} bytes",
@@ -133,7 +137,7 @@ def test_every_number_is_in_the_text_of_the_source(published: Mapping[str, Publi
     words = " ".join(re.sub(r"[*$]", "", source).split())
     expected = chapter_4(words) | table_3_2(source) | table_4_2(source)
     assert entered(published) == expected
-    assert len(expected) == 14 + 16 + 3 * sum(ATTACKS.values())
+    assert len(expected) == 18 + 16 + 3 * sum(ATTACKS.values())
 
 
 @needs_source
@@ -202,6 +206,7 @@ def test_tables_of_the_environment_are_in_the_notes(published: Mapping[str, Publ
         ("preserve-figure-4-4/15-100-none", "packet_loss", 1.41, "%"),
         ("preserve-figure-4-4/15-100-full", "packet_loss", 85, "%"),
         ("preserve-figure-4-5/15-100-full", "cpu{role=receiver}", 100, "%"),
+        ("preserve-figure-4-2-simulated/asic-500", "verify_time", 9100, "us"),
         ("preserve-packet-sizes/none", "packet_size{signer=none}", 89, "B"),
         ("preserve-packet-sizes/secured", "packet_size{signer=digest}", 180, "B"),
         ("preserve-packet-sizes/secured", "packet_size{signer=certificate}", 450, "B"),
@@ -233,6 +238,9 @@ def test_no_point_of_a_curve_is_entered(published: Mapping[str, PublishedTable])
         "preserve-figure-4-3": 4,
         "preserve-figure-4-4": 2,
         "preserve-figure-4-5": 1,
+        "preserve-figure-4-1-simulated": 1,
+        "preserve-figure-4-2-simulated": 2,
+        "preserve-figure-4-5-simulated": 1,
         "preserve-packet-sizes": 2,
         "preserve-table-4-2": 14,
         "preserve-table-2-17": 1,

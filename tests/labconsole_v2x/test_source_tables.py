@@ -18,10 +18,20 @@ from labconsole.store.records import RunRow
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
-from labconsole_v2x.source_tables import ATTACK_TABLES, BENCHMARK_TABLES, LIVE_TABLES
+from labconsole_v2x.source_tables import (
+    ATTACK_TABLES,
+    BENCHMARK_TABLES,
+    LIVE_TABLES,
+    SIMULATED_TABLES,
+    TESTBED_TABLES,
+)
 from tests.helpers.run_row import finished_run
 
-SHAPES = {shape.name: shape for shape in (*LIVE_TABLES, *BENCHMARK_TABLES, *ATTACK_TABLES)}
+SHAPES = {
+    shape.name: shape
+    for shapes in (LIVE_TABLES, TESTBED_TABLES, BENCHMARK_TABLES, ATTACK_TABLES, SIMULATED_TABLES)
+    for shape in shapes
+}
 MODELS: Mapping[str, type[Parameters]] = {
     "v2x.live": LiveParameters,
     "v2x.benchmark": BenchmarkParameters,
@@ -41,9 +51,8 @@ def published(plugins: Plugins) -> Mapping[str, PublishedTable]:
     return {table.name: table for table in published_tables(plugins) if set(MODELS) & set(table.kinds)}
 
 
-def run(number: int, shape: TableShape, **parameters: Any) -> RunRow:
+def run(number: int, shape: TableShape, kind: str, **parameters: Any) -> RunRow:
     """A finished run in which each row of the table has the value of its number."""
-    (kind,) = shape.kinds
     stored = MODELS[kind].model_validate(parameters).model_dump(mode="json")
     metrics = {row.metric: Metric(row.metric, float(number), "") for row in shape.rows}
     return finished_run(number, kind, stored, metrics, scenario=f"Scenario {number}")
@@ -52,16 +61,16 @@ def run(number: int, shape: TableShape, **parameters: Any) -> RunRow:
 def filled(plugins: Plugins, name: str, profile: str) -> FilledTable:
     """A table with one run of each scenario of a profile."""
     new = campaign_of(load_profile(profile, plugins))
-    runs = [run(number, SHAPES[name], **one.parameters) for number, one in enumerate(new.scenarios, start=1)]
+    runs = [run(number, SHAPES[name], one.kind, **one.parameters) for number, one in enumerate(new.scenarios, start=1)]
     return fill(SHAPES[name], group_repeats(runs), plugins)
 
 
 def test_manifest_brings_a_shape_for_every_table_with_figures_of_these_trials(
     plugins: Plugins, published: Mapping[str, PublishedTable]
 ) -> None:
-    assert table_shapes(plugins, "v2x.live") == LIVE_TABLES
+    assert table_shapes(plugins, "v2x.live") == LIVE_TABLES + TESTBED_TABLES
     assert table_shapes(plugins, "v2x.benchmark") == BENCHMARK_TABLES
-    assert table_shapes(plugins, "v2x.simulation") == ATTACK_TABLES
+    assert table_shapes(plugins, "v2x.simulation") == TESTBED_TABLES + ATTACK_TABLES + SIMULATED_TABLES
     assert published.keys() - SHAPES.keys() == WITHOUT_SHAPE
     assert all(shape.published == name for name, shape in SHAPES.items())
 
@@ -81,6 +90,19 @@ def test_every_published_value_has_its_place(published: Mapping[str, PublishedTa
             assert set(column.figures) <= {row.metric for row in shape.rows}, column.name
 
 
+def test_parameters_are_those_of_the_trials() -> None:
+    """One that no trial of the table has would decide nothing."""
+    for shape in SHAPES.values():
+        fields = {name for kind in shape.kinds for name in MODELS[kind].model_fields}
+        assert {name for column in shape.columns for name in {**shape.parameters, **column.parameters}} <= fields
+
+
+def test_run_with_other_times_is_not_in_a_figure_that_its_profile_does_not_read(plugins: Plugins) -> None:
+    table = filled(plugins, "preserve-figure-4-3", "v2x-testbed-published")
+    timings = {group.parameters["timing"] for group in table.groups if group is not None}
+    assert timings == {"nexcom-vtc6201-fig43-44"}
+
+
 def test_metrics_of_the_rows_are_those_of_the_trials(plugins: Plugins) -> None:
     for shape in SHAPES.values():
         names = {kind.name for trial in shape.kinds for kind in plugins.trial(trial).metrics}
@@ -94,6 +116,12 @@ def test_metrics_of_the_rows_are_those_of_the_trials(plugins: Plugins) -> None:
         ("preserve-figure-4-3", "v2x-medium-load", 4),
         ("preserve-figure-4-4", "v2x-high-load", 2),
         ("preserve-figure-4-5", "v2x-high-load", 1),
+        ("preserve-figure-4-3", "v2x-testbed-published", 4),
+        ("preserve-figure-4-4", "v2x-testbed-published", 2),
+        ("preserve-figure-4-1-simulated", "v2x-testbed-published", 1),
+        ("preserve-figure-4-2-simulated", "v2x-testbed-published", 2),
+        ("preserve-figure-4-5-simulated", "v2x-testbed-published", 1),
+        ("preserve-table-4-2", "v2x-attacks-published", 42),
         ("preserve-packet-sizes", "v2x-high-load", 3),
         ("preserve-table-3-2", "v2x-benchmark", 24),
     ],
@@ -120,7 +148,7 @@ def test_token_is_in_the_place_of_the_asic(plugins: Plugins) -> None:
     shape = SHAPES["preserve-figure-4-2"]
     loads: list[dict[str, Any]] = [{"senders": 5, "rate": rate, "verification": "token"} for rate in (20.0, 100.0)]
     software: dict[str, Any] = {"senders": 5, "rate": 20.0}
-    runs = [run(number, shape, **given) for number, given in enumerate((*loads, software), start=1)]
+    runs = [run(number, shape, "v2x.live", **given) for number, given in enumerate((*loads, software), start=1)]
     table = fill(shape, group_repeats(runs), plugins)
     assert [cell.value for cell in table.cells[0]] == [1, 2]
     assert [cell.published.printed for cell in table.cells[0] if cell.published] == ["0.0086 s", "0.0091 s"]

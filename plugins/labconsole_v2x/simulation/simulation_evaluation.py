@@ -97,6 +97,8 @@ def _counts(parameters: SimulationParameters, packets: Table) -> Iterator[Metric
         for place, title in _PLACES.items():
             yield metric("lost", int(np.count_nonzero(benign & (fate == place))), sent, place=title)
         yield metric("certificate_share", 100 * packets["certificate"][benign].mean(), sent)
+    if got and parameters.security.verifies:
+        yield metric("verify_time", packets["service_ns"][accepted].mean() / 1e3, got)
     yield metric(OFFERED_RATE, parameters.senders * parameters.rate, sent)
     yield metric("accept_rate", got / parameters.duration, got)
     yield metric("goodput", got * parameters.size_unsecured * 8 / 1000 / parameters.duration, got)

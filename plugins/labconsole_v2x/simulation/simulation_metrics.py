@@ -47,6 +47,11 @@ METRICS: tuple[MetricKind, ...] = (
     _as_live(
         "goodput", "Octets without security of the CAMs of benign stations that were accepted, over the duration."
     ),
+    _as_live(
+        "verify_time",
+        "Mean time of the receiver's stack for an accepted CAM, its verification included and its waiting not: the one "
+        "of the timing profile. Left out where nothing is verified.",
+    ),
     MetricKind(
         "rejected_time",
         "Time spent on rejected packets",

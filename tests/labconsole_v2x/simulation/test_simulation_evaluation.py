@@ -66,6 +66,7 @@ def test_figures_count_the_packets_after_the_warm_up() -> None:
         "lost collision": 1,
         "lost receiver queue": 1,
         "goodput": pytest.approx(2 * 89 * 8 / 1000 / 2),
+        "verify_time": 8000,
         "rejected_time": pytest.approx(0.4),
         "receiver_load": pytest.approx(1.2),  # three packets of 8 ms, and not the one of the warm-up
         "airtime": pytest.approx(0.35),
