@@ -6,10 +6,13 @@ import argparse
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from labconsole.cli.exit_codes import FAILED, FINISHED
 from labconsole.cli.terminal import output
 from labconsole.engine.queue import RunQueue
+from labconsole.model.operation import HomePath
+from labconsole.model.parameters import parameter
 from labconsole.output.report.report_request import whole_campaign
 from labconsole.paths import database_path
 from labconsole.store.backup_files import backups_of
@@ -18,6 +21,16 @@ from labconsole.store.database_file import may_be_written
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence_check import verify
 from labconsole.store.reader import Reader
+
+RunDatabase = Annotated[
+    HomePath | None,
+    parameter(
+        "Run database",
+        "Which run database is read; not given: that of your data directory",
+        empty="That of your data directory",
+    ),
+]
+"""The field of an operation that reads runs."""
 
 
 def open_database(named: Path | None) -> Reader:

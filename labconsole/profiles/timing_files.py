@@ -50,8 +50,7 @@ class TimingFiles(Generic[M]):
         """Write an operator's own profile, whole or not at all, and return its path.
 
         Raises:
-            UserError: the name is a published one's, or taken, or no name.
-            OSError: the file cannot be written.
+            UserError: the name is a published one's, or taken, or no name; or the file cannot be written.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} is not a name of a timing profile: use letters, digits, - and _.")
@@ -60,10 +59,12 @@ class TimingFiles(Generic[M]):
             raise UserError(f"The timing profile {name} comes with the console: choose another name.")
         if path.exists() and not replace:
             raise UserError(f"There is a timing profile {name} already: choose another name, or replace it.")
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(
-            path, tomli_w.dumps(profile.model_dump(mode="json", exclude_none=True, exclude_defaults=True)).encode()
-        )
+        content = tomli_w.dumps(profile.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_private(path, content.encode())
+        except OSError as error:
+            raise UserError(f"Timing profile {name} cannot be written: {error.strerror or error}.") from error
         return path
 
     def _own_folder(self) -> Path:

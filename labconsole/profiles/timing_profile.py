@@ -193,7 +193,6 @@ def save_timing(name: str, profile: TimingProfile, *, replace: bool = False) -> 
     """Write an operator's own profile, whole or not at all, and return its path.
 
     Raises:
-        UserError: the name is a published one's, or taken, or no name.
-        OSError: the file cannot be written.
+        UserError: the name is a published one's, or taken, or no name; or the file cannot be written.
     """
     return TIMINGS.save(name, profile, replace=replace)

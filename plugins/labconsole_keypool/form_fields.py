@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import ValidationInfo
 
 from labconsole.errors import UserError
-from labconsole.model.operation import HomePath
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import STORED
 from labconsole.profiles.timing_profile import load_timing, sign_names, timing_names
 from labconsole_keypool.choices import LABELS, SignTime
-
-RunDatabase = Annotated[
-    HomePath | None,
-    parameter(
-        "Run database",
-        "Which run database is read; not given: that of your data directory",
-        empty="That of your data directory",
-    ),
-]
 
 
 def sign_time(group: str) -> Any:

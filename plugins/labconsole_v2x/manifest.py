@@ -24,6 +24,11 @@ plugin = Plugin(
             "v2x inspect",
             "judge the signature, chain, profile and time of each packet of a capture",
         ),
+        "v2x.timing": OperationEntry(
+            "labconsole_v2x.simulation.timing_from_benchmark:CreateStackTiming",
+            "v2x timing",
+            "create a timing profile of this computer, for simulated stations, from a run of v2x.benchmark",
+        ),
     },
     profiles=(
         "v2x-demo",

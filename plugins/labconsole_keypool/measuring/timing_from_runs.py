@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.cli.database import chosen_runs, open_database
+from labconsole.cli.database import RunDatabase, chosen_runs, open_database
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.parameters import parameter
@@ -29,7 +29,6 @@ from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_keypool.choices import SignTime
-from labconsole_keypool.form_fields import RunDatabase
 from labconsole_keypool.measuring.step_times_parameters import OPERATIONS, Step, StepOperation
 from labconsole_keypool.measuring.timed_operations import durations_ns, read_operations, select
 
@@ -215,8 +214,5 @@ class CreateTimingProfile(Operation[CreateTimingProfileParameters]):
             profile = timing_from_runs(
                 reader, [rows[number] for number in chosen], parameters.title, parameters.ram, parameters.store
             )
-        try:
-            path = save_timing(name, profile, replace=parameters.replace)
-        except OSError as error:
-            raise UserError(f"Timing profile {name} cannot be written: {error.strerror or error}.") from error
+        path = save_timing(name, profile, replace=parameters.replace)
         return Result((f"The timing profile {name} is in {path}.",), {"timing": name, "file": str(path)})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Optional, Self
 from pydantic import ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from labconsole.cli.database import open_database
+from labconsole.cli.database import RunDatabase, open_database
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import parameter
@@ -18,7 +18,6 @@ from labconsole.model.validation_faults import fault_sentence
 from labconsole.output.export_file import write_table
 from labconsole.paths import database_path
 from labconsole.store.records import RunRow
-from labconsole_keypool.form_fields import RunDatabase
 from labconsole_keypool.planning.arrival_log import HOUR, arrivals_of_runs, read_log
 from labconsole_keypool.planning.forecast import Forecast
 from labconsole_keypool.planning.generation_plan import GenerationPlan

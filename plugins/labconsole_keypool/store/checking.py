@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 
+from labconsole.cli.database import RunDatabase
 from labconsole.errors import UserError
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, Tone, TonedText
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole.paths import database_path
 from labconsole.store.reader import Reader
-from labconsole_keypool.form_fields import RunDatabase
 from labconsole_keypool.store.key_reader import KeyReader
 from labconsole_keypool.store.key_records import HEAD_EVENT, Head
 from labconsole_keypool.store.key_store import store_path
