@@ -17,6 +17,12 @@ class Generation(StrEnum):
     RULES = "rules"
 
 
+GENERATIONS = {
+    Generation.FIXED.value: "At a fixed rate",
+    Generation.RULES.value: "By the rules of EN 302 637-2",
+}
+
+
 class Receivers(StrEnum):
     """Which stations receive and verify."""
 
@@ -50,6 +56,14 @@ class InclusionChoice(StrEnum):
     def policy(self) -> CertificateInclusion:
         """The policy."""
         return CertificateInclusion[self.name]
+
+
+INCLUSIONS = {
+    InclusionChoice.ETSI.value: "ETSI: once a second, on request",
+    InclusionChoice.ALWAYS.value: "Always",
+    InclusionChoice.NEVER.value: "Never",
+    InclusionChoice.CONGESTION.value: "The more rarely, the busier the channel",
+}
 
 
 class Order(StrEnum):

@@ -40,6 +40,7 @@ plugin = Plugin(
         "v2x-benchmark",
         "v2x-testbed-published",
         "v2x-attacks-published",
+        "v2x-neighbours",
     ),
     published=(
         "preserve-d3.2",

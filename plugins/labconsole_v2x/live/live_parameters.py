@@ -13,7 +13,17 @@ from labconsole.model.operation import HomePath
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.operations.configured_tokens import token_name
 from labconsole.security.token.configuration import LAB
-from labconsole_v2x.choices import BACKENDS, CURVE_TITLES, CurveChoice, Generation, InclusionChoice, Order, Receivers
+from labconsole_v2x.choices import (
+    BACKENDS,
+    CURVE_TITLES,
+    GENERATIONS,
+    INCLUSIONS,
+    CurveChoice,
+    Generation,
+    InclusionChoice,
+    Order,
+    Receivers,
+)
 from labconsole_v2x.live.spread import spread
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.verification import CheckSettings
@@ -71,7 +81,7 @@ class LiveParameters(Parameters):
         "At a fixed rate, as in the source, or by the rules of EN 302 637-2: 4 degrees, 4 m, 0.5 m/s, 100 ms to 1 s",
         default=Generation.FIXED,
         group="Stations",
-        labels={"fixed": "At a fixed rate", "rules": "By the rules of EN 302 637-2"},
+        labels=GENERATIONS,
     )
     rate: float = parameter(
         "Rate",
@@ -141,12 +151,7 @@ class LiveParameters(Parameters):
         "When a CAM carries the whole ticket instead of its digest; never: the receiver knows all tickets before",
         default=InclusionChoice.ETSI,
         group="Security",
-        labels={
-            "etsi": "ETSI: once a second, on request",
-            "always": "Always",
-            "never": "Never",
-            "congestion": "The more rarely, the busier the channel",
-        },
+        labels=INCLUSIONS,
         shown_if=_SECURED,
     )
     curve: CurveChoice = parameter(

@@ -48,7 +48,7 @@ class SimulationPanel(TrialPanel):
             ),
             Fact(
                 tr("SimulationPanel", "Offered load of its stack"),
-                f"{load / 10:,.0f} %",
+                f"{load / 10 / parameters.receiver_cores:,.0f} %",
                 tr("SimulationPanel", "{0:g} ms for a CAM; room for {1:,} packets").format(benign_ms, receiver.room),
             ),
         ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Evaluation, Metric, Origin, Samples
+from labconsole_v2x.choices import Generation
 from labconsole_v2x.live.live_curves import counts, interval_edges, latency_curves, loss_curve, middles
 from labconsole_v2x.live.live_metrics import latency_metrics
 from labconsole_v2x.simulation.packet_series import PACKETS
@@ -32,7 +33,8 @@ def evaluate(parameters: SimulationParameters, samples: Samples) -> Evaluation:
     counted = {name: column[inside] for name, column in packets.items()}
     if not inside.any():
         return Evaluation(())
-    metrics = [*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted), *_shares(parameters, packets)]
+    metrics = [*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted)]
+    metrics += [*_neighbours(parameters, counted), *_shares(parameters, packets)]
     order = [kind.name for kind in METRICS]
     metrics.sort(key=lambda one: order.index(one.name))
     return Evaluation(tuple(replace(one, origin=Origin.SIMULATED) for one in metrics))
@@ -99,9 +101,21 @@ def _counts(parameters: SimulationParameters, packets: Table) -> Iterator[Metric
         yield metric("certificate_share", 100 * packets["certificate"][benign].mean(), sent)
     if got and parameters.security.verifies:
         yield metric("verify_time", packets["service_ns"][accepted].mean() / 1e3, got)
-    yield metric(OFFERED_RATE, parameters.senders * parameters.rate, sent)
+    fixed = parameters.generation is Generation.FIXED
+    yield metric(OFFERED_RATE, parameters.benign_messages if fixed else sent / parameters.duration, sent)
     yield metric("accept_rate", got / parameters.duration, got)
     yield metric("goodput", got * parameters.size_unsecured * 8 / 1000 / parameters.duration, got)
+
+
+def _neighbours(parameters: SimulationParameters, packets: Table) -> Iterator[Metric]:
+    """How many stations the receiver's stack could serve, if it heard all that is generated."""
+    attacks = packets["attacker"] == 1
+    if attacks.all():
+        return
+    whole_ns = parameters.duration * 1e9 * parameters.receiver_cores
+    left_ns = max(0.0, whole_ns - packets["service_ns"][attacks].sum())
+    served = parameters.senders * left_ns / packets["service_ns"][~attacks].sum()
+    yield metric("neighbours_served", served, int(np.count_nonzero(~attacks)))
 
 
 def _shares(parameters: SimulationParameters, packets: Table) -> Iterator[Metric]:
@@ -109,14 +123,14 @@ def _shares(parameters: SimulationParameters, packets: Table) -> Iterator[Metric
     from_ns = round(parameters.warm_up * 1e9)
     until_ns = from_ns + round(parameters.duration * 1e9)
 
-    def share(name: str, begin_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> Metric:
+    def share(name: str, begin_ns: NDArray[np.int64], end_ns: NDArray[np.int64], cores: int = 1) -> Metric:
         spent_ns = np.maximum(np.minimum(end_ns, until_ns) - np.maximum(begin_ns, from_ns), 0)
-        return metric(name, 100 * spent_ns.sum() / (until_ns - from_ns), int(np.count_nonzero(spent_ns)))
+        return metric(name, 100 * spent_ns.sum() / (until_ns - from_ns) / cores, int(np.count_nonzero(spent_ns)))
 
     served = packets["done_ns"] >= 0
     for name, chosen in (("rejected_time", served & (packets["attacker"] == 1)), ("receiver_load", served)):
         done_ns = packets["done_ns"][chosen]
-        yield share(name, done_ns - packets["service_ns"][chosen], done_ns)
+        yield share(name, done_ns - packets["service_ns"][chosen], done_ns, parameters.receiver_cores)
     order = np.argsort(packets["sent_ns"], kind="stable")
     order = order[packets["sent_ns"][order] >= 0]
     begun_ns = packets["sent_ns"][order]

@@ -57,14 +57,23 @@ METRICS: tuple[MetricKind, ...] = (
         "Time spent on rejected packets",
         "%",
         _LOWER,
-        "Share of the duration that the receiver's stack spent on packets of attackers.",
+        "Share of the duration that the receiver's stack spent on packets of attackers, of all its cores.",
     ),
     MetricKind(
         "receiver_load",
         "Receiver's load",
         "%",
         _LOWER,
-        "Share of the duration that the receiver's stack was busy with packets.",
+        "Share of the duration that the receiver's stack was busy with packets, of all its cores.",
+    ),
+    MetricKind(
+        "neighbours_served",
+        "Neighbours served at most",
+        "stations",
+        _HIGHER,
+        "So many stations that send as the benign ones do keep the receiver's stack busy all of the time: its time "
+        "without that for attackers, over that for the packets of one station, if it hears all. The channel may carry "
+        "fewer: see packet loss and channel busy ratio.",
     ),
     MetricKind(
         "channel_busy_ratio",
@@ -75,7 +84,7 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     _as_live("airtime", "Airtime of all frames sent, over the duration: those that collide count each."),
     _as_live("certificate_share", "Share of the CAMs of benign stations that carried the whole certificate."),
-    _as_live(OFFERED_RATE, "CAMs a second of all benign stations, as set."),
+    _as_live(OFFERED_RATE, "CAMs a second of all benign stations, as set; by the generation rules: as generated."),
 )
 _KINDS = {kind.name: kind for kind in METRICS}
 

@@ -9,12 +9,18 @@ from pydantic import ValidationInfo, field_validator
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.trial import Origin
-from labconsole_v2x.choices import ATTACKS, Attack
+from labconsole_v2x.choices import ATTACKS, GENERATIONS, INCLUSIONS, Attack, Generation, InclusionChoice
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS, StackTiming
 from labconsole_v2x.stations.sending import SecurityMode
 
+INSTANCE_HZ = 10.0
+"""Most CAMs a second of one instance: higher rates are several, as the source's 100 Hz are ten of 10 Hz."""
 MOST_PACKETS = 2_000_000
 """Packets of a run, all of which are in memory at once: some 400 MB and half a minute."""
+LARGEST_SDU = 1398
+"""Octets that GeoNetworking carries (EN 302 636-4-1, itsGnMaxSduSize)."""
+_LARGEST = 10_000
+"""Packets beyond GeoNetworking can be simulated: post-quantum signatures do not fit it."""
 _STATIONS, _ATTACK, _PACKETS, _RUN = "Stations", "Attack", "Packets", "Run"
 _ATTACKED = {"attack": [attack.value for attack in Attack if attack is not Attack.NONE]}
 
@@ -32,6 +38,13 @@ class SimulationParameters(Parameters):
     senders: int = parameter(
         "Sending stations", "Benign stations that send CAMs", default=5, ge=1, le=300, group=_STATIONS
     )
+    generation: Generation = parameter(
+        "CAMs are generated",
+        "At a fixed rate, or on moving vehicles by the rules of EN 302 637-2: at 1 to 10 Hz",
+        default=Generation.FIXED,
+        group=_STATIONS,
+        labels=GENERATIONS,
+    )
     rate: float = parameter(
         "Rate",
         "CAMs a second of each station; above 10 they are several instances of 10 Hz at most, as in the source",
@@ -40,6 +53,7 @@ class SimulationParameters(Parameters):
         le=1000,
         unit="Hz",
         group=_STATIONS,
+        shown_if={"generation": "fixed"},
     )
     security: SecurityMode = parameter(
         "Configuration",
@@ -66,6 +80,14 @@ class SimulationParameters(Parameters):
         default="nexcom-vtc6201-table42",
         group=_STATIONS,
         choices=STACK_TIMINGS.names,
+    )
+    receiver_cores: int = parameter(
+        "Cores of the receiver",
+        "Packets that the receiver's stack serves at the same time, each in the profile's time",
+        default=1,
+        ge=1,
+        le=64,
+        group=_STATIONS,
     )
 
     attack: Attack = parameter(
@@ -95,21 +117,28 @@ class SimulationParameters(Parameters):
         shown_if=_ATTACKED,
     )
 
+    inclusion: InclusionChoice = parameter(
+        "Certificate in CAMs",
+        "When a CAM carries the whole ticket instead of its digest; no station requests one here",
+        default=InclusionChoice.ETSI,
+        group=_PACKETS,
+        labels=INCLUSIONS,
+    )
     size_digest: int = parameter(
         "Size with digest",
         "Octets of a packet with security header",
         default=180,
         ge=1,
-        le=1398,
+        le=_LARGEST,
         unit="B",
         group=_PACKETS,
     )
     size_certificate: int = parameter(
         "Size with certificate",
-        "Octets of a packet with the whole certificate: the first of each instance in each second",
+        "Octets of a packet with the whole certificate",
         default=450,
         ge=1,
-        le=1398,
+        le=_LARGEST,
         unit="B",
         group=_PACKETS,
     )
@@ -150,10 +179,11 @@ class SimulationParameters(Parameters):
     def _is_computed_at_once(cls, duration: float, info: ValidationInfo) -> float:
         """The field comes last: a form shows the fault there."""
         values = info.data
-        needed = {"senders", "rate", "attack", "attackers", "attack_rate", "warm_up"}
+        needed = {"senders", "generation", "rate", "attack", "attackers", "attack_rate", "warm_up"}
         if needed <= values.keys():
             attacks = 0.0 if values["attack"] is Attack.NONE else values["attackers"] * values["attack_rate"]
-            packets = (values["senders"] * values["rate"] + attacks) * (values["warm_up"] + duration)
+            rate = values["rate"] if values["generation"] is Generation.FIXED else INSTANCE_HZ
+            packets = (values["senders"] * rate + attacks) * (values["warm_up"] + duration)
             if packets > MOST_PACKETS:
                 raise ValueError(
                     f"these are {packets:,.0f} packets, and {MOST_PACKETS:,} can be simulated: shorten the duration"
@@ -171,8 +201,8 @@ class SimulationParameters(Parameters):
 
     @property
     def benign_messages(self) -> float:
-        """CAMs a second of all benign stations."""
-        return self.senders * self.rate
+        """CAMs a second of all benign stations; by the generation rules: at most."""
+        return self.senders * (self.rate if self.generation is Generation.FIXED else INSTANCE_HZ)
 
     @property
     def attack_messages(self) -> float:

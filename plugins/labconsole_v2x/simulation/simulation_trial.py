@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import ClassVar
@@ -28,7 +29,7 @@ from labconsole_v2x.simulation import simulation_evaluation
 from labconsole_v2x.simulation.medium import BEST_EFFORT
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_metrics import METRICS
-from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
+from labconsole_v2x.simulation.simulation_parameters import LARGEST_SDU, MediumChoice, SimulationParameters
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from labconsole_v2x.stations.sending import SecurityMode
 
@@ -113,6 +114,14 @@ def _warnings(parameters: SimulationParameters) -> Iterator[str]:
                 f"The timing profile was fitted to the published columns {', '.join(fitted_to)}: that the simulation "
                 "agrees with these proves nothing, with the others it does."
             )
+    largest = max(parameters.size_digest, parameters.size_certificate)
+    if largest > LARGEST_SDU and parameters.security is not SecurityMode.NONE:
+        yield (
+            f"Packets of {largest:,} B do not fit GeoNetworking, which carries {LARGEST_SDU:,} B: each is simulated as "
+            "one frame, which no station could send."
+        )
+    if parameters.receiver_cores > (own := os.cpu_count() or 1):
+        yield f"The receiver has {parameters.receiver_cores} cores, this computer {own}: no run here confirms it."
     if parameters.medium is MediumChoice.IDEAL:
         yield "The medium is ideal: no packet waits for another one, and none collides."
     if parameters.security is SecurityMode.NONE:

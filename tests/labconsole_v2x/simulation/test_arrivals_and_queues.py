@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from labconsole_v2x.simulation.arrivals import Arrivals, periodic_arrivals
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
-from labconsole_v2x.simulation.testbed import Arrivals, periodic_arrivals, served_s, simulate
+from labconsole_v2x.simulation.testbed import served_s, simulate
 
 
 def arrivals(stations: int, rate: float, *, jitter_s: float = 0.0) -> Arrivals:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from labconsole_v2x.simulation.arrivals import periodic_arrivals
 from labconsole_v2x.simulation.medium import BEST_EFFORT, SLOT_S, Transmissions, shared_medium
-from labconsole_v2x.simulation.testbed import periodic_arrivals
 from labconsole_v2x.stations.channel import airtime_us
 
 AIRTIME_S = 0.001

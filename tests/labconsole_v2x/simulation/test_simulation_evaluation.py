@@ -69,6 +69,7 @@ def test_figures_count_the_packets_after_the_warm_up() -> None:
         "verify_time": 8000,
         "rejected_time": pytest.approx(0.4),
         "receiver_load": pytest.approx(1.2),  # three packets of 8 ms, and not the one of the warm-up
+        "neighbours_served": pytest.approx(2 * (2000 - 3 * 8) / (5 * 8)),
         "airtime": pytest.approx(0.35),
         "channel_busy_ratio": pytest.approx(0.3),
         "certificate_share": 20,
