@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,13 @@ MOST_GROWTH = 1.0
 STATIONS = 300
 
 
-def run(folder: Path, parameters: dict[str, Any], settings: list[str]) -> dict[str, float]:
+def run(
+    folder: Path, parameters: Mapping[str, Any], settings: list[str], *, kind: str = "v2x.live"
+) -> dict[str, float]:
     """The metrics of one run by name."""
     path = folder / "scenario.toml"
     lines = [f"{name} = {json.dumps(value)}" for name, value in parameters.items()]
-    path.write_text("\n".join(['format = 1\nkind = "v2x.live"\n[parameters]', *lines]) + "\n")
+    path.write_text("\n".join([f'format = 1\nkind = "{kind}"\n[parameters]', *lines]) + "\n")
     command = [sys.executable, "-m", "labconsole.cli.main", "run", str(path), "--json"]
     for setting in settings:
         command += ["--set", setting]

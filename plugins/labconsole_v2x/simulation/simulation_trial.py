@@ -50,7 +50,7 @@ class SimulationTrial(Trial[SimulationParameters]):
     parameters: ClassVar[type[Parameters]] = SimulationParameters
     series: ClassVar[tuple[Series, ...]] = (PACKETS,)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
-    key_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean", "benign_share", "receiver_load")
+    key_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean", "benign_share", "neighbours_served")
     finding_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean")
     live: ClassVar[tuple[LiveChannel, ...]] = (SIMULATED_CHANNEL,)
 
