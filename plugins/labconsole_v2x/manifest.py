@@ -55,6 +55,7 @@ plugin = Plugin(
         "labconsole_v2x.source_tables:BENCHMARK_TABLES",
         "labconsole_v2x.source_tables:ATTACK_TABLES",
         "labconsole_v2x.source_tables:SIMULATED_TABLES",
+        "labconsole_v2x.source_tables:NEIGHBOUR_TABLES",
     ),
     command_groups={"v2x": "ETSI ITS: captured packets and their security"},
     pages={

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from labconsole.analysis.published_figures import NOT_PRINTED
 from labconsole.analysis.table_shape import ShapeColumn, ShapeRow, TableShape
 
@@ -214,3 +216,42 @@ SIMULATED_TABLES = (
         published="preserve-figure-4-5-simulated",
     ),
 )
+
+_UNITS: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("P-256", {"timing": "epyc-p256"}),
+    ("Brainpool", {"timing": "epyc-brainpool"}),
+    ("ML-DSA-44", {"timing": "epyc-ml-dsa-44"}),
+    ("Hybrid", {"timing": "epyc-hybrid"}),
+    *((f"Box, {cores} cores", {"timing": "nexcom-vtc6201-table42", "receiver_cores": cores}) for cores in (1, 2, 4, 8)),
+)
+_ALIKE = {"receiver_cores": 1, "inclusion": "etsi", "generation": "fixed"}
+
+NEIGHBOUR_TABLES = (
+    TableShape(
+        name="v2x-neighbours",
+        title="How many neighbours a unit serves, among 150 vehicles",
+        kinds=_SIMULATED,
+        reference="beyond the source",
+        parameters={"senders": 150, "rate": 10.0, "security": "full", "attack": "none"},
+        columns=(
+            *(ShapeColumn(title, {**_ALIKE, **unit}) for title, unit in _UNITS),
+            *(
+                ShapeColumn(f"P-256, {title}", {**_ALIKE, "timing": "epyc-p256", **how})
+                for title, how in (
+                    ("always with certificate", {"inclusion": "always"}),
+                    ("never with certificate", {"inclusion": "never"}),
+                    ("certificates omitted", {"inclusion": "congestion"}),
+                    ("generation rules", {"generation": "rules"}),
+                )
+            ),
+        ),
+        rows=(
+            ShapeRow("Neighbours served at most", "neighbours_served"),
+            *_LOSS,
+            ShapeRow("Channel busy ratio", "channel_busy_ratio"),
+            ShapeRow("99 % of the latencies", "latency_p99"),
+        ),
+        published="",
+    ),
+)
+"""What no source has: filled by the profile `v2x-neighbours`."""

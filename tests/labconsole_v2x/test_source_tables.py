@@ -22,6 +22,7 @@ from labconsole_v2x.source_tables import (
     ATTACK_TABLES,
     BENCHMARK_TABLES,
     LIVE_TABLES,
+    NEIGHBOUR_TABLES,
     SIMULATED_TABLES,
     TESTBED_TABLES,
 )
@@ -70,7 +71,9 @@ def test_manifest_brings_a_shape_for_every_table_with_figures_of_these_trials(
 ) -> None:
     assert table_shapes(plugins, "v2x.live") == LIVE_TABLES + TESTBED_TABLES
     assert table_shapes(plugins, "v2x.benchmark") == BENCHMARK_TABLES
-    assert table_shapes(plugins, "v2x.simulation") == TESTBED_TABLES + ATTACK_TABLES + SIMULATED_TABLES
+    assert (
+        table_shapes(plugins, "v2x.simulation") == TESTBED_TABLES + ATTACK_TABLES + SIMULATED_TABLES + NEIGHBOUR_TABLES
+    )
     assert published.keys() - SHAPES.keys() == WITHOUT_SHAPE
     assert all(shape.published == name for name, shape in SHAPES.items())
 
@@ -131,6 +134,16 @@ def test_profile_fills_every_column_of_its_figure(plugins: Plugins, name: str, p
     assert all(cell.value is not None for row in table.cells for cell in row)
     assert sum(cell.published is not None for row in table.cells for cell in row) == printed
     assert not any(note.startswith("No run") for note in table.notes)
+
+
+def test_one_campaign_says_how_many_neighbours_a_unit_serves(plugins: Plugins) -> None:
+    new = campaign_of(load_profile("v2x-neighbours", plugins))
+    (shape,) = NEIGHBOUR_TABLES
+    runs = [run(number, shape, one.kind, **one.parameters) for number, one in enumerate(new.scenarios, start=1)]
+    table = fill(shape, group_repeats(runs), plugins)
+    values = [cell.value for cell in table.cells[0]]
+    assert len(values) == 12 == len(set(values)) and None not in values, "each has the run of a scenario of its own"
+    assert not any("scenarios fit" in note for note in table.notes)
 
 
 def test_value_of_a_run_is_next_to_that_of_the_source(plugins: Plugins) -> None:
