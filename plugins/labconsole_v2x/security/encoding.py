@@ -116,7 +116,13 @@ def encode_x_only_signature(curve: Curve, integers: bytes) -> bytes:
     return _curve_choice(curve, _X_ONLY_TAG + integers)
 
 
-def _permission(permission: Permission) -> bytes:
+def encode_name(name: str) -> bytes:
+    """A `CertificateId` (6.4.9); an empty name is "none"."""
+    return b"\x81" + encode_octets(name.encode()) if name else b"\x83"
+
+
+def encode_permission(permission: Permission) -> bytes:
+    """A `PsidSsp` (6.4.28)."""
     psid = encode_unsigned(permission.psid)
     if permission.ssp is None:
         return b"\0" + psid
@@ -193,15 +199,14 @@ def encode_to_be_signed_certificate(
     fields = (
         encode_region(region) if region is not None else b"",
         bytes((assurance,)) if assurance is not None else b"",
-        encode_list(permissions, _permission) if permissions else b"",
+        encode_list(permissions, encode_permission) if permissions else b"",
         encode_list(issue_permissions, _issue_permission) if issue_permissions else b"",
         encode_list(request_permissions, _issue_permission) if request_permissions else b"",
         b"",  # canRequestRollover
         encode_encryption_key(encryption_key) if encryption_key else b"",
     )
     preamble = sum(0x40 >> index for index, field in enumerate(fields) if field)
-    identifier = b"\x81" + encode_octets(name.encode()) if name else b"\x83"
-    constant = identifier + bytes(5) + encode_validity(validity)
+    constant = encode_name(name) + bytes(5) + encode_validity(validity)
     return bytes((preamble,)) + constant + b"".join(fields) + b"\x80" + encode_verification_key(verification_key)
 
 
@@ -255,6 +260,11 @@ def _header_extensions(header: Header) -> bytes:
 def encode_to_be_signed_data(payload: bytes, header: Header) -> bytes:
     """`ToBeSignedData` (6.3.6) around unsecured data."""
     return b"\x40\x03\x80" + encode_octets(payload) + encode_header(header)
+
+
+def encode_to_be_signed_hash(digest: bytes, header: Header) -> bytes:
+    """`ToBeSignedData` (6.3.6) of external data, of which it has only the SHA-256."""
+    return b"\x20\x80" + digest + encode_header(header)
 
 
 def encode_signer(certificates: Iterable[bytes] = (), digest: bytes | None = None) -> bytes:

@@ -37,7 +37,7 @@ from labconsole_v2x.security.reading import (
 from labconsole_v2x.security.structures import Certificate, Curve, Point, PublicKey
 
 KEY_SIZE, TAG_SIZE, NONCE_SIZE, _MAC_KEY_SIZE = 16, 16, 12, 32
-_CERTIFICATE_RECIPIENT, _KEY_RECIPIENT = 2, 4
+_SHARED_KEY_RECIPIENT, _CERTIFICATE_RECIPIENT, _KEY_RECIPIENT = 0, 2, 4
 _CURVES = (Curve.P256, Curve.BRAINPOOL_P256R1)
 _KEY_P1 = hashlib.sha256(b"").digest()
 """Where the key comes from neither a certificate nor signed data (6.3.32)."""
@@ -75,15 +75,19 @@ class EncryptedData:
     ciphertext: bytes
 
 
-def encrypt_to_certificate(plaintext: bytes, certificate: Certificate) -> bytes:
+def encrypt_to_certificate(plaintext: bytes, certificate: Certificate, aes_key: bytes | None = None) -> bytes:
     """Encrypted data for the holder of a certificate with an encryption key (certRecipInfo).
 
-    `plaintext` is a whole `Ieee1609Dot2Data` (6.3.31). Raises `EncodingError` where the certificate has no such key.
+    `plaintext` is a whole `Ieee1609Dot2Data` (6.3.31). `aes_key` is that of a sender who expects the answer under it;
+    a new one by default. Raises `EncodingError` where the certificate has no encryption key.
     """
     key = certificate.encryption_key
     if key is None:
         raise EncodingError("The certificate has no encryption key. Choose the certificate of an EA or AA.")
-    return _encrypt(plaintext, key, _CERTIFICATE_RECIPIENT, certificate.hashed_id8, _certificate_p1(certificate))
+    aes_key = aes_key or os.urandom(KEY_SIZE)
+    return _encrypt(
+        plaintext, aes_key, key, _CERTIFICATE_RECIPIENT, certificate.hashed_id8, _certificate_p1(certificate)
+    )
 
 
 def decrypt_with_certificate(octets: bytes, certificate: Certificate, key: SoftwareKey) -> bytes:
@@ -91,17 +95,37 @@ def decrypt_with_certificate(octets: bytes, certificate: Certificate, key: Softw
 
     Raises `MalformedDataError` where the octets are not encrypted data, else `DecryptionError`.
     """
+    return open_with_certificate(octets, certificate, key)[0]
+
+
+def open_with_certificate(octets: bytes, certificate: Certificate, key: SoftwareKey) -> tuple[bytes, bytes]:
+    """The plaintext, and the AES key for an answer; raises as `decrypt_with_certificate` does."""
     return _decrypt(octets, key, _CERTIFICATE_RECIPIENT, certificate.hashed_id8, _certificate_p1(certificate))
 
 
 def encrypt_to_key(plaintext: bytes, key: PublicKey) -> bytes:
     """Encrypted data for the holder of a public key (rekRecipInfo), which TS 103 097 does not use itself."""
-    return _encrypt(plaintext, key, _KEY_RECIPIENT, _key_hashed_id8(key), _KEY_P1)
+    return _encrypt(plaintext, os.urandom(KEY_SIZE), key, _KEY_RECIPIENT, _key_hashed_id8(key), _KEY_P1)
 
 
 def decrypt_with_key(octets: bytes, key: SoftwareKey) -> bytes:
     """The plaintext for the holder of `key`; raises as `decrypt_with_certificate` does."""
-    return _decrypt(octets, key, _KEY_RECIPIENT, _key_hashed_id8(key.public_key), _KEY_P1)
+    return _decrypt(octets, key, _KEY_RECIPIENT, _key_hashed_id8(key.public_key), _KEY_P1)[0]
+
+
+def encrypt_with_shared_key(plaintext: bytes, aes_key: bytes) -> bytes:
+    """Encrypted data for the other holder of an AES key (pskRecipInfo): the answer to encrypted data."""
+    recipient = bytes((0x80 | _SHARED_KEY_RECIPIENT,)) + _shared_key_hashed_id8(aes_key)
+    return _encoded(plaintext, aes_key, recipient)
+
+
+def decrypt_with_shared_key(octets: bytes, aes_key: bytes) -> bytes:
+    """The plaintext for a holder of the AES key; raises as `decrypt_with_certificate` does."""
+    data = scan_encrypted_data(octets)
+    wanted = (_SHARED_KEY_RECIPIENT, _shared_key_hashed_id8(aes_key))
+    if any((recipient.choice, recipient.hashed_id8) == wanted for recipient in data.recipients):
+        return _opened(data, aes_key)
+    raise _refused()
 
 
 def wrap_key(aes_key: bytes, recipient: PublicKey, p1: bytes, ephemeral: SoftwareKey) -> WrappedKey:
@@ -125,14 +149,20 @@ def unwrap_key(wrapped: WrappedKey, key: SoftwareKey, p1: bytes) -> bytes:
 def scan_encrypted_data(octets: bytes) -> EncryptedData:
     """Slices a whole `Ieee1609Dot2Data` with encrypted data (6.3.30); raises `MalformedDataError`."""
     try:
-        if octets[0] != PROTOCOL_VERSION or octets[1] != 0x82:
-            malformed("Not encrypted data", 0)
-        recipients, at = read_list(octets, 2, _recipient)
-        (nonce, ciphertext), end = _ciphertext(octets, at)
+        data, end = read_encrypted_data(octets, 0)
     except READ_ERRORS as error:
         raise MalformedDataError("Encrypted data is truncated. Check that it is whole.") from error
     check_end(end, len(octets))
-    return EncryptedData(recipients, nonce, ciphertext)
+    return data
+
+
+def read_encrypted_data(octets: bytes, at: int) -> tuple[EncryptedData, int]:
+    """Encrypted data inside of other octets: a reader as those of `reading`."""
+    if octets[at] != PROTOCOL_VERSION or octets[at + 1] != 0x82:
+        malformed("Not encrypted data", at)
+    recipients, at = read_list(octets, at + 2, _recipient)
+    (nonce, ciphertext), at = _ciphertext(octets, at)
+    return EncryptedData(recipients, nonce, ciphertext), at
 
 
 def _recipient(octets: bytes, at: int) -> tuple[Recipient, int]:
@@ -157,24 +187,38 @@ def _ciphertext(octets: bytes, at: int) -> tuple[tuple[bytes, bytes], int]:
     return (nonce, ciphertext), at
 
 
-def _encrypt(plaintext: bytes, key: PublicKey, choice: int, hashed_id8: bytes, p1: bytes) -> bytes:
-    aes_key, nonce = os.urandom(KEY_SIZE), os.urandom(NONCE_SIZE)
+def _encrypt(plaintext: bytes, aes_key: bytes, key: PublicKey, choice: int, hashed_id8: bytes, p1: bytes) -> bytes:
     wrapped = wrap_key(aes_key, key, p1, SoftwareKey.generate(key.curve))
     encrypted_key = bytes((0x80 | key.curve.choice,)) + encode_point(wrapped.v) + wrapped.c + wrapped.t
-    recipients = encode_list([bytes((0x80 | choice,)) + hashed_id8 + encrypted_key], bytes)
+    return _encoded(plaintext, aes_key, bytes((0x80 | choice,)) + hashed_id8 + encrypted_key)
+
+
+def _encoded(plaintext: bytes, aes_key: bytes, recipient: bytes) -> bytes:
+    nonce = os.urandom(NONCE_SIZE)
     ciphertext = encode_octets(AESCCM(aes_key, TAG_SIZE).encrypt(nonce, plaintext, None))
-    return bytes((PROTOCOL_VERSION, 0x82)) + recipients + b"\x80" + nonce + ciphertext
+    return bytes((PROTOCOL_VERSION, 0x82)) + encode_list([recipient], bytes) + b"\x80" + nonce + ciphertext
 
 
-def _decrypt(octets: bytes, key: SoftwareKey, choice: int, hashed_id8: bytes, p1: bytes) -> bytes:
+def _decrypt(octets: bytes, key: SoftwareKey, choice: int, hashed_id8: bytes, p1: bytes) -> tuple[bytes, bytes]:
+    """The plaintext, and the AES key."""
     data = scan_encrypted_data(octets)
     for recipient in data.recipients:
         if recipient.key is not None and (recipient.choice, recipient.hashed_id8) == (choice, hashed_id8):
-            try:
-                return AESCCM(unwrap_key(recipient.key, key, p1), TAG_SIZE).decrypt(data.nonce, data.ciphertext, None)
-            except InvalidTag as error:
-                raise _refused() from error
+            aes_key = unwrap_key(recipient.key, key, p1)
+            return _opened(data, aes_key), aes_key
     raise _refused()
+
+
+def _opened(data: EncryptedData, aes_key: bytes) -> bytes:
+    try:
+        return AESCCM(aes_key, TAG_SIZE).decrypt(data.nonce, data.ciphertext, None)
+    except InvalidTag as error:
+        raise _refused() from error
+
+
+def _shared_key_hashed_id8(aes_key: bytes) -> bytes:
+    """The HashedId8 of a `SymmetricEncryptionKey`, by which pskRecipInfo names it (6.3.33)."""
+    return hashlib.sha256(b"\x80" + aes_key).digest()[-8:]
 
 
 def _certificate_p1(certificate: Certificate) -> bytes:

@@ -38,6 +38,8 @@ TICKET_PERMISSIONS = (Permission(CAM_PSID, CAM_SSP), Permission(DENM_PSID, DENM_
 """What a ticket may send, unless it is issued with other permissions."""
 
 # TS 102 941, annex B: version 1, then a bit each for the requests and responses that an authority may sign.
+CREDENTIAL_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\xc0"),)
+"""What an enrolment credential may sign: requests for enrolment and authorization."""
 _ROOT_PERMISSIONS = (Permission(CRL_PSID, b"\x01"), Permission(CTL_PSID, b"\x01\x38"))
 _AA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x32"),)
 _EA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x0e"),)

@@ -1,4 +1,4 @@
-"""Readers of canonical OER (ITU-T X.696) and of the points, keys, signatures and regions of IEEE 1609.2.
+"""Readers of canonical OER (ITU-T X.696) and of the points, keys, signatures, regions and permissions of IEEE 1609.2.
 
 Each reader takes the octets and an offset, and returns a value and the offset after it. A reader may pass the end of
 the octets, since slices do not raise: who starts it compares the last offset with the end (`check_end`), and turns
@@ -12,7 +12,19 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from labconsole.errors import UserError
-from labconsole_v2x.security.structures import Circle, Curve, Point, PointForm, PublicKey, Rectangle, Region, Signature
+from labconsole_v2x.security.encoding import DURATION_UNITS_US
+from labconsole_v2x.security.structures import (
+    Circle,
+    Curve,
+    Permission,
+    Point,
+    PointForm,
+    PublicKey,
+    Rectangle,
+    Region,
+    Signature,
+    Validity,
+)
 
 MAX_ITEMS = 1024
 """Items of a list; more are refused."""
@@ -21,6 +33,7 @@ READ_ERRORS = (IndexError, struct.error, UnicodeDecodeError)
 _CURVES = {0x80 | curve.choice: curve for curve in Curve}
 POINT_FORMS = {0x80 | form.value: form for form in PointForm}
 _U16 = struct.Struct(">H").unpack_from
+_U32 = struct.Struct(">I").unpack_from
 _CIRCLE = struct.Struct(">2iH").unpack_from
 _RECTANGLE = struct.Struct(">4i").unpack_from
 _CORNER = struct.Struct(">2i").unpack_from
@@ -236,3 +249,38 @@ def _subregions(octets: bytes, at: int) -> tuple[None, int]:
 def check_position(latitude: int, longitude: int, at: int) -> None:
     if not (-900_000_000 <= latitude <= 900_000_001 and -1_799_999_999 <= longitude <= 1_800_000_001):
         malformed("Position outside the globe", at)
+
+
+# Names, validity and permissions
+
+
+def read_name(octets: bytes, at: int) -> tuple[str, int]:
+    """A `CertificateId` (6.4.9) as text: empty for "none" and linkage data, hexadecimal for a binary identifier."""
+    kind = read_choice(octets[at], 4, "Certificate identifier", at)
+    if kind == 3:
+        return "", at + 1
+    if kind == 0:
+        return "", at + (26 if read_optional(octets, at + 1) else 13)
+    value, end = read_octets(octets, at + 1)
+    return value.decode() if kind == 1 else value.hex(), end
+
+
+def read_permission(octets: bytes, at: int) -> tuple[Permission, int]:
+    """A `PsidSsp` (6.4.28)."""
+    given = read_optional(octets, at)
+    psid, at = read_integer(octets, at + 1)
+    if not given:
+        return Permission(psid), at
+    if octets[at] == 0x81:
+        ssp, at = read_open_type(octets, at + 1, read_octets)
+        return Permission(psid, ssp), at
+    read_choice(octets[at], 1, "Service specific permissions", at)
+    ssp, at = read_octets(octets, at + 1)
+    return Permission(psid, ssp, bitmap=False), at
+
+
+def read_validity(octets: bytes, at: int) -> tuple[Validity, int]:
+    """A `ValidityPeriod` (6.4.14); its end is rounded up to whole seconds."""
+    unit = DURATION_UNITS_US[read_choice(octets[at + 4], len(DURATION_UNITS_US), "Duration", at)]
+    start = _U32(octets, at)[0]
+    return Validity(start, start - (-_U16(octets, at + 5)[0] * unit // 10**6)), at + 7

@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from labconsole_v2x.security.encoding import (
-    DURATION_UNITS_US,
     ELEVATION_OFFSET,
     compressed,
     encode_encryption_key,
@@ -36,12 +35,15 @@ from labconsole_v2x.security.reading import (
     read_key_on,
     read_length,
     read_list,
+    read_name,
     read_octets,
     read_on_curve,
     read_open_type,
     read_optional,
+    read_permission,
     read_region,
     read_signature,
+    read_validity,
     unsupported,
 )
 from labconsole_v2x.security.structures import (
@@ -55,7 +57,6 @@ from labconsole_v2x.security.structures import (
     PointForm,
     Signature,
     SignedData,
-    Validity,
 )
 
 __all__ = ["MalformedDataError", "UnsupportedError", "scan_certificate", "scan_signed_data"]
@@ -101,7 +102,7 @@ def plain_parts(octets: bytes) -> PlainParts | None:
 def scan_signed_data(octets: bytes) -> SignedData:
     """Slices a whole `Ieee1609Dot2Data` with signed data (6.3.1-6.3.4); raises `MalformedDataError`."""
     try:
-        data, end = _signed_data(octets, 0, MAX_NESTING)
+        data, end = read_signed_data(octets, 0)
     except READ_ERRORS as error:
         raise MalformedDataError("Signed data is truncated or has broken text. Check that it is whole.") from error
     check_end(end, len(octets))
@@ -120,6 +121,17 @@ def scan_certificate(octets: bytes) -> Certificate:
         canonical = canonical[:start] + octets_in_canonical_form + canonical[stop:]
     hashed_id8 = hashlib.new(parts.hash_name, canonical).digest()[-8:]
     return parts.create(octets=octets, canonical=canonical, hashed_id8=hashed_id8)
+
+
+def read_certificate_octets(octets: bytes, at: int) -> tuple[bytes, int]:
+    """The octets of a certificate inside of others: a reader as those of `reading`."""
+    _, end = _certificate(octets, at)
+    return octets[at:end], end
+
+
+def read_signed_data(octets: bytes, at: int) -> tuple[SignedData, int]:
+    """Signed data inside of other octets: a reader as those of `reading`."""
+    return _signed_data(octets, at, MAX_NESTING)
 
 
 # Signed data
@@ -266,15 +278,10 @@ def _signer_certificates(octets: bytes, at: int) -> tuple[tuple[bytes, ...], int
         certificate = octets[at + 2 : -66]
         if _is_certificate(certificate):
             return (certificate,), at + 2 + len(certificate)
-    certificates, end = read_list(octets, at, _certificate_octets)
+    certificates, end = read_list(octets, at, read_certificate_octets)
     if not certificates:
         malformed("No certificate of the signer", at)
     return certificates, end
-
-
-def _certificate_octets(octets: bytes, at: int) -> tuple[bytes, int]:
-    _, end = _certificate(octets, at)
-    return octets[at:end], end
 
 
 @lru_cache(maxsize=1024)
@@ -307,12 +314,9 @@ def _certificate(octets: bytes, at: int) -> tuple[_Parts, int]:
     issuer, issuer_hash, start = _issuer(octets, at + 3)
 
     preamble = octets[start]
-    name, at = _name(octets, start + 1)
+    name, at = read_name(octets, start + 1)
     at += 5  # CRACA and CRL series
-    unit = DURATION_UNITS_US[read_choice(octets[at + 4], len(DURATION_UNITS_US), "Duration", at)]
-    first = _U32(octets, at)[0]
-    validity = Validity(first, first - (-_U16(octets, at + 5)[0] * unit // 10**6))
-    at += 7
+    validity, at = read_validity(octets, at)
     region, assurance, encryption_key = None, None, None
     permissions: tuple[Permission, ...] = ()
     issue: tuple[IssuePermission, ...] = ()
@@ -323,7 +327,7 @@ def _certificate(octets: bytes, at: int) -> tuple[_Parts, int]:
     if preamble & 0x20:
         assurance, at = octets[at], at + 1
     if preamble & 0x10:
-        permissions, at = read_list(octets, at, _permission)
+        permissions, at = read_list(octets, at, read_permission)
     if preamble & 0x08:
         issue, at = read_list(octets, at, _issue_permission)
     if preamble & 0x04:
@@ -374,31 +378,6 @@ def _issuer(octets: bytes, at: int) -> tuple[bytes | None, str, int]:
         return octets[at + 1 : at + 9], "sha256", at + 9
     issuer, at = read_open_type(octets, at + 1, read_fixed(8))
     return issuer, "sha384", at
-
-
-def _name(octets: bytes, at: int) -> tuple[str, int]:
-    """A `CertificateId` (6.4.9) as text: empty for "none" and linkage data, hexadecimal for a binary identifier."""
-    kind = read_choice(octets[at], 4, "Certificate identifier", at)
-    if kind == 3:
-        return "", at + 1
-    if kind == 0:
-        return "", at + (26 if read_optional(octets, at + 1) else 13)
-    value, end = read_octets(octets, at + 1)
-    return value.decode() if kind == 1 else value.hex(), end
-
-
-def _permission(octets: bytes, at: int) -> tuple[Permission, int]:
-    """A `PsidSsp` (6.4.28)."""
-    given = read_optional(octets, at)
-    psid, at = read_integer(octets, at + 1)
-    if not given:
-        return Permission(psid), at
-    if octets[at] == 0x81:
-        ssp, at = read_open_type(octets, at + 1, read_octets)
-        return Permission(psid, ssp), at
-    read_choice(octets[at], 1, "Service specific permissions", at)
-    ssp, at = read_octets(octets, at + 1)
-    return Permission(psid, ssp, bitmap=False), at
 
 
 def _permission_range(octets: bytes, at: int) -> tuple[PermissionRange, int]:

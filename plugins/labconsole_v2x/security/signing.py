@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 
 from labconsole_v2x.security.encoding import compressed, encode_signed_data, encode_signer, encode_to_be_signed_data
-from labconsole_v2x.security.keys import SigningKey
+from labconsole_v2x.security.keys import SigningKey, signature_digest
 from labconsole_v2x.security.structures import Certificate, Header
 
 
@@ -32,3 +32,11 @@ class PacketSigner:
         digest = self._hash(self._hash(tbs).digest() + self._certificate_hash).digest()
         signer = self._certificate_signer if include_certificate else self._digest_signer
         return encode_signed_data(self._hash_name, tbs, signer, self._key.sign_digest(digest))
+
+
+def sign_to_be_signed_data(tbs: bytes, key: SigningKey, certificate: Certificate | None) -> bytes:
+    """Signed data over an encoded `ToBeSignedData`: the signer is a digest, or "self" without a certificate."""
+    hash_name = key.curve.hash_name
+    signer = encode_signer(digest=certificate.hashed_id8 if certificate else None)
+    digest = signature_digest(hash_name, tbs, certificate.canonical if certificate else b"")
+    return encode_signed_data(hash_name, tbs, signer, key.sign_digest(digest))

@@ -204,3 +204,8 @@ class SignedData:
     certificates: tuple[bytes, ...]
     """The octets of the signer's certificates, if they are included; with neither, the signer is "self"."""
     signature: Signature
+
+    @property
+    def external_hash(self) -> bytes | None:
+        """The SHA-256 of external data, where nothing else is signed (6.3.7)."""
+        return self.tbs[2:34] if self.tbs[:2] == b"\x20\x80" else None

@@ -16,8 +16,11 @@ from labconsole_v2x.security.encryption import (
     DecryptionError,
     decrypt_with_certificate,
     decrypt_with_key,
+    decrypt_with_shared_key,
     encrypt_to_certificate,
     encrypt_to_key,
+    encrypt_with_shared_key,
+    open_with_certificate,
     scan_encrypted_data,
     unwrap_key,
     wrap_key,
@@ -112,6 +115,51 @@ def test_wrapping_agrees_with_the_scheme_by_hand() -> None:
             unwrap_key(spoiled, key, p1)
     with pytest.raises(DecryptionError):
         unwrap_key(wrapped, key, hashlib.sha256(b"another").digest())
+
+
+@pytest.mark.parametrize(
+    ("recipient_key", "aes_key", "p1", "c", "t"),
+    [
+        (
+            "060E41440A4E35154CA0EFCB52412145836AD032833E6BC781E533BF14851085",
+            "9169155B08B07674CBADF75FB46A7B0D",
+            "A6B7B52554B4203F7E3ACFDB3A3ED8674EE086CE5906A7CAC2F8A398306D3BE9",
+            "A6342013D623AD6C5F6882469673AE33",
+            "80E1D85D30F1BAE4ECF1A534A89A0786",
+        ),
+        (
+            "DA5E1D853FCC5D0C162A245B9F29D38EB6059F0DB172FB7FDA6663B925E8C744",
+            "687E9757DEBFD87B0C267330C183C7B6",
+            "05BED5F867B89F30FE5552DF414B65B9DD4073FC385D14921C641A145AA12051",
+            "1F6346EDAEAF57561FC9604FEBEFF44E",
+            "373C0FA7C52A0798EC36EADFE387C3EF",
+        ),
+    ],
+)
+def test_the_worked_examples_of_annex_d_come_out(recipient_key: str, aes_key: str, p1: str, c: str, t: str) -> None:
+    """Annex D of IEEE 1609.2a-2017: both have the same ephemeral key."""
+    key = SoftwareKey.of_value(int(recipient_key, 16))
+    ephemeral = SoftwareKey.of_value(0x1384C31D6982D52BCA3BED8A7E60F52FECDAB44E5C0EA166815A8159E09FFB42)
+    wrapped = wrap_key(bytes.fromhex(aes_key), key.public_key, bytes.fromhex(p1), ephemeral)
+    assert wrapped.v.x.hex() == "f45a99137b1bb2c150d6d8cf7292ca07da68c003daa766a9af7f67f5ee916828"
+    assert (wrapped.c, wrapped.t) == (bytes.fromhex(c), bytes.fromhex(t))
+    assert unwrap_key(wrapped, key, bytes.fromhex(p1)) == bytes.fromhex(aes_key)
+
+
+def test_an_answer_under_the_key_of_a_request_is_opened_by_its_holders_only(pki: LabPki) -> None:
+    aes_key = bytes(range(16))
+    request = encrypt_to_certificate(PLAINTEXT, pki.ea, aes_key)
+    assert open_with_certificate(request, pki.ea, pki.ea_encryption_key) == (PLAINTEXT, aes_key)
+    answer = encrypt_with_shared_key(b"answer", aes_key)
+    value = second_codec.decode_data(answer)["content"][1]
+    # A SymmetricEncryptionKey: the choice of AES-128-CCM, and the key.
+    assert value["recipients"] == [("pskRecipInfo", hashlib.sha256(b"\x80" + aes_key).digest()[-8:])]
+    nonce, ciphertext = value["ciphertext"][1]["nonce"], value["ciphertext"][1]["ccmCiphertext"]
+    assert AESCCM(aes_key, 16).decrypt(nonce, ciphertext, None) == b"answer"
+    assert decrypt_with_shared_key(answer, aes_key) == b"answer"
+    for spoiled, key in ((answer, bytes(16)), (answer[:-1] + bytes((answer[-1] ^ 1,)), aes_key), (request, aes_key)):
+        with pytest.raises(DecryptionError):
+            decrypt_with_shared_key(spoiled, key)
 
 
 def test_no_octet_can_be_changed_and_all_refusals_are_alike(pki: LabPki) -> None:
