@@ -1,0 +1,182 @@
+"""Messages of TS 102 941 over HTTP POST: a server for an authority, and a request to one; both bounded.
+
+The content types are those of TS 102 941, annex D.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from labconsole.errors import UserError
+from labconsole.safe_text import shown
+from labconsole_v2x.pki.secured_messages import UnreadableRequestError
+
+REQUEST_TYPE, RESPONSE_TYPE = "application/x-its-request", "application/x-its-response"
+MOST_OCTETS = 65_536
+"""Of a request or response: those of one certificate have some 1,000."""
+TIMEOUT_S = 10.0
+"""Until a whole request was received, and until an authority has answered another one."""
+STATION_TIMEOUT_S = 25.0
+"""Until a station has its response: the AA asks the EA in between."""
+MOST_CONNECTIONS = 32
+"""At the same time; further ones are closed."""
+_CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+
+
+class AuthorityUnreachableError(UserError):
+    """An authority that does not answer, or answers something that is not a response; names the URL."""
+
+
+def post(url: str, octets: bytes, timeout_s: float = STATION_TIMEOUT_S) -> bytes:
+    """The response to a request. Raises `AuthorityUnreachableError`: none, too late, too large, or another kind."""
+    parts = urlsplit(checked_url(url))
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    begin = time.monotonic()
+    try:
+        with closing(_CONNECTIONS[parts.scheme](parts.netloc, timeout=timeout_s)) as connection:
+            connection.connect()
+            with _cut_after(timeout_s, connection.sock):
+                connection.request("POST", path, octets, {"Content-Type": REQUEST_TYPE})
+                response = connection.getresponse()
+                body: bytes = response.read(MOST_OCTETS + 1)
+        if time.monotonic() - begin >= timeout_s:
+            raise TimeoutError
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "strerror", None) or "the connection ended, or its answer is not HTTP"
+        if time.monotonic() - begin >= timeout_s:
+            reason = f"not within {timeout_s:g} s"
+        raise AuthorityUnreachableError(
+            f"{url} does not answer ({reason}): check the URL and the authority."
+        ) from error
+    if response.status != http.HTTPStatus.OK:
+        why = shown(body[:200].decode(errors="replace").strip() or response.reason)
+        raise AuthorityUnreachableError(
+            f"{url} refuses the request (HTTP {response.status}, {why}): check the URL and its certificate."
+        )
+    is_whole = 0 < len(body) <= MOST_OCTETS and not response.length
+    if response.headers.get_content_type() != RESPONSE_TYPE or not is_whole:
+        raise AuthorityUnreachableError(f"{url} answers something else than {RESPONSE_TYPE}: check the URL.")
+    return body
+
+
+def checked_url(url: str) -> str:
+    """The URL, if it is one of an authority. Raises UserError."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in _CONNECTIONS and parts.hostname and parts.port != 0 and url.isascii() and url.isprintable():
+            return url
+    except ValueError:  # the port
+        pass
+    raise UserError(f"{shown(url)} is not the URL of an authority: write it as http://host:port/.")
+
+
+@contextmanager
+def _cut_after(timeout_s: float, connection: socket.socket) -> Iterator[threading.Timer]:
+    """End a connection after a time, whatever it does: the timeout of a socket counts from each octet again."""
+
+    def cut() -> None:
+        with suppress(OSError):  # closed by then
+            connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(timeout_s, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield timer
+    finally:
+        timer.cancel()
+
+
+class AuthorityServer(ThreadingHTTPServer):
+    """Serves an authority's `answer` on a host and port (0: any free one); `url` is its address."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 2 * MOST_CONNECTIONS
+
+    def __init__(self, host: str, port: int, answer: Callable[[bytes], bytes]) -> None:
+        """Raises UserError: the port is in use, or the host is not one of this computer."""
+        self.answer = answer
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        try:
+            super().__init__((host, port), _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"{host}:{port} cannot be listened on ({reason}): choose another host or port.") from error
+        self.url = f"http://{host}:{self.server_port}/"
+
+    def __enter__(self) -> Self:
+        """Serve, in a thread."""
+        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, name="authority")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop serving; requests in progress are not answered any more."""
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a connection, unless there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a client that leaves early is not an error here."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = TIMEOUT_S
+    server: AuthorityServer
+
+    def handle(self) -> None:
+        """Answer one request, which must be received in time."""
+        with _cut_after(TIMEOUT_S, self.connection) as self._timer:
+            super().handle()
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        length = self.headers.get("Content-Length", "")
+        if self.headers.get_content_type() != REQUEST_TYPE:
+            self._reply(http.HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {REQUEST_TYPE}".encode())
+        elif not (length.isascii() and length.isdigit() and len(length) < 10):
+            self._reply(http.HTTPStatus.LENGTH_REQUIRED, b"send a Content-Length")
+        elif int(length) > MOST_OCTETS:
+            self._reply(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"at most %d octets" % MOST_OCTETS)
+        else:
+            octets = self.rfile.read(int(length))
+            self._timer.cancel()
+            if len(octets) < int(length):
+                return
+            try:
+                self._reply(http.HTTPStatus.OK, self.server.answer(octets))
+            except UnreadableRequestError as error:
+                self._reply(http.HTTPStatus.BAD_REQUEST, str(error).encode())
+
+    def _reply(self, status: http.HTTPStatus, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", RESPONSE_TYPE if status is http.HTTPStatus.OK else "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the authority reports its decisions."""

@@ -1,0 +1,205 @@
+"""The station's side of TS 102 941: enrols at an EA, and gets authorization tickets from an AA, both by their URLs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from labconsole.errors import UserError
+from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
+from labconsole_v2x.pki.authorization_messages import (
+    HMAC_KEY_SIZE,
+    AuthorizationCode,
+    EcSignature,
+    encode_authorization_request,
+    encode_shared_request,
+    key_tag,
+)
+from labconsole_v2x.pki.enrolment_messages import (
+    EnrolmentCode,
+    EnrolmentRequest,
+    encode_enrolment_request,
+    identifier_of,
+    read_certificate_response,
+)
+from labconsole_v2x.pki.request_parts import CERTIFICATE_FORMAT, Content, PublicKeys, SubjectAttributes, encode_data
+from labconsole_v2x.pki.secured_messages import (
+    BadResponseError,
+    SentRequest,
+    open_response,
+    request_header,
+    seal_request,
+    sign_payload,
+)
+from labconsole_v2x.security.chain import link_fault, root_fault
+from labconsole_v2x.security.encoding import compressed, encode_to_be_signed_hash
+from labconsole_v2x.security.encryption import encrypt_to_certificate
+from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS
+from labconsole_v2x.security.keys import SoftwareKey
+from labconsole_v2x.security.reading import MalformedDataError
+from labconsole_v2x.security.scanning import scan_certificate
+from labconsole_v2x.security.signing import sign_to_be_signed_data
+from labconsole_v2x.security.structures import Certificate, Permission, Validity
+from labconsole_v2x.security.trust import software_verifier
+from labconsole_v2x.security.verification import its_now
+
+_MEANINGS = {
+    "unknownits": "the EA does not know this station or its credential: register it, or enrol again",
+    "invalidsignature": "a signature is wrong: check that key and certificate belong together",
+    "deniedpermissions": "more is asked than granted: ask for fewer permissions, or have more registered",
+    "deniedrequest": "the EA denies it: check this computer's clock, and send a new request",
+    "outofsyncrequest": "the clocks differ, or it was sent before: check this computer's clock, send a new request",
+    "unknownea": "the AA does not know the EA: choose an EA that it trusts",
+    "cantreachea": "the AA does not reach the EA: check that the EA runs",
+    "wrongea": "the request is meant for another EA: check the EA's certificate",
+    "invalidaa": "the EA does not know the AA: choose an AA that it trusts",
+}
+"""By the end of a code's identifier: cause and remedy."""
+
+
+class RefusedRequestError(UserError):
+    """An authority refuses; `code` is its response code."""
+
+    def __init__(self, url: str, code: IntEnum) -> None:
+        identifier = identifier_of(code)
+        meaning = _MEANINGS.get(identifier.rpartition("-")[2], "check what is asked for")
+        super().__init__(f"{url} refuses: {identifier}; {meaning}.")
+        self.code = code
+
+
+@dataclass(frozen=True)
+class CertifiedKey:
+    """A certificate of the station, and its private key."""
+
+    certificate: Certificate
+    key: SoftwareKey
+
+
+def check_authority(authority: RemoteAuthority, root: Certificate) -> None:
+    """Check that an authority's certificate is one under the root. Raises UserError."""
+    certificate = authority.certificate
+    try:
+        fault = root_fault(root, verify := software_verifier(root.verification_key))
+    except ValueError:
+        raise UserError("The root's public key is not a point of its curve: choose another root.") from None
+    fault = fault or link_fault(certificate, (root,), verify)
+    if fault is not None:
+        raise UserError(f"The certificate of {authority.url} is not one under the root ({fault}): choose another.")
+
+
+def enrol(
+    its_id: bytes,
+    canonical_key: SoftwareKey,
+    ea: RemoteAuthority,
+    root: Certificate,
+    post: Post,
+    *,
+    validity: Validity | None = None,
+) -> CertifiedKey:
+    """A new enrolment credential, signed for by the canonical key.
+
+    Raises UserError: the EA does not answer, refuses (`RefusedRequestError`), or answers something else.
+    """
+    check_authority(ea, root)
+    key = SoftwareKey.generate()
+    attributes = SubjectAttributes(CREDENTIAL_PERMISSIONS, validity)
+    sent = enrolment_request(its_id, canonical_key, key, attributes, ea.certificate, its_now())
+    octets = post(ea.url, sent.octets)
+    certificate = certificate_of_response(octets, sent, ea, root, Content.ENROLMENT_RESPONSE, EnrolmentCode)
+    return _certified(certificate, key, ea)
+
+
+def authorize(
+    credential: CertifiedKey,
+    permissions: Sequence[Permission],
+    ea: Certificate,
+    aa: RemoteAuthority,
+    root: Certificate,
+    post: Post,
+    *,
+    validity: Validity | None = None,
+    private: bool = True,
+) -> CertifiedKey:
+    """A new authorization ticket. `private`: the AA does not learn which station asks.
+
+    Raises UserError: the AA does not answer, refuses (`RefusedRequestError`), or answers something else.
+    """
+    check_authority(aa, root)
+    key = SoftwareKey.generate()
+    attributes = SubjectAttributes(tuple(permissions), validity)
+    sent = authorization_request(credential, key, attributes, ea, aa.certificate, its_now(), private=private)
+    octets = post(aa.url, sent.octets)
+    certificate = certificate_of_response(octets, sent, aa, root, Content.AUTHORIZATION_RESPONSE, AuthorizationCode)
+    return _certified(certificate, key, aa)
+
+
+def enrolment_request(
+    its_id: bytes,
+    canonical_key: SoftwareKey,
+    key: SoftwareKey,
+    attributes: SubjectAttributes,
+    ea: Certificate,
+    now_us: int,
+) -> SentRequest:
+    """`EnrolmentRequestMessage`: signed with the new key (proof of possession), then with the canonical key."""
+    request = EnrolmentRequest(its_id, CERTIFICATE_FORMAT, PublicKeys(key.public_key), attributes)
+    possession = sign_payload(encode_enrolment_request(request), key, None, now_us)
+    signed = sign_payload(encode_data(Content.ENROLMENT_REQUEST, possession), canonical_key, None, now_us)
+    return seal_request(signed, ea)
+
+
+def authorization_request(
+    credential: CertifiedKey,
+    key: SoftwareKey,
+    attributes: SubjectAttributes,
+    ea: Certificate,
+    aa: Certificate,
+    now_us: int,
+    *,
+    private: bool = True,
+) -> SentRequest:
+    """`AuthorizationRequestMessageWithPop`: the EA's part signed with the credential, all with the ticket's key."""
+    keys, hmac_key = PublicKeys(key.public_key), os.urandom(HMAC_KEY_SIZE)
+    shared = encode_shared_request(ea.hashed_id8, key_tag(keys, hmac_key), attributes)
+    tbs = encode_to_be_signed_hash(hashlib.sha256(shared).digest(), request_header(now_us))
+    signature = sign_to_be_signed_data(tbs, credential.key, credential.certificate)
+    if private:
+        signature = encrypt_to_certificate(signature, ea)
+    message = encode_authorization_request(keys, hmac_key, shared, EcSignature(signature, private))
+    return seal_request(sign_payload(encode_data(Content.AUTHORIZATION_REQUEST, message), key, None, now_us), aa)
+
+
+def certificate_of_response(
+    octets: bytes,
+    sent: SentRequest,
+    authority: RemoteAuthority,
+    root: Certificate,
+    content: Content,
+    codes: type[IntEnum],
+) -> Certificate:
+    """The certificate of a response, valid under the authority's chain. Raises UserError."""
+    try:
+        response = read_certificate_response(open_response(octets, sent, authority.certificate, content))
+        if response.request_hash != sent.request_hash:
+            raise BadResponseError("it answers another request")
+        code = codes(response.code)
+        certificate = scan_certificate(response.certificate) if response.certificate else None
+    except (BadResponseError, MalformedDataError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise UserError(f"{authority.url} answers no valid response ({reason}): check URL and certificate.") from error
+    if certificate is None:
+        raise RefusedRequestError(authority.url, code)
+    verify = software_verifier(authority.certificate.verification_key)
+    fault = link_fault(certificate, (authority.certificate, root), verify)
+    if fault is not None:
+        raise UserError(f"{authority.url} answers with a certificate that is not valid ({fault}): it is not used.")
+    return certificate
+
+
+def _certified(certificate: Certificate, key: SoftwareKey, authority: RemoteAuthority) -> CertifiedKey:
+    if compressed(certificate.verification_key) != key.public_key:
+        raise UserError(f"{authority.url} answers with a certificate of another key: it is not used.")
+    return CertifiedKey(certificate, key)
