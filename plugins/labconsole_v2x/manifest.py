@@ -29,6 +29,26 @@ plugin = Plugin(
             "v2x timing",
             "create a timing profile of this computer, for simulated stations, from a run of v2x.benchmark",
         ),
+        "v2x.serve-authorities": OperationEntry(
+            "labconsole_v2x.pki.authorities_operation:ServeAuthorities",
+            "v2x authorities",
+            "serve the EA and AA of a lab until Ctrl+C; they and the root CA are created the first time",
+        ),
+        "v2x.register": OperationEntry(
+            "labconsole_v2x.pki.station_operations:RegisterStation",
+            "v2x register",
+            "create a station's canonical key, and register it at the EA of a lab",
+        ),
+        "v2x.enrol": OperationEntry(
+            "labconsole_v2x.pki.station_operations:Enrol",
+            "v2x enrol",
+            "get an enrolment credential for a station from an EA",
+        ),
+        "v2x.authorize": OperationEntry(
+            "labconsole_v2x.pki.station_operations:Authorize",
+            "v2x authorize",
+            "get authorization tickets for an enrolled station from an AA",
+        ),
     },
     profiles=(
         "v2x-demo",
@@ -57,7 +77,7 @@ plugin = Plugin(
         "labconsole_v2x.source_tables:SIMULATED_TABLES",
         "labconsole_v2x.source_tables:NEIGHBOUR_TABLES",
     ),
-    command_groups={"v2x": "ETSI ITS: captured packets and their security"},
+    command_groups={"v2x": "ETSI ITS: captured packets and their security, authorities and certificates of stations"},
     pages={
         "inspection": PluginPage(
             title="Inspect captures",

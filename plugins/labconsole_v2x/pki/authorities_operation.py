@@ -1,0 +1,113 @@
+"""`labconsole v2x authorities`: the root CA, EA and AA of a lab, served over HTTP, as an operation."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from enum import StrEnum
+from functools import partial
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, ClassVar
+
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result
+from labconsole.model.parameters import Parameters, parameter
+
+if TYPE_CHECKING:
+    from labconsole_v2x.pki.authority import Decision
+
+
+_PAUSE_S = 0.1
+_MOST_WAITING = 1000
+"""Decisions that wait to be shown; an authority then waits, too."""
+
+
+class Served(StrEnum):
+    """Which authorities a process serves."""
+
+    BOTH = "both"
+    EA = "ea"
+    AA = "aa"
+
+
+class AuthoritiesParameters(Parameters):
+    """Where the authorities are stored, and where they are served."""
+
+    lab: HomePath = parameter(
+        "Folder of the lab",
+        "Folder of the root CA, EA and AA; they are created there if it is empty or missing",
+        kind="folder",
+        positional=True,
+        metavar="FOLDER",
+    )
+    host: str = parameter("Host", "Address to listen on", default="127.0.0.1", min_length=1)
+    ea_port: int = parameter("EA port", "Port of the EA; 0: any free port", default=8941, ge=0, le=65_535, kind="port")
+    aa_port: int = parameter("AA port", "Port of the AA; 0: any free port", default=8942, ge=0, le=65_535, kind="port")
+    serve: Served = parameter(
+        "Serve",
+        "Which authorities this process serves",
+        default=Served.BOTH,
+        labels={Served.BOTH.value: "EA and AA", Served.EA.value: "EA only", Served.AA.value: "AA only"},
+    )
+    ea_url: str | None = parameter(
+        "URL of the EA",
+        "Where an AA that is served alone reaches the EA; not given: on this host, at the EA port",
+        default=None,
+        shown_if={"serve": Served.AA},
+        metavar="URL",
+    )
+
+
+class ServeAuthorities(Operation[AuthoritiesParameters]):
+    """Serves the authorities of a lab until it is cancelled."""
+
+    name: ClassVar[str] = "v2x.serve-authorities"
+    title: ClassVar[str] = "Serve authorities"
+    description: ClassVar[str] = (
+        "Serves the EA and AA of a lab to stations (ETSI TS 102 941), until it is cancelled. "
+        "The first time, it creates them and the root CA."
+    )
+    parameters: ClassVar[type[Parameters]] = AuthoritiesParameters
+    runs_until_cancelled: ClassVar[bool] = True
+
+    def run(self, parameters: AuthoritiesParameters, context: OperationContext) -> Result:
+        # imported late: the window, which imports this module, does without cryptography
+        from labconsole_v2x.inspection.capture_certificates import read_certificate
+        from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
+        from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
+        from labconsole_v2x.pki.http_transport import TIMEOUT_S, AuthorityServer, checked_url, post
+        from labconsole_v2x.pki.key_folders import (
+            AA,
+            EA,
+            StationFolder,
+            certificate_file,
+            create_lab,
+            load_authority,
+        )
+        from labconsole_v2x.security.verification import its_now
+
+        lab, serve = parameters.lab, parameters.serve
+        if create_lab(lab, its_now() // 1_000_000):
+            context.say(f"Created: root CA, EA and AA in {lab}")
+        decisions: Queue[Decision] = Queue(_MOST_WAITING)
+        counts = {"granted": 0, "refused": 0}
+
+        ea_certificate, aa_certificate = (read_certificate(certificate_file(lab, name)) for name in (EA, AA))
+        ea_url = parameters.ea_url or f"http://{parameters.host}:{parameters.ea_port}/"
+        with ExitStack() as servers:
+            if serve is not Served.AA:
+                identity = load_authority(lab, EA)
+                ea = EnrolmentAuthority(identity, StationFolder(lab), [aa_certificate], notify=decisions.put)
+                server = servers.enter_context(AuthorityServer(parameters.host, parameters.ea_port, ea.answer))
+                ea_url = server.url
+                context.say(f"Ready: EA {server.url}")
+            if serve is not Served.EA:
+                known = RemoteAuthority(checked_url(ea_url), ea_certificate)
+                identity = load_authority(lab, AA)
+                aa = AuthorizationAuthority(identity, [known], partial(post, timeout_s=TIMEOUT_S), notify=decisions.put)
+                server = servers.enter_context(AuthorityServer(parameters.host, parameters.aa_port, aa.answer))
+                context.say(f"Ready: AA {server.url}")
+            while not context.stop_requested:
+                with suppress(Empty):
+                    decision = decisions.get(timeout=_PAUSE_S)
+                    counts["granted" if decision.code == "ok" else "refused"] += 1
+                    context.say(str(decision))
+        return Result((f"Stopped: {counts['granted']} granted, {counts['refused']} refused.",), counts)

@@ -1,0 +1,130 @@
+"""From the terminal: authorities in a process of their own, a station that enrols, and its ticket on the road."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from labconsole_v2x.messages.geonetworking import encode_basic_header
+from labconsole_v2x.messages.its_time import its_us
+from labconsole_v2x.pki.key_folders import KeyFolder
+from labconsole_v2x.security.signing import PacketSigner
+from labconsole_v2x.security.structures import CAM_PSID, Header
+from labconsole_v2x.stations.capture import capture_header, ethernet_frame, packet_block
+from tests.helpers.signals import interruptible
+from tests.labconsole_v2x.security.lab_certificates import cam_payload
+
+COMMAND = [sys.executable, "-m", "labconsole.cli.main", "v2x"]
+
+
+@contextmanager
+def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """The command, and the URL of each authority that it serves."""
+    ports = ("--ea-port", "0", "--aa-port", "0")
+    with interruptible():
+        process = subprocess.Popen(
+            [*COMMAND, "authorities", str(lab), *ports, *arguments], stdout=subprocess.PIPE, text=True
+        )
+    assert process.stdout is not None
+    urls: dict[str, str] = {}
+    try:
+        while len(urls) < (1 if "--serve" in arguments else 2):
+            line = process.stdout.readline()
+            assert line, "the command has ended"
+            if ready := re.fullmatch(r"Ready: (EA|AA) (http://127\.0\.0\.1:\d+/)\n", line):
+                urls[ready[1]] = ready[2]
+        yield process, urls
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def certificates(lab: Path, *names: str) -> list[str | Path]:
+    """Options that name the certificates of a lab."""
+    options: list[str | Path] = ["--root", lab / "root" / "certificate.oer"]
+    for name in names:
+        options += [f"--{name}-certificate", lab / name / "certificate.oer"]
+    return options
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_a_station_enrols_gets_tickets_and_its_packets_are_accepted(tmp_path: Path, own_home: Path) -> None:
+    lab, car = tmp_path / "lab", tmp_path / "car-1"
+    with authorities(lab) as (process, urls):
+        assert "Registered: car-1" in run("register", car, "--lab", lab).stdout
+        enrolled = run("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"))
+        assert (enrolled.returncode, "Lab EA - Lab root CA" in enrolled.stdout) == (0, True), enrolled
+        options = ("authorize", car, "--aa", urls["AA"], *certificates(lab, "ea", "aa"))
+        authorized = run(*options, "--count", "2", "--json")
+        assert authorized.returncode == 0, authorized
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert output.splitlines()[-1] == "Stopped: 5 granted, 0 refused."
+    tickets = json.loads(authorized.stdout)["certificates"]
+    assert len({one["hashed_id8"] for one in tickets}) == 2
+    for key in (*car.glob("keys/*.pem"), *lab.glob("*/keys/*.pem")):
+        assert key.stat().st_mode & 0o777 == 0o600 and b"ENCRYPTED PRIVATE KEY" in key.read_bytes()
+
+    # The ticket signs a CAM, which is accepted up to the root of the lab.
+    ticket = KeyFolder(car).certified(f"ticket-{tickets[0]['hashed_id8']}")
+    time_ns = time.time_ns()
+    signer = PacketSigner(ticket.certificate, ticket.key)
+    packet = signer.sign(cam_payload(), Header(CAM_PSID, its_us(time_ns)), include_certificate=True)
+    frame = ethernet_frame(encode_basic_header(60_000, 1, secured=True) + packet, b"\2\0\0\0\0\1")
+    capture = tmp_path / "road.pcapng"
+    capture.write_bytes(capture_header(["road"]) + packet_block(time_ns, frame))
+    issuers = ("--root", lab / "root" / "certificate.oer", "--issuer", lab / "aa" / "certificate.oer")
+    inspected = json.loads(run("inspect", capture, *issuers, "--json").stdout)
+    assert (inspected["packets"], inspected["verdicts"]["valid"]) == (1, 1)
+    assert inspected["stations"][0]["tickets"] == [tickets[0]["hashed_id8"]]
+    (chain,) = inspected["chains"]
+    assert [issuer.split(" (")[0] for issuer in chain["issuers"]] == ["Lab AA", "Lab root CA"]
+
+
+def test_authorities_run_in_a_process_each_and_refusals_are_one_sentence(tmp_path: Path, own_home: Path) -> None:
+    lab, car, unknown = tmp_path / "lab", tmp_path / "car-1", tmp_path / "car-2"
+    with (
+        authorities(lab, "--serve", "ea") as (_, ea),
+        authorities(lab, "--serve", "aa", "--ea-url", ea["EA"]) as (_, aa),
+    ):
+        run("register", car, "--lab", lab, "--messages", "cam")
+        run("register", unknown, "--lab", lab)
+        (lab / "ea" / "stations" / f"{b'car-2'.hex()}.json").unlink()
+        refused = run("enrol", unknown, "--ea", ea["EA"], *certificates(lab, "ea"))
+        assert refused.returncode != 0
+        assert refused.stderr.strip().endswith(
+            f"{ea['EA']} refuses: unknownits; the EA does not know this station or its credential: register it, or "
+            "enrol again."
+        )
+        assert run("enrol", car, "--ea", ea["EA"], *certificates(lab, "ea")).returncode == 0
+        options = ("authorize", car, "--aa", aa["AA"], *certificates(lab, "ea", "aa"))
+        assert "refuses: deniedpermissions" in run(*options).stderr
+        assert run(*options, "--messages", "cam").returncode == 0
+        # An AA is not an EA: it does not hold the key that the request is encrypted to.
+        wrong = run("enrol", car, "--ea", aa["AA"], *certificates(lab, "ea"))
+        assert wrong.returncode != 0 and f"{aa['AA']} refuses the request (HTTP 400" in wrong.stderr
+    gone = run("enrol", car, "--ea", ea["EA"], *certificates(lab, "ea"))
+    assert gone.returncode != 0 and f"{ea['EA']} does not answer" in gone.stderr and "Traceback" not in gone.stderr
+
+
+def test_what_is_missing_is_named(tmp_path: Path, own_home: Path) -> None:
+    assert "has no EA" in run("register", tmp_path / "car", "--lab", tmp_path / "none").stderr
+    without_lab = run("register", tmp_path / "car", "--json")
+    public_key = Path(json.loads(without_lab.stdout)["public_key"]).read_bytes()
+    assert public_key.startswith(b"-----BEGIN PUBLIC KEY")
+    missing = run("enrol", tmp_path / "car", *certificates(tmp_path, "ea"))
+    assert missing.returncode != 0 and "certificate.oer" in missing.stderr
