@@ -51,7 +51,7 @@ class AuthoritiesParameters(Parameters):
         "URL of the EA",
         "Where an AA that is served alone reaches the EA; not given: on this host, at the EA port",
         default=None,
-        shown_if={"serve": Served.AA},
+        shown_if={"serve": "aa"},
         metavar="URL",
     )
 

@@ -124,8 +124,8 @@ class AuthorizationAuthority(Authority):
         own = self.identity
         message = encode_validation_request(forwarded.shared_octets, forwarded.ec_signature)
         payload = encode_data(Content.VALIDATION_REQUEST, message)
-        sent = seal_request(sign_payload(payload, own.key, own.certificate, self.clock()), authority.certificate)
         try:
+            sent = seal_request(sign_payload(payload, own.key, own.certificate, self.clock()), authority.certificate)
             octets = self._post(authority.url, sent.octets)
             encoded = open_response(octets, sent, authority.certificate, Content.VALIDATION_RESPONSE)
             response = read_validation_response(encoded)

@@ -29,6 +29,7 @@ from labconsole_v2x.pki.request_parts import CERTIFICATE_FORMAT, Content, Public
 from labconsole_v2x.pki.secured_messages import (
     BadResponseError,
     SentRequest,
+    is_point,
     open_response,
     request_header,
     seal_request,
@@ -42,7 +43,7 @@ from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.signing import sign_to_be_signed_data
-from labconsole_v2x.security.structures import Certificate, Permission, Validity
+from labconsole_v2x.security.structures import Certificate, Permission
 from labconsole_v2x.security.trust import software_verifier
 from labconsole_v2x.security.verification import its_now
 
@@ -78,16 +79,16 @@ class CertifiedKey:
     key: SoftwareKey
 
 
-def check_authority(authority: RemoteAuthority, root: Certificate) -> None:
-    """Check that an authority's certificate is one under the root. Raises UserError."""
-    certificate = authority.certificate
-    try:
-        fault = root_fault(root, verify := software_verifier(root.verification_key))
-    except ValueError:
-        raise UserError("The root's public key is not a point of its curve: choose another root.") from None
-    fault = fault or link_fault(certificate, (root,), verify)
+def check_authority(name: str, certificate: Certificate, root: Certificate) -> None:
+    """Check that an authority's certificate is one under the root, and can be encrypted to. Raises UserError."""
+    if not is_point(root.verification_key):
+        raise UserError("The root's public key is not a point of its curve: choose another root.")
+    verify = software_verifier(root.verification_key)
+    fault = root_fault(root, verify) or link_fault(certificate, (root,), verify)
     if fault is not None:
-        raise UserError(f"The certificate of {authority.url} is not one under the root ({fault}): choose another.")
+        raise UserError(f"The certificate of {name} is not one under the root ({fault}): choose another.")
+    if certificate.encryption_key is None or not is_point(certificate.encryption_key):
+        raise UserError(f"The certificate of {name} has no key for encryption: choose that of an EA or AA.")
 
 
 def enrol(
@@ -96,16 +97,14 @@ def enrol(
     ea: RemoteAuthority,
     root: Certificate,
     post: Post,
-    *,
-    validity: Validity | None = None,
 ) -> CertifiedKey:
     """A new enrolment credential, signed for by the canonical key.
 
     Raises UserError: the EA does not answer, refuses (`RefusedRequestError`), or answers something else.
     """
-    check_authority(ea, root)
+    check_authority(ea.url, ea.certificate, root)
     key = SoftwareKey.generate()
-    attributes = SubjectAttributes(CREDENTIAL_PERMISSIONS, validity)
+    attributes = SubjectAttributes(CREDENTIAL_PERMISSIONS)
     sent = enrolment_request(its_id, canonical_key, key, attributes, ea.certificate, its_now())
     octets = post(ea.url, sent.octets)
     certificate = certificate_of_response(octets, sent, ea, root, Content.ENROLMENT_RESPONSE, EnrolmentCode)
@@ -120,16 +119,16 @@ def authorize(
     root: Certificate,
     post: Post,
     *,
-    validity: Validity | None = None,
     private: bool = True,
 ) -> CertifiedKey:
     """A new authorization ticket. `private`: the AA does not learn which station asks.
 
     Raises UserError: the AA does not answer, refuses (`RefusedRequestError`), or answers something else.
     """
-    check_authority(aa, root)
+    check_authority(aa.url, aa.certificate, root)
+    check_authority("the EA", ea, root)
     key = SoftwareKey.generate()
-    attributes = SubjectAttributes(tuple(permissions), validity)
+    attributes = SubjectAttributes(tuple(permissions))
     sent = authorization_request(credential, key, attributes, ea, aa.certificate, its_now(), private=private)
     octets = post(aa.url, sent.octets)
     certificate = certificate_of_response(octets, sent, aa, root, Content.AUTHORIZATION_RESPONSE, AuthorizationCode)

@@ -39,7 +39,7 @@ from labconsole_v2x.pki.secured_messages import (
 )
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.chain import link_fault
-from labconsole_v2x.security.encoding import encode_to_be_signed_hash
+from labconsole_v2x.security.encoding import encode_to_be_signed_data, encode_to_be_signed_hash
 from labconsole_v2x.security.encryption import decrypt_with_certificate, encrypt_to_certificate
 from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS, TICKET_S, LabPki
 from labconsole_v2x.security.keys import SoftwareKey
@@ -176,6 +176,15 @@ def of_enrolment(lab: PkiLab, kind: str) -> SentRequest:
         request = replace(request, keys=PublicKeys(replace(key.public_key, point=point)))
     elif kind == "other message":
         content = Content.AUTHORIZATION_RESPONSE
+    elif kind in ("ITS-AID of CAMs", "further header field", "hash next to the payload"):
+        header = request_header(now_us)
+        header = replace(header, psid=36) if kind == "ITS-AID of CAMs" else replace(header, expiry_time=now_us)
+        payload = encode_data(content, sign_payload(encode_enrolment_request(request), key, None, now_us))
+        tbs = encode_to_be_signed_data(payload, header)
+        if kind == "hash next to the payload":
+            tbs = encode_to_be_signed_data(payload, request_header(now_us))
+            tbs = b"\x60" + tbs[1:-12] + b"\x80" + bytes(32) + tbs[-12:]
+        return seal_request(sign_to_be_signed_data(tbs, lab.canonical, None), lab.pki.ea)
     possession = sign_payload(encode_enrolment_request(request), possession_key, None, now_us)
     return seal_request(sign_payload(encode_data(content, possession), outer_key, certificate, now_us), lab.pki.ea)
 
@@ -198,6 +207,9 @@ def of_enrolment(lab: PkiLab, kind: str) -> SentRequest:
         ("credential as signer", EnrolmentCode.DENIEDREQUEST),
         ("no point", EnrolmentCode.INVALIDKEYS),
         ("other message", EnrolmentCode.BADCONTENTTYPE),
+        ("ITS-AID of CAMs", EnrolmentCode.CANTPARSE),
+        ("further header field", EnrolmentCode.CANTPARSE),
+        ("hash next to the payload", EnrolmentCode.CANTPARSE),
     ],
 )
 def test_the_ea_refuses_an_enrolment(lab: PkiLab, kind: str, code: EnrolmentCode) -> None:
@@ -288,6 +300,21 @@ def refused_ticket(lab: PkiLab, kind: str) -> SentRequest:
         case "other message":
             payload = encode_data(Content.ENROLMENT_RESPONSE, bytes(18))
             return seal_request(sign_payload(payload, key, None, lab.now_us), lab.pki.aa)
+        case "beyond the AA":
+            spatem = (Permission(137, b"\x01"),)
+            lab.add_station(b"roadside", spatem)
+            return lab.authorization(lab.credential(b"roadside"), key, attributes=SubjectAttributes(spatem))
+        case "encryption key":
+            keys = PublicKeys(
+                key.public_key, replace(key.public_key, point=replace(key.public_key.point, x=b"\xff" * 32))
+            )
+            return by_hand(lab, credential, key, keys=keys)
+        case "expired credential":
+            lab.now_us += 2 * 86_400_000_000
+            return lab.authorization(credential, key)
+        case "expired AA":
+            lab.now_us += 6 * 366 * 86_400_000_000
+            return lab.authorization(credential, key)
         case "unknown AA":
             lab.start(known_authorities=())
             return lab.authorization(credential, key)
@@ -324,6 +351,10 @@ def read_ec_signature(lab: PkiLab, sent: SentRequest) -> bytes:
         ("EA answers garbage", AuthorizationCode.AA_EA_CANTREACHEA),
         ("other message", AuthorizationCode.ITS_AA_BADCONTENTTYPE),
         ("unknown AA", AuthorizationCode.INVALIDAA),
+        ("expired AA", AuthorizationCode.INVALIDAA),
+        ("expired credential", AuthorizationCode.UNKNOWNITS),
+        ("encryption key", AuthorizationCode.ITS_AA_INVALIDENCRYPTIONKEY),
+        ("beyond the AA", AuthorizationCode.ITS_AA_DENIEDPERMISSIONS),
     ],
 )
 def test_a_ticket_is_refused(lab: PkiLab, kind: str, code: AuthorizationCode) -> None:
@@ -350,6 +381,14 @@ def test_a_validation_is_answered_to_the_aa_that_signed_it_and_once(lab: PkiLab)
     forged = sign_payload(payload, SoftwareKey.generate(), lab.pki.aa, NOW_US)
     lab.post(EA_URL, seal_request(forged, lab.pki.ea).octets)
     assert lab.decisions[-1].code == "invalidaasignature"
+
+
+def test_a_validation_for_another_ea_is_refused(lab: PkiLab) -> None:
+    shared = encode_shared_request(b"another1", bytes(16), SubjectAttributes(TICKET_PERMISSIONS))
+    signature = EcSignature(lab.enrolment(SoftwareKey.generate()).octets, encrypted=True)
+    payload = encode_data(Content.VALIDATION_REQUEST, encode_validation_request(shared, signature))
+    lab.post(EA_URL, seal_request(sign_payload(payload, lab.pki.aa_key, lab.pki.aa, NOW_US), lab.pki.ea).octets)
+    assert (lab.decisions[-1].code, lab.decisions[-1].reason) == ("wrongea", "it is meant for another EA")
 
 
 def test_the_aa_never_sees_the_credential_and_the_ea_never_the_keys(lab: PkiLab) -> None:

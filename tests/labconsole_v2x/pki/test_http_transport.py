@@ -48,8 +48,8 @@ def reply(server: AuthorityServer, method: str, body: bytes | None, **headers: s
 
 
 @contextmanager
-def raw_server(answer: bytes, *, wait_s: float = 0.0) -> Iterator[str]:
-    """Listens once, sends `answer` after the request whatever that is, and keeps the connection for a time."""
+def raw_server(answer: bytes, *, wait_s: float = 0.0, drip_s: float = 0.0) -> Iterator[str]:
+    """Listens once, sends `answer` after the request, at once or an octet at a time, and waits."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -59,7 +59,10 @@ def raw_server(answer: bytes, *, wait_s: float = 0.0) -> Iterator[str]:
                     received = b""
                     while b"\r\n\r\nrequest" not in received:
                         received += connection.recv(65_536)
-                    connection.sendall(answer)
+                    pieces = [answer] if not drip_s else [bytes((octet,)) for octet in answer]
+                    for piece in pieces:
+                        connection.sendall(piece)
+                        time.sleep(drip_s)
                     time.sleep(wait_s)
 
         thread = threading.Thread(target=serve)
@@ -162,6 +165,14 @@ def test_an_authority_that_does_not_answer_in_time_is_one_sentence_with_its_url(
         raw_server(b"HTTP/1.0 200", wait_s=1.5) as url,
         pytest.raises(AuthorityUnreachableError, match=r"within 0\.5 s"),
     ):
+        post(url, b"request", timeout_s=0.5)
+    assert time.monotonic() - begin < 3
+
+
+def test_an_authority_that_answers_an_octet_at_a_time_is_cut() -> None:
+    begin = time.monotonic()
+    answer = b"HTTP/1.0 200 OK\r\nContent-Type: application/x-its-response\r\n\r\n" + bytes(40)
+    with raw_server(answer, drip_s=0.05) as url, pytest.raises(AuthorityUnreachableError, match=r"not within"):
         post(url, b"request", timeout_s=0.5)
     assert time.monotonic() - begin < 3
 
