@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -72,18 +73,21 @@ class Authority:
         if generation_us is None or not earliest_us <= generation_us <= now_us + NEWEST_S * 1_000_000:
             raise Refusal(code, "its generation time is too old or in the future")
 
-    def remember(self, request_hash: bytes, code: IntEnum) -> None:
-        """Accept a request once. Raises `Refusal`: it is a replay, or too many were accepted in the last minutes."""
-        now_us = self.clock()
+    def remember(self, data: SignedData, code: IntEnum) -> None:
+        """Accept a request once. Raises `Refusal`: it is a replay, or too many were accepted in the last minutes.
+
+        What was signed is compared: the same may have several signatures, and a signature several forms.
+        """
+        now_us, signed_hash = self.clock(), hashlib.sha256(data.tbs).digest()
         with self._lock:
             while self._in_order and self._in_order[0][0] < now_us - (OLDEST_S + NEWEST_S) * 1_000_000:
                 self._accepted.discard(self._in_order.popleft()[1])
-            if request_hash in self._accepted:
+            if signed_hash in self._accepted:
                 raise Refusal(code, "the same request was answered before (replay)")
             if len(self._accepted) >= MOST_REMEMBERED:
                 raise Refusal(code, "too many requests in the last minutes")
-            self._accepted.add(request_hash)
-            self._in_order.append((now_us, request_hash))
+            self._accepted.add(signed_hash)
+            self._in_order.append((now_us, signed_hash))
 
     def certify(
         self, keys: PublicKeys, validity: Validity, attributes: SubjectAttributes, code: IntEnum

@@ -32,7 +32,6 @@ from labconsole_v2x.pki.request_parts import CERTIFICATE_FORMAT, Content, Subjec
 from labconsole_v2x.pki.secured_messages import (
     AuthorityIdentity,
     BadResponseError,
-    ReceivedRequest,
     is_point,
     is_signed_by,
     open_request,
@@ -85,7 +84,7 @@ class AuthorizationAuthority(Authority):
             data, content, message = signed_message(request)
             if content is not Content.AUTHORIZATION_REQUEST:
                 raise Refusal(AuthorizationCode.ITS_AA_BADCONTENTTYPE, "not an authorization request")
-            certificate = self._authorized(request, data, read_authorization_request(message))
+            certificate = self._authorized(data, read_authorization_request(message))
             reason = f"ticket {certificate.hashed_id8.hex()}"
         except Refusal as refusal:
             code, reason = AuthorizationCode(refusal.code), str(refusal)
@@ -96,7 +95,7 @@ class AuthorizationAuthority(Authority):
         encoded = encode_certificate_response(response)
         return seal_response(Content.AUTHORIZATION_RESPONSE, encoded, request, self.identity, self.clock())
 
-    def _authorized(self, request: ReceivedRequest, data: SignedData, wanted: AuthorizationRequest) -> Certificate:
+    def _authorized(self, data: SignedData, wanted: AuthorizationRequest) -> Certificate:
         """The ticket. Raises `Refusal`."""
         shared, keys = wanted.forwarded.shared, wanted.keys
         self.check_time(data, AuthorizationCode.ITS_AA_OUTOFSYNCREQUEST)
@@ -111,7 +110,7 @@ class AuthorizationAuthority(Authority):
             raise Refusal(AuthorizationCode.INVALIDSIGNATURE, "the proof of possession of the ticket's key is wrong")
         if keys.encryption and not is_point(keys.encryption):
             raise Refusal(AuthorizationCode.ITS_AA_INVALIDENCRYPTIONKEY, "it is not a point of its curve")
-        self.remember(request.request_hash, AuthorizationCode.ITS_AA_OUTOFSYNCREQUEST)
+        self.remember(data, AuthorizationCode.ITS_AA_OUTOFSYNCREQUEST)
         confirmed = self._validated(authority, wanted.forwarded)
         denied = AuthorizationCode.ITS_AA_DENIEDPERMISSIONS
         check_attributes(confirmed, denied)

@@ -111,7 +111,7 @@ class EnrolmentAuthority(Authority):
         try:
             if content is not Content.ENROLMENT_REQUEST:
                 raise Refusal(EnrolmentCode.BADCONTENTTYPE, "not an enrolment or validation request")
-            certificate = self._enrolled(request, data, message)
+            certificate = self._enrolled(data, message)
         except Refusal as refusal:
             return self._enrolment_response(request, EnrolmentCode(refusal.code), str(refusal))
         except MalformedDataError as error:
@@ -129,7 +129,7 @@ class EnrolmentAuthority(Authority):
         message = encode_certificate_response(CertificateResponse(request.request_hash, code, octets))
         return seal_response(Content.ENROLMENT_RESPONSE, message, request, self.identity, self.clock())
 
-    def _enrolled(self, request: ReceivedRequest, outer: SignedData, message: bytes) -> Certificate:
+    def _enrolled(self, outer: SignedData, message: bytes) -> Certificate:
         """The enrolment credential. Raises `Refusal` or `MalformedDataError`."""
         possession = scan_signed_data(message)
         check_profile(possession)
@@ -153,7 +153,7 @@ class EnrolmentAuthority(Authority):
         check_permissions(attributes.permissions, CREDENTIAL_PERMISSIONS, EnrolmentCode.DENIEDPERMISSIONS)
         denied = EnrolmentCode.DENIEDREQUEST
         validity = chosen_validity(attributes.validity, self.clock(), CREDENTIAL_S, LONGEST_CREDENTIAL_S, 0, denied)
-        self.remember(request.request_hash, denied)
+        self.remember(outer, denied)
         certificate = self.certify(wanted.keys, validity, attributes, EnrolmentCode.DENIEDPERMISSIONS)
         self._register.add_credential(station.its_id, certificate)
         return certificate
@@ -168,7 +168,7 @@ class EnrolmentAuthority(Authority):
         confirmed = None
         code, reason = ValidationCode.OK, "authorized"
         try:
-            confirmed = self._validated(request, data, message).shared.attributes
+            confirmed = self._validated(data, message).shared.attributes
         except Refusal as refusal:
             code, reason = ValidationCode(refusal.code), str(refusal)
         except MalformedDataError as error:
@@ -179,7 +179,7 @@ class EnrolmentAuthority(Authority):
         response = encode_validation_response(ValidationResponse(request.request_hash, code, confirmed))
         return seal_response(Content.VALIDATION_RESPONSE, response, request, self.identity, self.clock())
 
-    def _validated(self, request: ReceivedRequest, data: SignedData, message: bytes) -> ValidationRequest:
+    def _validated(self, data: SignedData, message: bytes) -> ValidationRequest:
         """The request, if the station may have such a ticket. Raises `Refusal` or `MalformedDataError`."""
         authority = self._authorities.get(data.digest or b"")
         if authority is None or authority.validity.end_s <= self.clock() // 1_000_000:
@@ -207,7 +207,7 @@ class EnrolmentAuthority(Authority):
         check_attributes(asked.shared.attributes, ValidationCode.DENIEDPERMISSIONS)
         check_permissions(asked.shared.attributes.permissions, station.permissions, ValidationCode.DENIEDPERMISSIONS)
         check_permissions(_TO_AUTHORIZE, credential.permissions, ValidationCode.DENIEDPERMISSIONS)
-        self.remember(request.request_hash, ValidationCode.DENIEDREQUEST)
+        self.remember(data, ValidationCode.DENIEDREQUEST)
         return asked
 
     def _ec_signature(self, given: EcSignature) -> SignedData:

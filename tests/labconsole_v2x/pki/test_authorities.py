@@ -227,6 +227,10 @@ def test_a_replayed_enrolment_is_refused_and_issues_nothing(lab: PkiLab) -> None
     # The same signed request in another envelope is the same one.
     plaintext = decrypt_with_certificate(sent.octets, lab.pki.ea, lab.pki.ea_encryption_key)
     assert enrolled(lab, seal_request(plaintext, lab.pki.ea)) == (EnrolmentCode.DENIEDREQUEST, None)
+    # So is another signature of the same.
+    again = sign_to_be_signed_data(scan_signed_data(plaintext).tbs, lab.canonical, None)
+    assert again != plaintext
+    assert enrolled(lab, seal_request(again, lab.pki.ea)) == (EnrolmentCode.DENIEDREQUEST, None)
     assert sorted((lab.folder / "ea" / "credentials").iterdir()) == issued
 
 

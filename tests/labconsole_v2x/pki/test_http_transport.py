@@ -102,7 +102,7 @@ def test_other_requests_are_refused(
     assert post(server.url, b"next") == b"next"
 
 
-def test_slow_and_silent_clients_are_cut_and_block_nobody_else(
+def test_slow_and_silent_clients_are_cut_and_others_are_served(
     server: AuthorityServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_transport, "TIMEOUT_S", 0.6)

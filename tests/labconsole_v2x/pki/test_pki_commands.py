@@ -114,7 +114,7 @@ def test_authorities_run_in_a_process_each_and_refusals_are_one_sentence(tmp_pat
         options = ("authorize", car, "--aa", aa["AA"], *certificates(lab, "ea", "aa"))
         assert "refuses: deniedpermissions" in run(*options).stderr
         assert run(*options, "--messages", "cam").returncode == 0
-        # An AA is not an EA: it does not hold the key that the request is encrypted to.
+        # An AA is not an EA: it does not have the key that the request is encrypted to.
         wrong = run("enrol", car, "--ea", aa["AA"], *certificates(lab, "ea"))
         assert wrong.returncode != 0 and f"{aa['AA']} refuses the request (HTTP 400" in wrong.stderr
     gone = run("enrol", car, "--ea", ea["EA"], *certificates(lab, "ea"))
