@@ -45,7 +45,8 @@ def loads(name: str, *more: str) -> list[tuple[Any, ...]]:
 
 def test_all_of_them_belong_to_the_plugin() -> None:
     (plugin,) = (plugin for plugin in Plugins.discover().found if plugin.name == "v2x")
-    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-attacks-published"}
+    simulated = {"v2x-testbed-published", "v2x-attacks-published", "v2x-neighbours"}
+    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", *simulated}
 
 
 def test_loads_are_the_twelve_of_the_source() -> None:
