@@ -79,11 +79,15 @@ class Order(StrEnum):
 
 
 class Attack(StrEnum):
-    """What attackers send (`preserve-d3.2.txt`, Tables 2.1 to 2.4); overload, A-SIG-04, is any of it at a high rate."""
+    """What attackers send (`preserve-d3.2.txt`, Tables 2.1 to 2.5 and 2.9)."""
 
     NONE = "none"
     INVALID_SIGNATURE = "a-sig-01"
+    INVALID_DENM_SIGNATURE = "a-sig-02"
     NO_SIGNATURE = "a-sig-03"
+    OVERLOAD = "a-sig-04"
+    """Invalid signatures at a higher rate than a station may send at."""
+    REPLAY = "a-sig-05"
     OLD_TIMESTAMP = "a-sig-06"
     EXPIRED_CERTIFICATE = "a-cer-03"
 
@@ -91,7 +95,10 @@ class Attack(StrEnum):
 ATTACKS = {
     Attack.NONE.value: "No attack",
     Attack.INVALID_SIGNATURE.value: "A-SIG-01: invalid signature",
+    Attack.INVALID_DENM_SIGNATURE.value: "A-SIG-02: DENM with invalid signature",
     Attack.NO_SIGNATURE.value: "A-SIG-03: no signature",
+    Attack.OVERLOAD.value: "A-SIG-04: overload",
+    Attack.REPLAY.value: "A-SIG-05: replay",
     Attack.OLD_TIMESTAMP.value: "A-SIG-06: old timestamp",
     Attack.EXPIRED_CERTIFICATE.value: "A-CER-03: expired certificate",
 }

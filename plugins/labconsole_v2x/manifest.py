@@ -10,11 +10,13 @@ plugin = Plugin(
     description="What do signing and verifying cost between vehicles, in latency and loss?",
     trials={
         "v2x.live": "labconsole_v2x.live.live_trial:LiveTrial",
+        "v2x.attack": "labconsole_v2x.attacks.attack_trial:AttackTrial",
         "v2x.benchmark": "labconsole_v2x.benchmark.benchmark_trial:BenchmarkTrial",
         "v2x.simulation": "labconsole_v2x.simulation.simulation_trial:SimulationTrial",
     },
     panels={
         "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
+        "v2x.attack": "labconsole_v2x.panel.attack_panel:make_attack_panel",
         "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
         "v2x.simulation": "labconsole_v2x.panel.simulation_panel:make_simulation_panel",
     },
@@ -59,6 +61,7 @@ plugin = Plugin(
         "v2x-1500-per-second",
         "v2x-benchmark",
         "v2x-testbed-published",
+        "v2x-attacks-live",
         "v2x-attacks-published",
         "v2x-neighbours",
     ),

@@ -164,7 +164,7 @@ ATTACK_TABLES = (
     TableShape(
         name="preserve-table-4-2",
         title="Table 4.2: under attack",
-        kinds=_SIMULATED,
+        kinds=(*_SIMULATED, "v2x.attack"),
         reference=f"{_SOURCE}, Table 4.2",
         parameters={"senders": 5, "rate": 10.0, "security": "full"},
         columns=tuple(

@@ -8,6 +8,7 @@ import pytest
 
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import Order, Profile, load_profile
+from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.benchmark.benchmark_trial import expected_seconds
 from labconsole_v2x.live.live_parameters import LiveParameters
@@ -46,7 +47,19 @@ def loads(name: str, *more: str) -> list[tuple[Any, ...]]:
 def test_all_of_them_belong_to_the_plugin() -> None:
     (plugin,) = (plugin for plugin in Plugins.discover().found if plugin.name == "v2x")
     simulated = {"v2x-testbed-published", "v2x-attacks-published", "v2x-neighbours"}
-    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", *simulated}
+    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-attacks-live", *simulated}
+
+
+def test_live_attacks_are_the_simulated_ones() -> None:
+    live, simulated = profile("v2x-attacks-live"), profile("v2x-attacks-published")
+    for real, computed in zip(live.scenarios, simulated.scenarios, strict=True):
+        parameters = AttackParameters.model_validate(dict(real.parameters))
+        attack = {name: getattr(parameters, name) for name in ("attack", "attackers", "attack_rate")}
+        assert real.name == computed.name and attack.items() <= dict(computed.parameters).items()
+        assert (parameters.senders, parameters.rate, parameters.security.value) == (5, 10.0, "full")
+        assert parameters.order.value == "signature-first", "as the source's kit"
+    minutes = len(live.scenarios) * (parameters.warm_up + parameters.duration + START_S) / 60
+    assert minutes == pytest.approx(3.5, rel=0.1) and "Three minutes and a half" in live.description
 
 
 def test_loads_are_the_twelve_of_the_source() -> None:

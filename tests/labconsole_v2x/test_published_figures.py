@@ -14,7 +14,7 @@ from labconsole.model.plugin import Plugins
 from labconsole_v2x.live.live_parameters import LiveParameters
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "preserve-d3.2.txt"
-KINDS = {"v2x.live", "v2x.benchmark", "v2x.simulation"}
+KINDS = {"v2x.live", "v2x.benchmark", "v2x.simulation", "v2x.attack"}
 needs_source = pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 ATTACKS = {"a-sig-01": 5, "a-sig-06": 5, "a-sig-03": 2, "a-cer-03": 2}
 """Rows of Table 4.2 for each case."""

@@ -15,6 +15,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Metric
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.store.records import RunRow
+from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
@@ -37,6 +38,7 @@ MODELS: Mapping[str, type[Parameters]] = {
     "v2x.live": LiveParameters,
     "v2x.benchmark": BenchmarkParameters,
     "v2x.simulation": SimulationParameters,
+    "v2x.attack": AttackParameters,
 }
 WITHOUT_SHAPE = {"preserve-table-2-17"}
 """Verdicts."""
@@ -74,6 +76,7 @@ def test_manifest_brings_a_shape_for_every_table_with_figures_of_these_trials(
     assert (
         table_shapes(plugins, "v2x.simulation") == TESTBED_TABLES + ATTACK_TABLES + SIMULATED_TABLES + NEIGHBOUR_TABLES
     )
+    assert table_shapes(plugins, "v2x.attack") == ATTACK_TABLES
     assert published.keys() - SHAPES.keys() == WITHOUT_SHAPE
     assert all(shape.published == name for name, shape in SHAPES.items())
 
@@ -108,8 +111,9 @@ def test_run_with_other_times_is_not_in_a_figure_that_its_profile_does_not_read(
 
 def test_metrics_of_the_rows_are_those_of_the_trials(plugins: Plugins) -> None:
     for shape in SHAPES.values():
-        names = {kind.name for trial in shape.kinds for kind in plugins.trial(trial).metrics}
-        assert {row.metric.partition("{")[0] for row in shape.rows} <= names
+        for trial in shape.kinds:
+            names = {kind.name for kind in plugins.trial(trial).metrics}
+            assert {row.metric.partition("{")[0] for row in shape.rows} <= names
 
 
 @pytest.mark.parametrize(
@@ -125,6 +129,7 @@ def test_metrics_of_the_rows_are_those_of_the_trials(plugins: Plugins) -> None:
         ("preserve-figure-4-2-simulated", "v2x-testbed-published", 2),
         ("preserve-figure-4-5-simulated", "v2x-testbed-published", 1),
         ("preserve-table-4-2", "v2x-attacks-published", 42),
+        ("preserve-table-4-2", "v2x-attacks-live", 42),
         ("preserve-packet-sizes", "v2x-high-load", 3),
         ("preserve-table-3-2", "v2x-benchmark", 24),
     ],

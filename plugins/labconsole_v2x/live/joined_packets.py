@@ -29,19 +29,24 @@ class JoinedPackets:
     """What was due from then until then counts: the duration, or less in a run that was ended before."""
     stations: Table
     sent: Table
-    """In order of their due times."""
+    """What those stations sent that are no attackers, in order of due times."""
     received: Table
     """In order of their `done_ns`."""
+    attacks: Table
+    """What attackers sent, in order of due times."""
     of_received: NDArray[np.int64]
     """For each received row its row in `sent`; -1 for none: another station's, the receiver's own, or unreadable."""
     receivers: int
     """How many stations should have received each CAM."""
 
+    def counts(self, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these times are in the time that counts."""
+        return np.asarray((times_ns >= self.from_ns) & (times_ns < self.until_ns))
+
     @property
     def counted_sent(self) -> NDArray[np.bool_]:
         """The sent rows that count."""
-        due = self.sent["due_ns"]
-        return np.asarray((due >= self.from_ns) & (due < self.until_ns))
+        return self.counts(self.sent["due_ns"])
 
     def pairs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """A number of receiver and CAM for each of these received rows: `PAIR_CAM` of it is the row in `sent`."""
@@ -59,14 +64,23 @@ def load_joined(parameters: LiveParameters, samples: Samples, events: Sequence[E
     if not begins:
         return None
     stations = _all(samples, STATIONS)
-    sent = _ordered(_all(samples, SENT), "due_ns")
-    sent = {name: column[sent["station"] > 0] for name, column in sent.items()}
+    all_sent = _ordered(_all(samples, SENT), "due_ns")
+    sent = _chosen(all_sent, (all_sent["station"] > 0) & (all_sent["station"] <= parameters.senders))
+    attacks = _chosen(all_sent, all_sent["station"] > parameters.senders)
     received = _ordered(_all(samples, RECEIVED), "done_ns")
     from_ns = begins[0] + round(parameters.warm_up * 1e9)
     read_until = [int(samples.table(QUEUE.name, role)["t_ns"].max()) - QUIET_NS for role in samples.roles(QUEUE.name)]
     until_ns = max(from_ns, min([from_ns + round(parameters.duration * 1e9), *read_until]))
     return JoinedPackets(
-        begins[0], from_ns, until_ns, stations, sent, received, _join(sent, received), parameters.receptions_a_message
+        begins[0],
+        from_ns,
+        until_ns,
+        stations,
+        sent,
+        received,
+        attacks,
+        _join(sent, received),
+        parameters.receptions_a_message,
     )
 
 
@@ -80,6 +94,10 @@ def _all(samples: Samples, series: Series) -> Table:
 def _ordered(table: Table, by: str) -> Table:
     order = np.argsort(table[by], kind="stable")
     return {name: column[order] for name, column in table.items()}
+
+
+def _chosen(table: Table, rows: NDArray[np.bool_]) -> Table:
+    return {name: column[rows] for name, column in table.items()}
 
 
 def _keys(table: Table) -> NDArray[np.uint64]:

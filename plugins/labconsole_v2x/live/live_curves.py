@@ -14,6 +14,7 @@ from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.series import QUEUE
 from labconsole_v2x.stations.receiving import REASONS
 
+ATTACKERS_SENT = "Attackers, sent"
 _INTERVALS = 200
 _SHORTEST_S = 0.25
 
@@ -73,11 +74,14 @@ def _since(packets: JoinedPackets, times_ns: NDArray[np.int64]) -> NDArray[np.fl
 def _rates(packets: JoinedPackets, edges: NDArray[np.float64]) -> Iterator[Curve]:
     received, width_s = packets.received, edges[1]
     fresh, accepted = received["waited"] == 0, received["reason"] == 0
-    for title, times in (
-        ("Sent", packets.sent["sent_ns"]),
-        ("Received", received["received_ns"][fresh]),
-        ("Accepted", received["done_ns"][accepted]),
-    ):
+    shown = {
+        "Sent": packets.sent["sent_ns"],
+        "Received": received["received_ns"][fresh],
+        "Accepted": received["done_ns"][accepted],
+    }
+    if len(packets.attacks["sent_ns"]):
+        shown[ATTACKERS_SENT] = packets.attacks["sent_ns"]
+    for title, times in shown.items():
         yield Curve(title, "Rate", "msg/s", middles(edges), counts(_since(packets, times), edges) / width_s)
 
 

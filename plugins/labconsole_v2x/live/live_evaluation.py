@@ -23,7 +23,7 @@ from labconsole.model.trial import (
 )
 from labconsole_v2x.choices import Generation
 from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
-from labconsole_v2x.live.live_metrics import METRICS, QUANTILES, latency_metrics, metric, quantile
+from labconsole_v2x.live.live_metrics import QUANTILES, latency_metrics, metric, quantile
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.series import QUEUE
 from labconsole_v2x.stations.channel import airtime_us, octets_on_air
@@ -40,8 +40,11 @@ _MOST_LATENESS_MS = 5.0
 def evaluate(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
     """All figures of a run; what was not recorded is left out."""
     packets = load_joined(parameters, samples, events)
-    if packets is None:
-        return Evaluation(())
+    return Evaluation(()) if packets is None else evaluate_joined(parameters, packets, samples)
+
+
+def evaluate_joined(parameters: LiveParameters, packets: JoinedPackets, samples: Samples) -> Evaluation:
+    """The figures of these packets, without those of attackers."""
     receptions = Receptions(packets)
     disturbed = busy(samples, packets.from_ns, packets.until_ns)
     metrics = [
@@ -55,9 +58,7 @@ def evaluate(parameters: LiveParameters, samples: Samples, events: Sequence[Even
         *_queue(packets, samples),
         *_processes(packets, samples),
     ]
-    order = [kind.name for kind in METRICS]
-    metrics.sort(key=lambda one: order.index(one.name))
-    return Evaluation(tuple(metrics), tuple(_verdicts(packets, receptions, metrics)), disturbed)
+    return Evaluation(metric.ordered(metrics), tuple(_verdicts(packets, receptions, metrics)), disturbed)
 
 
 def distributions(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
@@ -260,7 +261,7 @@ def _queue(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
     for role in samples.roles(QUEUE.name):
         table = samples.table(QUEUE.name, role)
         t, length = table["t_ns"], table["length"].astype(np.float64)
-        inside = (t >= packets.from_ns) & (t < packets.until_ns)
+        inside = packets.counts(t)
         if not inside.any():
             continue
         first = inside & (t < packets.from_ns + _SECOND_NS)
@@ -277,7 +278,7 @@ def _queue(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
 def _processes(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
     for role in samples.roles(RESOURCES.name):
         table = samples.table(RESOURCES.name, role)
-        inside = (table["t_ns"] >= packets.from_ns) & (table["t_ns"] < packets.until_ns)
+        inside = packets.counts(table["t_ns"])
         if inside.any() and role != "worker":
             count = int(np.count_nonzero(inside))
             yield metric("cpu", float(table["cpu"][inside].mean()), count, role=role)

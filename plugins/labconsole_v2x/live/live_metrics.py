@@ -5,7 +5,7 @@ A figure counts the CAMs that were due after the warm-up, unless it says otherwi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,15 +215,25 @@ METRICS: tuple[MetricKind, ...] = (
     MetricKind("memory", "Memory", "MB", _LOWER, "Largest resident memory of a process, by role."),
 )
 
-_KINDS = {kind.name: kind for kind in METRICS}
+
+class MetricMaker:
+    """Makes the figures of a trial."""
+
+    def __init__(self, kinds: Sequence[MetricKind]) -> None:
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._order = list(self._kinds)
+
+    def __call__(self, name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
+        """A figure with the unit and direction of its kind."""
+        kind = self._kinds[name]
+        return Metric(name, float(value), kind.unit, kind.direction, samples, labels, not_judged=not_judged)
+
+    def ordered(self, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+        """These figures in the order of their definitions."""
+        return tuple(sorted(metrics, key=lambda one: self._order.index(one.name)))
 
 
-def metric(name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
-    """A figure with the unit and direction of its kind."""
-    kind = _KINDS[name]
-    return Metric(name, float(value), kind.unit, kind.direction, samples, labels, not_judged=not_judged)
-
-
+metric = MetricMaker(METRICS)
 QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
 """Metric -> the part of the values that it does not exceed."""
 

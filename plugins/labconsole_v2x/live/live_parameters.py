@@ -387,6 +387,11 @@ class LiveParameters(Parameters):
         return self.senders * self.instances * self.instance_rate
 
     @property
+    def messages_on_air(self) -> float:
+        """Packets a second that a receiver hears at most."""
+        return self.most_messages
+
+    @property
     def receiving_stations(self) -> int:
         """How many stations receive."""
         return 1 if self.receivers is Receivers.ONE else self.senders

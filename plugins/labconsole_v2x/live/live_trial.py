@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
@@ -30,7 +30,7 @@ from labconsole.model.trial import (
 from labconsole.model.trial_command import TrialCommand
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.named_tokens import find_configuration, pin_requests
-from labconsole_v2x.choices import Generation, InclusionChoice, Receivers
+from labconsole_v2x.choices import Attack, Generation, InclusionChoice, Receivers
 from labconsole_v2x.live import live_curves, live_evaluation
 from labconsole_v2x.live.live_metrics import METRICS
 from labconsole_v2x.live.live_parameters import LEAST_RATE, MOST_REMEMBERED, STANDARD_RATE, LiveParameters
@@ -39,19 +39,22 @@ from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAN
 from labconsole_v2x.live.series import LIVE, PKI_EVENT, QUEUE, RECEIVED, SENT, STATIONS
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.security.backends import Backend
-from labconsole_v2x.security.issuing import LabPki
+from labconsole_v2x.security.issuing import TICKET_S, LabPki
 from labconsole_v2x.security.reading import READ_ERRORS, MalformedDataError, read_key_on, read_on_curve
 from labconsole_v2x.security.structures import Certificate
 from labconsole_v2x.stations.sending import Identity, SecurityMode
 from labconsole_v2x.stations.transports import TransportKind
 
 _ROLE = "labconsole_v2x.live.station_role:StationRole"
+P = TypeVar("P", bound=LiveParameters)
 _LEAD_NS = 50_000_000
 _READY_S = 60.0
 _STALL_S = 20.0
 """Without any counter that moves; the seconds of the run are one."""
 _AGE_S = 3600
 """Certificates begin so long before the run: clocks of other stations may be slow."""
+_EXPIRED_AFTER_S = 1800
+"""An expired ticket was valid for so long."""
 
 
 class StationParameters(Parameters):
@@ -60,31 +63,24 @@ class StationParameters(Parameters):
     station: int = parameter("Station", "Number of a sending station, from 1 on", default=1, ge=1, le=300)
 
 
-class LiveTrial(Trial[LiveParameters]):
-    """Sends CAMs between stations, signed and verified, and measures latency and loss."""
+class StationTrial(Trial[P]):
+    """A trial of stations in processes of their own that send to each other."""
 
-    kind: ClassVar[str] = "v2x.live"
-    title: ClassVar[str] = "V2X stations, live"
-    description: ClassVar[str] = (
-        "What do signing and verifying CAMs cost in latency and loss, and up to which load? ETSI ITS stations that "
-        "send, sign, receive and verify, in processes of their own."
-    )
-    parameters: ClassVar[type[Parameters]] = LiveParameters
     series: ClassVar[tuple[Series, ...]] = (STATIONS, SENT, RECEIVED, QUEUE)
-    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
-    key_metrics: ClassVar[tuple[str, ...]] = ("accept_rate", "latency_p50", "latency_p99", "packet_loss")
-    finding_metrics: ClassVar[tuple[str, ...]] = ("latency_p50", "packet_loss")
-    live: ClassVar[tuple[LiveChannel, ...]] = LIVE
     commands: ClassVar[tuple[TrialCommand, ...]] = (
         TrialCommand("stop-station", "Stop station", "The station sends no more CAMs.", StationParameters),
         TrialCommand("start-station", "Start station", "The station sends CAMs again.", StationParameters),
     )
 
-    def secrets(self, parameters: LiveParameters) -> tuple[SecretRequest, ...]:
+    def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
         return pin_requests(parameters.token) if uses_token(parameters) else ()
 
-    def run(self, parameters: LiveParameters, context: RunContext) -> None:
-        specs = _specs(parameters, context.seed)
+    def specs(self, parameters: P, seed: int) -> list[RoleSpec]:
+        """The roles of a run: the roadside station first, where there is one."""
+        return station_specs(parameters, seed)
+
+    def run(self, parameters: P, context: RunContext) -> None:
+        specs = self.specs(parameters, context.seed)
         roles = [context.start(spec) for spec in specs]
         reports = [role.report(_READY_S) for role in roles]
         if context.stop_requested:
@@ -111,21 +107,36 @@ class LiveTrial(Trial[LiveParameters]):
             on_command=_deliver(context, roles, specs),
         )
 
-    def evaluate(self, parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
-        return live_evaluation.evaluate(parameters, samples, events)
-
-    def curves(self, parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
+    def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         return live_curves.curves(parameters, samples, events)
 
-    def distributions(
-        self, parameters: LiveParameters, samples: Samples, events: Sequence[Event]
-    ) -> tuple[Distribution, ...]:
+    def distributions(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
         return live_evaluation.distributions(parameters, samples, events)
 
-    def derived(
-        self, parameters: LiveParameters, samples: Samples, events: Sequence[Event]
-    ) -> tuple[DerivedTable, ...]:
+    def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
         return packet_tables(parameters, samples, events)
+
+    def warnings(self, parameters: P) -> tuple[str, ...]:
+        return tuple(_warnings(parameters))
+
+
+class LiveTrial(StationTrial[LiveParameters]):
+    """Sends CAMs between stations, signed and verified, and measures latency and loss."""
+
+    kind: ClassVar[str] = "v2x.live"
+    title: ClassVar[str] = "V2X stations, live"
+    description: ClassVar[str] = (
+        "What do signing and verifying CAMs cost in latency and loss, and up to which load? ETSI ITS stations that "
+        "send, sign, receive and verify, in processes of their own."
+    )
+    parameters: ClassVar[type[Parameters]] = LiveParameters
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("accept_rate", "latency_p50", "latency_p99", "packet_loss")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("latency_p50", "packet_loss")
+    live: ClassVar[tuple[LiveChannel, ...]] = LIVE
+
+    def evaluate(self, parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return live_evaluation.evaluate(parameters, samples, events)
 
     def contrast(self, reference: LiveParameters, other: LiveParameters) -> str:
         return contrast_label(reference, other)
@@ -135,9 +146,6 @@ class LiveTrial(Trial[LiveParameters]):
         if not label:
             return ()
         return (Question("What does it cost in latency?", "latency_p50", label.partition(" against ")[0]),)
-
-    def warnings(self, parameters: LiveParameters) -> tuple[str, ...]:
-        return tuple(_warnings(parameters))
 
 
 def uses_token(parameters: LiveParameters) -> bool:
@@ -194,21 +202,26 @@ def contrast_label(reference: LiveParameters, other: LiveParameters) -> str:
     return _CONFIGURATIONS.get((reference.security, other.security), "")
 
 
-def _specs(parameters: LiveParameters, seed: int) -> list[RoleSpec]:
-    """The roles of a run: the roadside station first, where there is one."""
+def station_specs(parameters: LiveParameters, seed: int) -> list[RoleSpec]:
+    """The roles of all stations but attackers: the roadside station first, where there is one."""
     everyone = parameters.receivers is Receivers.ALL
     groups = parameters.station_groups
-    processes = [_process(parameters, seed, group, records=everyone) for group in groups]
-    specs = [
-        _spec(parameters, f"stations-{settings.stations[0]}-{settings.stations[-1]}", settings)
-        for settings in processes
-    ]
+    processes = [process_settings(parameters, seed, group, records=everyone) for group in groups]
+    specs = [_spec(parameters, role_name("stations", settings.stations), settings) for settings in processes]
     if not everyone:
-        specs.insert(0, _spec(parameters, "receiver", _process(parameters, seed, [0], records=True)))
+        specs.insert(0, _spec(parameters, "receiver", process_settings(parameters, seed, [0], records=True)))
     return specs
 
 
-def _process(parameters: LiveParameters, seed: int, stations: Sequence[int], *, records: bool) -> ProcessSettings:
+def role_name(kind: str, stations: Sequence[int]) -> str:
+    """The name of a process of these stations."""
+    return f"{kind}-{stations[0]}-{stations[-1]}"
+
+
+def process_settings(
+    parameters: LiveParameters, seed: int, stations: Sequence[int], *, records: bool
+) -> ProcessSettings:
+    """What a process of these stations does: 0 alone is the roadside station."""
     roadside = list(stations) == [0]
     transport = parameters.transport_settings(receiver=roadside)
     configuration = find_configuration(parameters.token).model_dump(mode="json") if uses_token(parameters) else None
@@ -271,11 +284,15 @@ def _issue(
         pki = LabPki.create(
             start_s, root_curve=parameters.root_curve.curve, authority_curve=parameters.authority_curve.curve
         )
-        tickets = [[_ticket(pki, key, start_s) for key in report["keys"]] for report in reports]
+        tickets = [
+            [_ticket(pki, key, start_s, _duration_s(spec)) for key in report["keys"]]
+            for spec, report in zip(specs, reports, strict=True)
+        ]
         names = [[ticket.hashed_id8 for ticket in issued] for issued in tickets]
     sources = {
         Identity.of(name).mac.hex(): station
         for spec, named in zip(specs, names, strict=True)
+        if spec.settings["attack"] == Attack.NONE
         for station, name in zip(_stations_of_slots(spec), named, strict=True)
     }
     every_ticket = [ticket.octets.hex() for issued in tickets for ticket in issued]
@@ -307,12 +324,17 @@ def _issue(
         )
 
 
-def _ticket(pki: LabPki, encoded_key: str, start_s: int) -> Certificate:
+def _duration_s(spec: RoleSpec) -> int:
+    """For how long the tickets of a role are valid."""
+    return _EXPIRED_AFTER_S if spec.settings["attack"] == Attack.EXPIRED_CERTIFICATE else TICKET_S
+
+
+def _ticket(pki: LabPki, encoded_key: str, start_s: int, duration_s: int) -> Certificate:
     try:
         public_key, _ = read_on_curve(bytes.fromhex(encoded_key), 0, "Key", read_key_on)
     except (MalformedDataError, *READ_ERRORS) as error:
         raise UserError("A role reported a key that cannot be read: read the log.") from error
-    return pki.ticket(public_key, start_s)
+    return pki.ticket(public_key, start_s, duration_s=duration_s)
 
 
 def _stations_of_slots(spec: RoleSpec) -> Iterator[int]:

@@ -61,6 +61,7 @@ QUIET_NS = 500_000_000
 time, what was due later than that before the receiver's last reading does not count: it may have been under way."""
 
 SENT_CHANNEL = LiveChannel("sent", "Sent", "msg", by_role=True)
+ATTACKED_CHANNEL = LiveChannel("attacked", "Sent by attackers", "msg", by_role=True)
 RECEIVED_CHANNEL = LiveChannel("received", "Received", "msg", by_role=True)
 ACCEPTED_CHANNEL = LiveChannel("accepted", "Verified and accepted", "msg", by_role=True)
 DELIVERED_CHANNEL = LiveChannel("delivered", "Accepted of this run's senders", "msg", shown=False)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext, SeriesWriter
-from labconsole.model.series import TIME_PROGRESS, Attachment, Level, Series
+from labconsole.model.series import TIME_PROGRESS, Attachment, Level, LiveChannel, Series
 from labconsole.processes import wait_exactly
 from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
 from labconsole_v2x.live.series import (
@@ -76,6 +76,7 @@ from labconsole_v2x.stations.sending import (
     ROADSIDE_UNIT,
     CamSender,
     Identity,
+    PacketSender,
     PlaceholderKey,
     SecurityMode,
 )
@@ -93,6 +94,8 @@ T = TypeVar("T")
 
 class StationRole(Role):
     """Sends the CAMs of its stations and receives. Settings: those of `ProcessSettings`."""
+
+    _sent_channel: ClassVar[LiveChannel] = SENT_CHANNEL
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
@@ -190,16 +193,16 @@ class StationRole(Role):
     ) -> Instance:
         settings, (station, number) = self._settings, slot
         octets = bytes.fromhex(name) if ticket is None else ticket.hashed_id8
-        sender = CamSender(
-            Identity.of(octets),
-            ticket=ticket,
-            key=key,
-            station_type=PASSENGER_CAR if station else ROADSIDE_UNIT,
-        )
+        sender = self._sender(Identity.of(octets), ticket, key, PASSENGER_CAR if station else ROADSIDE_UNIT)
         # Services are not in step with each other: each begins somewhere in its first interval.
         offset_ns = round(random.random() * 1e9 / (10 if settings.rules else settings.rate))
         timing = RuleTiming(offset_ns) if settings.rules else CamTiming(offset_ns, settings.rate)
         return Instance(station, number, self._routes[station], sender, timing)
+
+    def _sender(
+        self, identity: Identity, ticket: Certificate | None, key: SigningKey | None, station_type: int
+    ) -> PacketSender:
+        return CamSender(identity, ticket=ticket, key=key, station_type=station_type)
 
     def _prepare_reception(self) -> None:
         """Decide who processes which frames: receivers those of others, senders at most requests to them."""
@@ -337,7 +340,7 @@ class StationRole(Role):
         if rows := _taken(self._sent):
             _write(self._sent_series, SENT, rows)
             if not self._settings.roadside:  # what the roadside station sends counts for nothing
-                self.context.count(SENT_CHANNEL.name, len(rows), (rows[0].sent_ns, rows[-1].sent_ns))
+                self.context.count(self._sent_channel.name, len(rows), (rows[0].sent_ns, rows[-1].sent_ns))
         if self._settings.records:
             self._record_received()
             waiting = self._reception.waiting

@@ -76,7 +76,7 @@ def _facts(parameters: LiveParameters, speed: Speed) -> Iterator[Fact]:
 
 def verifications(parameters: LiveParameters) -> float:
     """Verifications a second of all receivers together."""
-    return parameters.most_messages * parameters.receptions_a_message if parameters.security.verifies else 0.0
+    return parameters.messages_on_air * parameters.receptions_a_message if parameters.security.verifies else 0.0
 
 
 def core_share(parameters: LiveParameters, stations: int, speed: Speed) -> float | None:
@@ -90,7 +90,7 @@ def core_share(parameters: LiveParameters, stations: int, speed: Speed) -> float
     sent_s = handling_s + (1 / speed.sign if parameters.security.signs else 0.0)
     received_s = handling_s + (1 / speed.verify if parameters.security.verifies else 0.0)
     sending = parameters.most_messages * sent_s
-    receiving = parameters.most_messages * parameters.receptions_a_message * received_s
+    receiving = parameters.messages_on_air * parameters.receptions_a_message * received_s
     largest = stations / parameters.senders
     if parameters.receivers is Receivers.ALL:
         busiest = (sending + receiving) * largest

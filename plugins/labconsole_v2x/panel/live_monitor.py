@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueState
 from labconsole.errors import UserError
-from labconsole.model.trial import Metric
+from labconsole.model.trial import Metric, Parameters
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.panels.trial_panel import PanelContext
@@ -162,8 +162,8 @@ class LiveMonitor(QObject):
         self.live, self.board = LiveRun(self._context.trial.live), StationBoard()
         self._sent.clear()
         self._parameters, self._results = None, {}
-        path = self._context.bridge.queue.store.path
-        self._background.submit(partial(_parameters_of, path, run_id), self._set_parameters, self._say)
+        path, model = self._context.bridge.queue.store.path, self._context.trial.parameters
+        self._background.submit(partial(_parameters_of, path, run_id, model), self._set_parameters, self._say)
         self.began.emit()
 
     def _finished(self, run_id: int, status: RunStatus) -> None:
@@ -180,7 +180,8 @@ class LiveMonitor(QObject):
     def _say(self, sentence: str) -> None:
         self._context.show_message(Message(Tone.BAD, sentence))
 
-    def _set_parameters(self, parameters: LiveParameters) -> None:
+    def _set_parameters(self, parameters: Parameters) -> None:
+        assert isinstance(parameters, LiveParameters)
         self._parameters = parameters
 
     def _set_results(self, found: tuple[int, Mapping[str, Metric]]) -> None:
@@ -212,6 +213,6 @@ def _results_of(database: Path, run_id: int) -> tuple[int, Mapping[str, Metric]]
         return run_id, reader.run(run_id).row.metrics
 
 
-def _parameters_of(database: Path, run_id: int) -> LiveParameters:
+def _parameters_of(database: Path, run_id: int, model: type[Parameters]) -> Parameters:
     with Reader(database) as reader:
-        return LiveParameters.of_stored(reader.run(run_id).row.parameters)
+        return model.of_stored(reader.run(run_id).row.parameters)

@@ -14,6 +14,7 @@ from labconsole_ui.views.live.role_plots import role_curves
 from labconsole_v2x.live.series import (
     ACCEPTED_CHANNEL,
     AGE_CHANNEL,
+    ATTACKED_CHANNEL,
     QUEUE_CHANNEL,
     RECEIVED_CHANNEL,
     SENT_CHANNEL,
@@ -76,7 +77,7 @@ class LivePlots(QWidget):
         self.plots["rates"].set_curves(
             [
                 PlotCurve(channel.title, *live.rates[channel.name].points(zero_ns))
-                for channel in (SENT_CHANNEL, RECEIVED_CHANNEL, ACCEPTED_CHANNEL)
+                for channel in (SENT_CHANNEL, RECEIVED_CHANNEL, ACCEPTED_CHANNEL, ATTACKED_CHANNEL)
                 if channel.name in live.rates
             ]
         )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Evaluation, Metric, Origin, Samples
 from labconsole_v2x.choices import Generation
-from labconsole_v2x.live.live_curves import counts, interval_edges, latency_curves, loss_curve, middles
+from labconsole_v2x.live.live_curves import ATTACKERS_SENT, counts, interval_edges, latency_curves, loss_curve, middles
 from labconsole_v2x.live.live_metrics import latency_metrics
 from labconsole_v2x.simulation.packet_series import PACKETS
-from labconsole_v2x.simulation.simulation_metrics import METRICS, metric
+from labconsole_v2x.simulation.simulation_metrics import metric
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.testbed import Fate
 
@@ -35,9 +35,7 @@ def evaluate(parameters: SimulationParameters, samples: Samples) -> Evaluation:
         return Evaluation(())
     metrics = [*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted)]
     metrics += [*_neighbours(parameters, counted), *_shares(parameters, packets)]
-    order = [kind.name for kind in METRICS]
-    metrics.sort(key=lambda one: order.index(one.name))
-    return Evaluation(tuple(replace(one, origin=Origin.SIMULATED) for one in metrics))
+    return Evaluation(tuple(replace(one, origin=Origin.SIMULATED) for one in metric.ordered(metrics)))
 
 
 def distributions(parameters: SimulationParameters, samples: Samples) -> tuple[Distribution, ...]:
@@ -54,7 +52,7 @@ def curves(parameters: SimulationParameters, samples: Samples) -> tuple[Curve, .
     if not len(generated_s):
         return ()
     edges = interval_edges(parameters.warm_up + parameters.duration)
-    shown = {"Sent": benign, "Accepted": accepted} | ({} if benign.all() else {"Attackers, sent": ~benign})
+    shown = {"Sent": benign, "Accepted": accepted} | ({} if benign.all() else {ATTACKERS_SENT: ~benign})
     return (
         *(
             Curve(title, "Rate", "msg/s", middles(edges), counts(generated_s[chosen], edges) / edges[1])

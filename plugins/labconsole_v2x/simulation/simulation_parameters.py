@@ -7,9 +7,10 @@ from enum import StrEnum
 from pydantic import ValidationInfo, field_validator
 
 from labconsole.errors import UserError
-from labconsole.model.parameters import Parameters, parameter
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Origin
-from labconsole_v2x.choices import ATTACKS, GENERATIONS, INCLUSIONS, Attack, Generation, InclusionChoice
+from labconsole_v2x.attacks.attack_fields import AttackFields
+from labconsole_v2x.choices import GENERATIONS, INCLUSIONS, Attack, Generation, InclusionChoice
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS, StackTiming
 from labconsole_v2x.stations.sending import SecurityMode
 
@@ -21,8 +22,7 @@ LARGEST_SDU = 1398
 """Octets that GeoNetworking carries (EN 302 636-4-1, itsGnMaxSduSize)."""
 _LARGEST = 10_000
 """Packets beyond GeoNetworking can be simulated: post-quantum signatures do not fit it."""
-_STATIONS, _ATTACK, _PACKETS, _RUN = "Stations", "Attack", "Packets", "Run"
-_ATTACKED = {"attack": [attack.value for attack in Attack if attack is not Attack.NONE]}
+_STATIONS, _PACKETS, _RUN = "Stations", "Packets", "Run"
 
 
 class MediumChoice(StrEnum):
@@ -32,7 +32,7 @@ class MediumChoice(StrEnum):
     IDEAL = "ideal"
 
 
-class SimulationParameters(Parameters):
+class SimulationParameters(AttackFields):
     """One scenario of the simulated testbed (`preserve-d3.2.txt`, 2.2, 4.1 and Table 4.1)."""
 
     senders: int = parameter(
@@ -90,33 +90,6 @@ class SimulationParameters(Parameters):
         group=_STATIONS,
     )
 
-    attack: Attack = parameter(
-        "Attack",
-        "What attackers send: packets that a receiver must reject",
-        default=Attack.NONE,
-        group=_ATTACK,
-        labels=ATTACKS,
-    )
-    attackers: int = parameter(
-        "Attackers",
-        "Stations that attack, further to those that send; 2 and 4 in the source",
-        default=2,
-        ge=1,
-        le=300,
-        group=_ATTACK,
-        shown_if=_ATTACKED,
-    )
-    attack_rate: float = parameter(
-        "Rate of an attacker",
-        "Packets a second of each attacker; a high one is the overload attack, A-SIG-04",
-        default=10.0,
-        ge=1,
-        le=1000,
-        unit="Hz",
-        group=_ATTACK,
-        shown_if=_ATTACKED,
-    )
-
     inclusion: InclusionChoice = parameter(
         "Certificate in CAMs",
         "When a CAM carries the whole ticket instead of its digest; no station requests one here",
@@ -159,13 +132,6 @@ class SimulationParameters(Parameters):
         "Duration", "Time that counts, by the virtual clock", default=60.0, ge=0.5, le=3600, unit="s", group=_RUN
     )
 
-    @field_validator("attack")
-    @classmethod
-    def _is_verified(cls, attack: Attack, info: ValidationInfo) -> Attack:
-        if attack is not Attack.NONE and info.data.get("security") not in (None, SecurityMode.FULL):
-            raise ValueError("receivers that do not verify accept what attackers send: choose full security")
-        return attack
-
     @field_validator("size_unsecured")
     @classmethod
     def _is_the_smallest(cls, size: int, info: ValidationInfo) -> int:
@@ -195,19 +161,9 @@ class SimulationParameters(Parameters):
         return Origin.SIMULATED
 
     @property
-    def attacking(self) -> int:
-        """How many stations attack."""
-        return 0 if self.attack is Attack.NONE else self.attackers
-
-    @property
     def benign_messages(self) -> float:
         """CAMs a second of all benign stations; by the generation rules: at most."""
         return self.senders * (self.rate if self.generation is Generation.FIXED else INSTANCE_HZ)
-
-    @property
-    def attack_messages(self) -> float:
-        """Packets a second of all attackers."""
-        return self.attacking * self.attack_rate
 
     def stack_timing(self) -> StackTiming:
         """The timing profile. Raises UserError: it is broken, or has no time of these packets."""

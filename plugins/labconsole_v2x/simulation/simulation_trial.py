@@ -24,7 +24,7 @@ from labconsole.model.trial import (
     Series,
     Trial,
 )
-from labconsole_v2x.choices import ATTACKS, Attack
+from labconsole_v2x.attacks.attack_fields import attack_contrast, attack_questions
 from labconsole_v2x.simulation import simulation_evaluation
 from labconsole_v2x.simulation.medium import BEST_EFFORT
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
@@ -82,25 +82,13 @@ class SimulationTrial(Trial[SimulationParameters]):
         return simulation_evaluation.distributions(parameters, samples)
 
     def contrast(self, reference: SimulationParameters, other: SimulationParameters) -> str:
-        return contrast_label(reference, other)
+        return attack_contrast(reference, other)
 
     def questions(self, reference: SimulationParameters, other: SimulationParameters) -> tuple[Question, ...]:
-        label = contrast_label(reference, other)
-        return (
-            (Question("What does it cost in loss?", "packet_loss", label.partition(" against ")[0]),) if label else ()
-        )
+        return attack_questions(reference, other)
 
     def warnings(self, parameters: SimulationParameters) -> tuple[str, ...]:
         return tuple(_warnings(parameters))
-
-
-def contrast_label(reference: SimulationParameters, other: SimulationParameters) -> str:
-    """What an attack adds to the same benign stations; empty where more differs."""
-    attack = {"attack", "attackers", "attack_rate"}
-    same = reference.model_dump(exclude=attack) == other.model_dump(exclude=attack)
-    if not same or reference.attack is not Attack.NONE or other.attack is Attack.NONE:
-        return ""
-    return f"{ATTACKS[other.attack.value]} against no attack"
 
 
 def _warnings(parameters: SimulationParameters) -> Iterator[str]:

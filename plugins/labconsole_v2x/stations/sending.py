@@ -5,13 +5,13 @@ One instance has one ticket, and with it one MAC address and one station ID.
 
 from __future__ import annotations
 
-import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from math import degrees
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from labconsole.clock import now_ns
 from labconsole_v2x.messages import cam
@@ -19,7 +19,7 @@ from labconsole_v2x.messages.btp import Port, encode_btp_b
 from labconsole_v2x.messages.cam import Cam, LowFrequency, Motion
 from labconsole_v2x.messages.common_data import PathPoint, Position
 from labconsole_v2x.messages.geonetworking import Address, PositionVector, encode_basic_header, encode_shb
-from labconsole_v2x.messages.its_time import generation_delta_time, gn_timestamp, its_us
+from labconsole_v2x.messages.its_time import generation_delta_time, gn_timestamp
 from labconsole_v2x.security.distribution import Distribution, Inclusion
 from labconsole_v2x.security.encoding import encode_x_only_signature
 from labconsole_v2x.security.keys import SigningKey
@@ -31,6 +31,7 @@ from labconsole_v2x.security.structures import (
     Header,
     PublicKey,
 )
+from labconsole_v2x.security.verification import its_now
 from labconsole_v2x.stations.capture import ethernet_frame
 from labconsole_v2x.stations.routes import Movement
 
@@ -116,6 +117,17 @@ class SentCam(NamedTuple):
     with_certificate: bool
 
 
+class PacketSender(Protocol):
+    """Creates the packets of one instance."""
+
+    identity: Identity
+    ticket: Certificate | None
+    distribution: Distribution | None
+
+    def create(self, movement: Movement, channel_ratio: float = 0.0) -> SentCam | None:
+        """The packet of this moment; None where there is nothing to send."""
+
+
 class CamSender:
     """Creates the CAMs of one instance."""
 
@@ -126,14 +138,16 @@ class CamSender:
         ticket: Certificate | None = None,
         key: SigningKey | None = None,
         station_type: int = PASSENGER_CAR,
+        clock: Callable[[], int] = its_now,
     ) -> None:
-        """Without `ticket` and `key` packets have no security header."""
+        """Without `ticket` and `key` packets have no security header. `clock` returns ITS time in us."""
         self.identity = identity
         self.ticket = ticket
         self._signer = PacketSigner(ticket, key) if ticket is not None and key is not None else None
         self.distribution: Distribution | None = None
         """Decides what each CAM includes; without one CAMs have the digest as signer."""
         self._station_type = station_type
+        self._clock = clock
         self._address = Address(identity.mac, station_type if station_type < 32 else 0)
         self._basic = encode_basic_header(_LIFETIME_MS, 1, secured=self._signer is not None)
         self._last_us = 0
@@ -146,34 +160,45 @@ class CamSender:
         # Without a security header, packets of one place differ in their time in ms alone.
         place = (movement.latitude, movement.longitude)
         least_us = 1000 if self._signer is None and place == self._last_place else 1
-        generated_us = max(its_us(time.time_ns()), self._last_us + least_us)
+        generated_us = max(self._clock(), self._last_us + least_us)
         self._last_us, self._last_place = generated_us, place
-        message = encode_btp_b(Port.CAM, cam.encode(self._cam(movement, generated_us)))
-        vector = PositionVector(
+        payload = self._payload(movement, generated_us)
+        if self._signer is None:
+            packet = self._basic + payload
+            return SentCam(ethernet_frame(packet, self.identity.mac), packet_hash(packet), 0, False)
+        header, with_certificate = self._header(movement, generated_us, channel_ratio)
+        began_ns = now_ns()
+        secured = self._signer.sign(payload, header, include_certificate=with_certificate)
+        sign_ns = now_ns() - began_ns
+        frame = ethernet_frame(self._basic + secured, self.identity.mac)
+        return SentCam(frame, generated_us, sign_ns, with_certificate)
+
+    def _payload(self, movement: Movement, its_us: int) -> bytes:
+        """The GeoNetworking packet from its common header on."""
+        message = encode_btp_b(Port.CAM, cam.encode(self._cam(movement, its_us)))
+        return encode_shb(self._vector(movement, its_us), message, mobile=self._station_type != ROADSIDE_UNIT)
+
+    def _header(self, movement: Movement, its_us: int, channel_ratio: float) -> tuple[Header, bool]:
+        """The header of signed data, and whether the signer is the whole certificate."""
+        included = self.distribution.next_cam(its_us, channel_ratio) if self.distribution else _NOTHING
+        header = Header(
+            CAM_PSID,
+            its_us,
+            inline_p2pcd_request=included.inline_p2pcd_request,
+            requested_certificate=included.requested_certificate,
+        )
+        return header, included.certificate
+
+    def _vector(self, movement: Movement, its_us: int) -> PositionVector:
+        return PositionVector(
             self._address,
-            gn_timestamp(generated_us),
+            gn_timestamp(its_us),
             movement.latitude,
             movement.longitude,
             True,
             round(movement.speed * 100),
             round(movement.heading * 10) % 3600,
         )
-        payload = encode_shb(vector, message, mobile=self._station_type != ROADSIDE_UNIT)
-        if self._signer is None:
-            packet = self._basic + payload
-            return SentCam(ethernet_frame(packet, self.identity.mac), packet_hash(packet), 0, False)
-        included = self.distribution.next_cam(generated_us, channel_ratio) if self.distribution else _NOTHING
-        header = Header(
-            CAM_PSID,
-            generated_us,
-            inline_p2pcd_request=included.inline_p2pcd_request,
-            requested_certificate=included.requested_certificate,
-        )
-        began_ns = now_ns()
-        secured = self._signer.sign(payload, header, include_certificate=included.certificate)
-        sign_ns = now_ns() - began_ns
-        frame = ethernet_frame(self._basic + secured, self.identity.mac)
-        return SentCam(frame, generated_us, sign_ns, included.certificate)
 
     def _cam(self, movement: Movement, its_us: int) -> Cam:
         low = None
@@ -186,7 +211,7 @@ class CamSender:
             self.identity.station_id,
             generation_delta_time(its_us),
             self._station_type,
-            Position(movement.latitude, movement.longitude, 50, 50, 0, 3000, 7),
+            reference_position(movement),
             None if self._station_type == ROADSIDE_UNIT else _motion(movement),
             low,
         )
@@ -200,6 +225,11 @@ class CamSender:
             points.append(PathPoint(*delta, time=min(driven, _LONGEST_PATH_TIME)))
             after, after_us = point, point_us
         return tuple(points)
+
+
+def reference_position(movement: Movement) -> Position:
+    """The place of a station, at an elevation of 30 m."""
+    return Position(movement.latitude, movement.longitude, 50, 50, 0, 3000, 7)
 
 
 def _motion(movement: Movement) -> Motion:

@@ -14,7 +14,7 @@ from labconsole.clock import now_ns
 from labconsole_v2x.stations.cam_timing import CamTiming
 from labconsole_v2x.stations.channel import ChannelLoad, ReactiveDcc
 from labconsole_v2x.stations.routes import Route
-from labconsole_v2x.stations.sending import CamSender
+from labconsole_v2x.stations.sending import PacketSender
 from labconsole_v2x.stations.transports import Transport
 
 _LONGEST_SLEEP_S = 0.02
@@ -43,7 +43,7 @@ class SentPacket(NamedTuple):
 class Instance:
     """A CAM service of a station: one ticket, one clock."""
 
-    def __init__(self, station: int, number: int, route: Route, sender: CamSender, timing: CamTiming) -> None:
+    def __init__(self, station: int, number: int, route: Route, sender: PacketSender, timing: CamTiming) -> None:
         self.station = station
         self.number = number
         self.route = route
@@ -156,6 +156,8 @@ class Transmission:
             self.skipped += instance.timing.held_back
             return
         sent = instance.sender.create(movement, ratio)
+        if sent is None:
+            return
         self._transport.send(sent.frame)
         size, certificate = len(sent.frame) - _ETHERNET_HEADER, int(sent.with_certificate)
         row = (instance.station, instance.source, sent.identity, due_ns, now_ns(), sent.sign_ns, size, certificate)

@@ -12,7 +12,7 @@ from labconsole.errors import UserError
 from labconsole.model.trial import Origin
 from labconsole.model.validation_faults import fault_sentence
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
-from labconsole_v2x.simulation.simulation_trial import SimulationTrial, contrast_label
+from labconsole_v2x.simulation.simulation_trial import SimulationTrial
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from tests.helpers import trial_lab
 from tests.labconsole_v2x.simulation.simulated_testbed import figures
@@ -97,7 +97,7 @@ def test_goodput_and_busy_channel_are_counted_from_packets() -> None:
         ),
         (
             {"attack": "a-sig-01", "security": "none"},
-            "attack: receivers that do not verify accept what attackers send: choose full security.",
+            "security: receivers that do not verify accept what attackers send: choose full security.",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_timing_profile_that_extends_another_has_its_values_and_not_its_origin(
 
 def test_attack_is_contrasted_with_the_same_stations_without_it() -> None:
     plain, attacked = parameters(), parameters(attack="a-sig-03", attackers=4)
-    assert contrast_label(plain, attacked) == "A-SIG-03: no signature against no attack"
-    assert not contrast_label(attacked, plain) and not contrast_label(plain, parameters(attack="a-sig-03", senders=6))
+    assert TRIAL.contrast(plain, attacked) == "A-SIG-03: no signature against no attack"
+    assert not TRIAL.contrast(attacked, plain) and not TRIAL.contrast(plain, parameters(attack="a-sig-03", senders=6))
     (question,) = TRIAL.questions(plain, attacked)
     assert question.metric == "packet_loss"

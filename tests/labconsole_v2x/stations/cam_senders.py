@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from labconsole_v2x.security import verification
 from labconsole_v2x.security.distribution import CertificateInclusion, Distribution
 from labconsole_v2x.security.issuing import LabPki
 from labconsole_v2x.security.keys import SigningKey, SoftwareKey
 from labconsole_v2x.security.structures import Curve
 from labconsole_v2x.security.trust import StoreLimits, TrustStore
-from labconsole_v2x.stations import sending
 from labconsole_v2x.stations.sending import PASSENGER_CAR, CamSender, Identity, PlaceholderKey, SecurityMode
 
 BEGIN_NS = 1_800_000_000_123_456_000
@@ -46,7 +46,7 @@ class Clock:
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Let senders read a clock that the test sets."""
     clock = Clock()
-    monkeypatch.setattr(sending, "time", SimpleNamespace(time_ns=clock.time_ns))
+    monkeypatch.setattr(verification, "time", SimpleNamespace(time_ns=clock.time_ns))
     return clock
 
 

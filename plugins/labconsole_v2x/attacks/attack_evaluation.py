@@ -1,0 +1,139 @@
+"""Figures and verdicts of a run under attack: those of benign stations, and those of attackers' packets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.trial import Evaluation, Event, Metric, Samples, Verdict
+from labconsole_v2x.attacks.attack_metrics import metric
+from labconsole_v2x.attacks.attack_parameters import AttackParameters
+from labconsole_v2x.choices import ATTACKS, Attack
+from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
+from labconsole_v2x.live.live_evaluation import evaluate_joined
+from labconsole_v2x.security.verification import Reason
+from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS
+
+_QUEUE_FULL = REASONS.index(QUEUE_FULL)
+REASONS_OF: Mapping[Attack, tuple[Reason, ...]] = {
+    Attack.INVALID_SIGNATURE: (Reason.SIGNATURE_INVALID,),
+    Attack.INVALID_DENM_SIGNATURE: (Reason.SIGNATURE_INVALID,),
+    Attack.NO_SIGNATURE: (Reason.UNSECURED,),
+    Attack.OVERLOAD: (Reason.SIGNATURE_INVALID,),
+    Attack.REPLAY: (Reason.DUPLICATE, Reason.TOO_OLD),
+    Attack.OLD_TIMESTAMP: (Reason.TOO_OLD,),
+    Attack.EXPIRED_CERTIFICATE: (Reason.EXPIRED,),
+}
+"""For which reasons a receiver rejects what attackers send."""
+
+
+def evaluate(parameters: AttackParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+    """All figures of a run; what was not recorded is left out."""
+    packets = load_joined(parameters, samples, events)
+    if packets is None:
+        return Evaluation(())
+    benign = evaluate_joined(parameters, packets, samples)
+    attacks = AttackPackets(parameters, packets)
+    metrics = metric.ordered((*benign.metrics, *_shares(parameters, packets, attacks), *_counts(packets, attacks)))
+    verdicts = _verdicts(parameters, attacks) if parameters.attacking else ()
+    return Evaluation(metrics, (*verdicts, *benign.verdicts), benign.disturbed)
+
+
+class AttackPackets:
+    """What receivers read of attackers: rows of the received packets."""
+
+    def __init__(self, parameters: AttackParameters, packets: JoinedPackets) -> None:
+        received, stations = packets.received, packets.stations
+        self.of_attackers: NDArray[np.bool_] = np.isin(
+            received["source"], stations["source"][stations["station"] > parameters.senders]
+        )
+        """Of all received rows those of attackers."""
+        self.counted = self.of_attackers & packets.counts(received["received_ns"])
+        self.checked = self.counted & (received["reason"] != _QUEUE_FULL)
+        reasons = received["reason"][self.checked]
+        self.rejected = Counter(REASONS[reason] for reason in reasons[reasons > 0].tolist())
+        """Reason -> packets, of those that count."""
+        self.false_accepts = int(np.count_nonzero(_false_accepts(parameters, packets, self.of_attackers)))
+        self.received = int(np.count_nonzero(self.of_attackers))
+        """Rows, warm-up included."""
+
+
+def _false_accepts(
+    parameters: AttackParameters, packets: JoinedPackets, of_attackers: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """The received rows that should not have been accepted."""
+    received = packets.received
+    accepted = received["reason"] == 0
+    if parameters.attack is not Attack.REPLAY:
+        return np.asarray(accepted & of_attackers)
+    # Rows are in order of time: the first one of a CAM at a receiver is no replay to it, unless it comes too late.
+    rows = np.flatnonzero(accepted)
+    pairs = np.stack((received["receiver"][rows], received["identity"][rows]))
+    _, first = np.unique(pairs, axis=1, return_index=True)
+    good = np.zeros(len(accepted), np.bool_)
+    good[rows[first]] = True
+    good &= received["age_ns"] <= parameters.cam_past * 1e6
+    return np.asarray(accepted & of_attackers & ~good)
+
+
+def _shares(parameters: AttackParameters, packets: JoinedPackets, attacks: AttackPackets) -> Iterator[Metric]:
+    """Parts of what a receiver read, and of its time, %."""
+    received = packets.received
+    read = packets.counts(received["received_ns"]) & (received["waited"] == 0)
+    benign = int(np.count_nonzero(read & np.isin(received["source"], packets.sent["source"])))
+    attackers = int(np.count_nonzero(read & attacks.of_attackers))
+    if benign + attackers:
+        yield metric("benign_share", 100 * benign / (benign + attackers), benign + attackers)
+    if packets.until_ns <= packets.from_ns:
+        return
+    begun = np.clip(received["started_ns"], packets.from_ns, packets.until_ns)
+    spent_ns = np.clip(received["done_ns"], packets.from_ns, packets.until_ns) - begun
+    all_ns = (packets.until_ns - packets.from_ns) * parameters.receiving_stations * parameters.threads
+    for name, spent in (("rejected_time", spent_ns[attacks.of_attackers]), ("receiver_load", spent_ns)):
+        yield metric(name, 100 * spent.sum() / all_ns, int(np.count_nonzero(spent)))
+
+
+def _counts(packets: JoinedPackets, attacks: AttackPackets) -> Iterator[Metric]:
+    if not len(packets.attacks["sent_ns"]):
+        return
+    received = packets.received
+    sent = int(np.count_nonzero(packets.counts(packets.attacks["due_ns"])))
+    yield metric("attack_sent", sent, sent)
+    fresh = int(np.count_nonzero(attacks.counted & (received["waited"] == 0)))
+    yield metric("attack_received", fresh, fresh)
+    yield metric("false_accepts", attacks.false_accepts, attacks.received)
+    yield metric("attack_rejected", attacks.rejected.total(), fresh)
+    for reason, count in sorted(attacks.rejected.items()):
+        yield metric("attack_rejected", count, fresh, reason=reason)
+    if attacks.checked.any():
+        spent_us = (received["done_ns"] - received["started_ns"])[attacks.checked] / 1e3
+        yield metric("attack_packet_time", spent_us.mean(), len(spent_us))
+
+
+def _verdicts(parameters: AttackParameters, attacks: AttackPackets) -> Iterator[Verdict]:
+    name = "no attack packet was accepted"
+    if not attacks.received:
+        yield Verdict(name, "unknown", "No receiver has read a packet of an attacker.")
+        return
+    yield Verdict(
+        name,
+        "fail" if attacks.false_accepts else "pass",
+        f"{attacks.false_accepts:,} of {attacks.received:,} packets of attackers were accepted."
+        if attacks.false_accepts
+        else f"All {attacks.received:,} packets of attackers were rejected, or nothing was wrong with them.",
+        {"false_accepts": attacks.false_accepts, "received": attacks.received},
+    )
+    expected = {reason.value for reason in REASONS_OF[parameters.attack]}
+    others = {reason: count for reason, count in attacks.rejected.items() if reason not in expected}
+    named = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(others.items()))
+    yield Verdict(
+        "attack packets were rejected for what is wrong with them",
+        "fail" if others else "pass",
+        f"Other reasons than that of {ATTACKS[parameters.attack.value]}: {named}."
+        if others
+        else f"Reason: {' or '.join(sorted(expected))}.",
+        dict(attacks.rejected),
+    )

@@ -1,0 +1,87 @@
+"""The parameters of the trial of live attacks: the attack, and the stations that it hits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pydantic import ValidationInfo, field_validator
+
+from labconsole.model.parameters import parameter
+from labconsole_v2x.attacks.attack_fields import GROUP, AttackFields
+from labconsole_v2x.choices import Attack
+from labconsole_v2x.live.live_parameters import LOOPBACK, LiveParameters
+from labconsole_v2x.live.spread import spread
+from labconsole_v2x.stations.transports import TransportKind
+
+_LONGEST_SHIFT_S = 1500
+"""Attackers' tickets are older than that."""
+
+
+class _Shifts(AttackFields):
+    """How attackers shift time. Fields of base classes come first: the form begins with the attack."""
+
+    backdated: float = parameter(
+        "Timestamps old by",
+        "How old the generation times of attackers are: more than the receiver accepts",
+        default=10.0,
+        gt=0,
+        le=_LONGEST_SHIFT_S,
+        unit="s",
+        group=GROUP,
+        shown_if={"attack": Attack.OLD_TIMESTAMP.value},
+    )
+    replay_delay: float = parameter(
+        "Sent again after",
+        "How long attackers wait before they send again what they heard; 0: at once",
+        default=0.0,
+        ge=0,
+        le=_LONGEST_SHIFT_S,
+        unit="s",
+        group=GROUP,
+        shown_if={"attack": Attack.REPLAY.value},
+    )
+
+
+class AttackParameters(LiveParameters, _Shifts):
+    """One scenario of live stations under attack (`preserve-d3.2.txt`, 2.3.2 and 4.2)."""
+
+    @field_validator("cam_past")
+    @classmethod
+    def _old_is_too_old(cls, cam_past: float, info: ValidationInfo) -> float:
+        backdated = info.data.get("backdated")
+        if info.data.get("attack") is Attack.OLD_TIMESTAMP and backdated is not None and backdated * 1000 <= cam_past:
+            raise ValueError(f"a timestamp that is {backdated:g} s old is in time then: set it lower than that")
+        return cam_past
+
+    @field_validator("transport")
+    @classmethod
+    def _attackers_hear(cls, transport: TransportKind, info: ValidationInfo) -> TransportKind:
+        if transport is TransportKind.UNICAST and info.data.get("attack") is Attack.REPLAY:
+            raise ValueError("in unicast attackers hear no CAM that they could send again: choose multicast")
+        return transport
+
+    @field_validator("device")
+    @classmethod
+    def _attackers_hear_on_device(cls, device: str, info: ValidationInfo) -> str:
+        ethernet = info.data.get("transport") is TransportKind.ETHERNET
+        if ethernet and device != LOOPBACK and info.data.get("attack") is Attack.REPLAY:
+            raise ValueError("attackers do not hear other stations of this interface: choose lo or UDP multicast")
+        return device
+
+    @property
+    def messages_on_air(self) -> float:
+        """Packets a second that a receiver hears at most, those of attackers included."""
+        return self.most_messages + self.attack_messages
+
+    @property
+    def attacker_groups(self) -> list[Sequence[int]]:
+        """The numbers of the attackers in each of their processes: they follow those of the sending stations."""
+        groups = spread(self.attackers, 0, self.attack_messages, (os.cpu_count() or 1) - 1)
+        return [[self.senders + number for number in group] for group in groups]
+
+    @property
+    def shift_us(self) -> int:
+        """How old the timestamps of attackers are, or how late they send again what they heard."""
+        shifts = {Attack.OLD_TIMESTAMP: self.backdated, Attack.REPLAY: self.replay_delay}
+        return round(shifts.get(self.attack, 0.0) * 1_000_000)

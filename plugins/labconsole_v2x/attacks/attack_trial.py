@@ -1,0 +1,98 @@
+"""The trial `v2x.attack`: the stations of the live trial, and attackers that send to the same receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from labconsole.model.trial import (
+    Evaluation,
+    Event,
+    LiveChannel,
+    MetricKind,
+    Parameters,
+    Question,
+    RoleSpec,
+    Samples,
+)
+from labconsole_v2x.attacks import attack_evaluation
+from labconsole_v2x.attacks.attack_fields import attack_contrast, attack_questions
+from labconsole_v2x.attacks.attack_metrics import METRICS
+from labconsole_v2x.attacks.attack_parameters import AttackParameters
+from labconsole_v2x.choices import Attack
+from labconsole_v2x.live.live_trial import StationTrial, process_settings, role_name
+from labconsole_v2x.live.process_settings import ProcessSettings
+from labconsole_v2x.live.series import ATTACKED_CHANNEL, LIVE
+from labconsole_v2x.security.backends import Backend
+
+_ROLE = "labconsole_v2x.attacks.attacker_role:AttackerRole"
+
+
+class AttackTrial(StationTrial[AttackParameters]):
+    """Lets attackers send what a receiver must reject, and measures what that costs benign stations."""
+
+    kind: ClassVar[str] = "v2x.attack"
+    title: ClassVar[str] = "V2X under attack, live"
+    description: ClassVar[str] = (
+        "What does an attacker cost benign stations in latency and loss, and is everything rejected that it sends? "
+        "Stations, attackers and a receiver that verifies, in processes of their own."
+    )
+    parameters: ClassVar[type[Parameters]] = AttackParameters
+    metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
+    key_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean", "benign_share", "rejected_time")
+    finding_metrics: ClassVar[tuple[str, ...]] = ("packet_loss", "latency_mean")
+    live: ClassVar[tuple[LiveChannel, ...]] = (*LIVE, ATTACKED_CHANNEL)
+
+    def specs(self, parameters: AttackParameters, seed: int) -> list[RoleSpec]:
+        return [*super().specs(parameters, seed), *_attackers(parameters, seed)]
+
+    def evaluate(self, parameters: AttackParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+        return attack_evaluation.evaluate(parameters, samples, events)
+
+    def contrast(self, reference: AttackParameters, other: AttackParameters) -> str:
+        return attack_contrast(reference, other)
+
+    def questions(self, reference: AttackParameters, other: AttackParameters) -> tuple[Question, ...]:
+        return attack_questions(reference, other)
+
+    def warnings(self, parameters: AttackParameters) -> tuple[str, ...]:
+        return (*super().warnings(parameters), *_warnings(parameters))
+
+
+def _attackers(parameters: AttackParameters, seed: int) -> Iterator[RoleSpec]:
+    if parameters.attack is Attack.NONE:
+        return
+    for stations in parameters.attacker_groups:
+        settings = process_settings(parameters, seed, stations, records=False)
+        yield RoleSpec(role_name("attackers", stations), _ROLE, _attacking(parameters, settings).to_json())
+
+
+def _attacking(parameters: AttackParameters, settings: ProcessSettings) -> ProcessSettings:
+    """The settings of stations, changed to those of attackers: they have no token, and follow no rules."""
+    return replace(
+        settings,
+        instances=1,
+        rate=parameters.attack_rate,
+        rules=False,
+        dcc=False,
+        hears_channel=parameters.attack is Attack.REPLAY,
+        signing=Backend.OPENSSL.value,
+        verification=Backend.OPENSSL.value,
+        token_configuration=None,
+        roots=0,
+        attack=parameters.attack.value,
+        shift_us=parameters.shift_us,
+    )
+
+
+def _warnings(parameters: AttackParameters) -> Iterator[str]:
+    if parameters.attack is Attack.NONE:
+        yield "No attack: a reference for the same stations under attack."
+    elif parameters.attack is Attack.REPLAY:
+        yield (
+            "Attackers send again whole packets of others: of a CAM that the receiver has lost, a copy in time is "
+            "accepted as if it were the original."
+        )
+    elif parameters.attack is not Attack.NO_SIGNATURE:
+        yield "Each packet of an attacker carries its whole ticket, so that it is rejected for what is wrong with it."

@@ -1,0 +1,57 @@
+"""Live runs under attack in tests: the real trial with its processes, and receivers that are broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from labconsole.model.trial import RoleSpec
+from labconsole_v2x.attacks.attack_parameters import AttackParameters
+from labconsole_v2x.attacks.attack_trial import AttackTrial
+from labconsole_v2x.live.station_role import StationRole
+from labconsole_v2x.stations.receiving import PacketCheck, UnverifiedCheck
+from labconsole_v2x.stations.transmission import Instance
+from tests.labconsole_v2x.live.live_lab import LiveLab, Outcome
+
+ATTACK = {"attackers": 2, "attack_rate": 20.0}
+"""Further to the three stations of a short run."""
+
+
+class CredulousReceiver(StationRole):
+    """Verifies nothing."""
+
+    def _verified_check(self, instances: Sequence[Instance]) -> PacketCheck:
+        return UnverifiedCheck()
+
+
+class LonelyReceiver(StationRole):
+    """Trusts no root."""
+
+    def _trust(self, given: Mapping[str, Any]) -> None:
+        super()._trust({**given, "roots": []})
+
+
+class _Trial(AttackTrial):
+    """Its receiver may be another role."""
+
+    kind = "v2x.attack.test"
+
+    def __init__(self, receiver: type[StationRole]) -> None:
+        self._receiver = f"{receiver.__module__}:{receiver.__name__}"
+
+    def specs(self, parameters: AttackParameters, seed: int) -> list[RoleSpec]:
+        return [
+            replace(spec, target=self._receiver) if spec.name == "receiver" else spec
+            for spec in super().specs(parameters, seed)
+        ]
+
+
+def run(folder: Path, receiver: type[StationRole] = StationRole, **settings: Any) -> Outcome:
+    """A short run with this receiver; `folder` is created."""
+
+    class AttackLab(LiveLab):
+        trial = _Trial(receiver)
+
+    return AttackLab(folder).run(**{**ATTACK, **settings})

@@ -1,0 +1,86 @@
+"""Parameters of an attack: what is refused, with its field; the load of attackers; fair pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from labconsole.model.validation_faults import fault_sentence
+from labconsole_v2x.attacks.attack_parameters import AttackParameters
+from labconsole_v2x.attacks.attack_trial import AttackTrial
+from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
+
+TRIAL = AttackTrial()
+
+
+def parameters(**values: Any) -> AttackParameters:
+    return AttackParameters.model_validate({"attack": "a-sig-01", **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"attackers": 0}, "attackers: input should be greater than or equal to 1 (it is 0)."),
+        ({"attack_rate": -10}, "attack_rate: input should be greater than or equal to 1 (it is -10)."),
+        ({"senders": 0}, "senders: input should be greater than or equal to 1 (it is 0)."),
+        ({"rate": -1}, "rate: input should be greater than or equal to 1 (it is -1)."),
+        (
+            {"attack": "a-sig-04", "attack_rate": 10},
+            "attack_rate: an overload is more than the 10 packets a second that a station may send: raise the rate, or "
+            "choose A-SIG-01.",
+        ),
+        (
+            {"security": "signed"},
+            "security: receivers that do not verify accept what attackers send: choose full security.",
+        ),
+        (
+            {"attack": "a-sig-06", "backdated": 2},
+            "cam_past: a timestamp that is 2 s old is in time then: set it lower than that.",
+        ),
+        (
+            {"attack": "a-sig-05", "transport": "udp-unicast"},
+            "transport: in unicast attackers hear no CAM that they could send again: choose multicast.",
+        ),
+        (
+            {"attack": "a-sig-05", "transport": "ethernet", "device": "veth0"},
+            "device: attackers do not hear other stations of this interface: choose lo or UDP multicast.",
+        ),
+    ],
+)
+def test_scenario_that_makes_no_sense_is_refused_with_its_field(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        parameters(**values)
+    assert fault_sentence(caught.value, AttackParameters) == sentence
+
+
+def test_parameters_of_an_attack_are_those_of_the_simulation() -> None:
+    for name in ("attack", "attackers", "attack_rate"):
+        assert repr(AttackParameters.model_fields[name]) == repr(SimulationParameters.model_fields[name])
+    assert next(iter(AttackParameters.model_fields)) == "attack", "the form begins with it"
+
+
+def test_load_of_attackers_comes_on_top() -> None:
+    four = parameters(attackers=4, attack_rate=100.0)
+    assert (four.most_messages, four.attack_messages, four.messages_on_air) == (50, 400, 450)
+    assert [number for group in four.attacker_groups for number in group] == [6, 7, 8, 9]
+    assert parameters(attack="none").messages_on_air == 50
+    assert parameters(attack="a-sig-05", replay_delay=1.5).shift_us == 1_500_000
+    assert (parameters(attack="a-sig-06").shift_us, parameters().shift_us) == (10_000_000, 0)
+
+
+def test_attack_is_compared_with_the_same_stations_without_it() -> None:
+    plain, attacked = parameters(attack="none"), parameters(attack_rate=100.0)
+    assert TRIAL.contrast(plain, attacked) == "A-SIG-01: invalid signature against no attack"
+    assert not TRIAL.contrast(attacked, plain) and not TRIAL.contrast(plain, parameters(senders=6))
+    (question,) = TRIAL.questions(plain, attacked)
+    assert question.metric == "packet_loss"
+
+
+@pytest.mark.parametrize(
+    ("attack", "words"),
+    [("none", "No attack"), ("a-sig-01", "whole ticket"), ("a-sig-05", "a copy in time"), ("a-sig-03", "Loopback")],
+)
+def test_caveats_say_how_attackers_send(attack: str, words: str) -> None:
+    assert words in " ".join(TRIAL.warnings(parameters(attack=attack)))

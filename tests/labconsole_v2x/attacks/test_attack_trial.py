@@ -1,0 +1,130 @@
+"""Live runs under attack, end to end: each attack is rejected for its reason, and a broken receiver is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole_v2x.attacks.attack_trial import AttackTrial
+from labconsole_v2x.stations.receiving import REASONS
+from tests.helpers.parallel import run_parallel
+from tests.labconsole_v2x.attacks.attack_lab import CredulousReceiver, LonelyReceiver, run
+from tests.labconsole_v2x.live.live_lab import Outcome
+
+BENIGN, ATTACKS = 30, 40
+"""Packets in the second that counts: of three stations at 10 Hz, of two attackers at 20 Hz."""
+SIGNATURE_FIRST = {"order": "signature-first"}
+CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "invalid signature": ("signature invalid", {"attack": "a-sig-01"}),
+    "DENM with invalid signature": ("signature invalid", {"attack": "a-sig-02"}),
+    "no signature": ("not secured", {"attack": "a-sig-03"}),
+    "replay": ("duplicate", {"attack": "a-sig-05"}),
+    "replay, signature first": ("duplicate", {"attack": "a-sig-05", **SIGNATURE_FIRST}),
+    "old timestamp": ("generation time too old", {"attack": "a-sig-06"}),
+    "old timestamp, signature first": ("generation time too old", {"attack": "a-sig-06", **SIGNATURE_FIRST}),
+    "expired certificate": ("ticket expired", {"attack": "a-cer-03"}),
+    "expired certificate, signature first": ("ticket expired", {"attack": "a-cer-03", **SIGNATURE_FIRST}),
+    "every station receives": ("signature invalid", {"attack": "a-sig-01", "receivers": "all"}),
+    "unicast": ("signature invalid", {"attack": "a-sig-01", "transport": "udp-unicast", "inclusion": "always"}),
+}
+ACCEPTED, REJECTED_RIGHTLY = "no attack packet was accepted", "attack packets were rejected for what is wrong with them"
+
+
+BROKEN = ("a-sig-01", "a-sig-03", "a-sig-05", "a-sig-06", "a-cer-03")
+Cases = Mapping[str, Future[Outcome]]
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """A run of each case, some at a time: nearly all of each is waiting."""
+    folder = tmp_path_factory.mktemp("cases")
+    return run_parallel(CASES, lambda name: run(folder / name.replace(" ", "-"), **CASES[name][1]), 4)
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """A run of each of these attacks, with a receiver that verifies nothing."""
+    folder = tmp_path_factory.mktemp("broken")
+    return run_parallel(BROKEN, lambda name: run(folder / name, CredulousReceiver, attack=name), 4)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_attack_is_rejected_for_its_reason_and_costs_no_cam(cases: Cases, case: str) -> None:
+    outcome, (reason, settings) = cases[case].result(), CASES[case]
+    assert outcome.failure is None
+    figures, receivers = outcome.figures, 3 if settings.get("receivers") == "all" else 1
+    assert figures["attack_sent"] == pytest.approx(ATTACKS, abs=2)
+    assert outcome.labelled("attack_rejected") == {reason: figures["attack_received"]}
+    assert figures["attack_received"] == pytest.approx(ATTACKS * receivers, abs=2 * receivers)
+    assert (figures["false_accepts"], figures["lost"], figures["packet_delivery_ratio"]) == (0, 0, 100)
+    assert outcome.verdicts[ACCEPTED] == outcome.verdicts[REJECTED_RIGHTLY] == "pass"
+    heard = figures["attack_received"] + BENIGN * (2 if receivers > 1 else 1)
+    assert figures["benign_share"] == pytest.approx(100 * (1 - figures["attack_received"] / heard), abs=2)
+    assert 0 < figures["rejected_time"] < figures["receiver_load"] < 100
+    assert figures["attack_packet_time"] > 0 < figures["goodput"]
+    assert figures["send_rate"] == pytest.approx(BENIGN, abs=1), "attackers are no senders"
+    assert "foreign" not in figures
+
+
+def test_attackers_are_counted_apart_and_stations_of_their_own(cases: Cases) -> None:
+    outcome = cases["no signature"].result()
+    assert set(outcome.column("stations", "station").tolist()) == {1, 2, 3, 4, 5}
+    of_attackers = outcome.column("sent", "station") > 3
+    assert outcome.live("attacked") == np.count_nonzero(of_attackers) > ATTACKS
+    assert outcome.live("sent") == outcome.figures["sent"] == np.count_nonzero(~of_attackers)
+    assert set(outcome.samples.roles("sent")) >= {"stations-1-3", "attackers-4-5"}
+    assert outcome.samples.roles("received") == ["receiver"], "attackers record what they send alone"
+    titles = [one.title for one in AttackTrial().curves(outcome.parameters, outcome.samples, outcome.samples.events)]
+    assert {"Sent", "Attackers, sent", "Not secured", "p50", "Loss"} <= set(titles)
+
+
+def test_invalid_signatures_come_with_tickets_that_are_valid(cases: Cases) -> None:
+    """No signature under it was valid, so that the receiver has not learnt it: it is looked at each time."""
+    outcome = cases["invalid signature"].result()
+    stations = outcome.column("stations", "source")[outcome.column("stations", "station") > 3]
+    attackers = np.isin(outcome.column("received", "source"), stations)
+    reasons = {REASONS[number] for number in outcome.column("received", "reason")[attackers].tolist()}
+    assert reasons == {"signature invalid"}
+    assert outcome.column("sent", "certificate")[outcome.column("sent", "station") > 3].all()
+
+
+def test_replay_after_the_window_is_too_old(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", attack="a-sig-05", replay_delay=0.6, cam_past=300.0)
+    assert set(outcome.labelled("attack_rejected")) == {"generation time too old"}
+    assert outcome.figures["false_accepts"] == outcome.figures["lost"] == 0
+
+
+def test_overload_is_rejected_and_takes_a_part_of_the_receiver(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", attack="a-sig-04", attack_rate=400.0)
+    figures = outcome.figures
+    assert outcome.failure is None and set(outcome.labelled("attack_rejected")) == {"signature invalid"}
+    assert figures["attack_sent"] == pytest.approx(800, rel=0.05)
+    assert figures["benign_share"] == pytest.approx(100 * 30 / 830, abs=0.5)
+    assert figures["rejected_time"] > 3 and figures["false_accepts"] == 0
+
+
+def test_without_attack_the_figures_are_those_of_the_stations(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", attack="none")
+    assert outcome.failure is None and outcome.figures["benign_share"] == 100
+    assert (outcome.figures["lost"], outcome.figures["rejected_time"]) == (0, 0)
+    assert not {"attack_sent", "false_accepts"} & outcome.figures.keys() and ACCEPTED not in outcome.verdicts
+
+
+@pytest.mark.parametrize("attack", BROKEN)
+def test_receiver_that_verifies_nothing_is_shown_by_the_verdict(broken: Cases, attack: str) -> None:
+    outcome = broken[attack].result()
+    assert outcome.failure is None
+    assert outcome.verdicts[ACCEPTED] == "fail"
+    assert outcome.figures["false_accepts"] > ATTACKS / 2
+
+
+def test_receiver_that_rejects_for_another_reason_is_shown_by_the_verdict(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", LonelyReceiver, attack="a-cer-03", **SIGNATURE_FIRST)
+    assert outcome.verdicts[ACCEPTED] == "pass"
+    assert outcome.verdicts[REJECTED_RIGHTLY] == "fail"
+    assert "unknown issuer" in outcome.labelled("attack_rejected")
