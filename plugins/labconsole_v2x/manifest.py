@@ -60,9 +60,9 @@ plugin = Plugin(
         "v2x-loads",
         "v2x-1500-per-second",
         "v2x-benchmark",
-        "v2x-testbed-published",
         "v2x-attacks-live",
         "v2x-attacks-published",
+        "v2x-testbed-published",
         "v2x-neighbours",
     ),
     published=(
