@@ -18,15 +18,14 @@ from labconsole.analysis.change import (
     Judgement,
     Size,
     count,
-    run_count_text,
     span,
 )
 from labconsole.analysis.column_figures import SEPARATOR, most_frequent
-from labconsole.analysis.columns import RunGroup
+from labconsole.analysis.columns import Column, RunGroup, title_with_origin
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.contrasts import contrasts, parameters_of
-from labconsole.analysis.findings import pair_lines
+from labconsole.analysis.findings import pair_lines, run_count_text
 from labconsole.analysis.number_format import NO_FIGURE, format_difference, format_factor, row_scale
 from labconsole.analysis.verdict_lines import Verdicts
 from labconsole.model.metrics import Direction, Question, ServiceLevel
@@ -113,12 +112,12 @@ def _of_pairs(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
         reference, other = models[pair.reference], models[pair.other]
         if reference is None or other is None:
             continue
-        titles = (comparison.columns[pair.reference].title, comparison.columns[pair.other].title)
+        columns = (comparison.columns[pair.reference], comparison.columns[pair.other])
         for question in trial.questions(reference, other):
             line = lines.get(question.metric)
             if line is not None and line.kind.direction is not Direction.NEUTRAL:
-                answer = _answer(question, line, titles, (line.cells[pair.reference], line.cells[pair.other]))
-                found += [(question.metric, answer, titles[1])] if answer is not None else []
+                answer = _answer(question, line, columns, (line.cells[pair.reference], line.cells[pair.other]))
+                found += [(question.metric, answer, columns[1].title)] if answer is not None else []
     often = Counter(answer.question for _, answer, _ in found)
     for _, answer, title in _by_metric(found):
         yield replace(answer, question=f"{answer.question} {title}") if often[answer.question] > 1 else answer
@@ -130,14 +129,16 @@ def _by_metric(items: Sequence[_Item]) -> list[_Item]:
     return sorted(items, key=lambda one: metrics.index(one[0]))
 
 
-def _answer(question: Question, line: MetricLine, titles: tuple[str, str], cells: tuple[Cell, Cell]) -> Answer | None:
+def _answer(
+    question: Question, line: MetricLine, columns: tuple[Column, Column], cells: tuple[Cell, Cell]
+) -> Answer | None:
     reference, other = cells
     change = other.change
     if change is None or change.ratio is None or reference.value is None or other.value is None:
         return None
     bars = tuple(
-        AnswerBar(title, cell.value, cell.interval, _rough(cell.value, line.kind.unit))
-        for title, cell in zip(titles, cells, strict=True)
+        AnswerBar(title_with_origin(column), cell.value, cell.interval, _rough(cell.value, line.kind.unit))
+        for column, cell in zip(columns, cells, strict=True)
         if cell.value is not None
     )
     said = _share if question.left_of else _times
@@ -184,7 +185,7 @@ def _about_the_same(ratio: float) -> str:
 
 
 def _small_print(change: Change, ratio: float, cells: tuple[Cell, Cell]) -> str:
-    runs = run_count_text(cells[0].runs, cells[1].runs)
+    runs = run_count_text(*cells)
     interval = change.interval
     if interval is None or interval.low == interval.high:
         return runs
@@ -216,9 +217,11 @@ def _kept(comparison: Comparison, level: ServiceLevel, verdicts: Verdicts) -> It
         Judgement.WORSE if len(missed) == len(judged) else Judgement.BETTER if not missed else Judgement.NO_CHANGE
     )
     number = f"{len(judged) - len(missed)} of {len(judged)} kept" if len(judged) > 1 else "missed" if missed else "kept"
-    bars = tuple(AnswerBar(column.title, kept.share, None, f"{kept.share:.0f} %") for column, kept in judged)
-    runs = sum(kept.runs for _, kept in judged)
-    yield Answer(level.title, sentence, number, judgement, bars, count(runs))
+    bars = tuple(
+        AnswerBar(title_with_origin(column), kept.share, None, f"{kept.share:.0f} %") for column, kept in judged
+    )
+    runs = count(sum(kept.runs for _, kept in judged), {origin for column, _ in judged for origin in column.origins})
+    yield Answer(level.title, sentence, number, judgement, bars, runs)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -192,18 +192,16 @@ def fitting_titles(titles: Sequence[str], fits: Callable[[str], bool]) -> list[s
     return list(titles) if all(map(fits, titles)) else short_titles(titles)
 
 
-def count(runs: int) -> str:
-    """`1 run`, `5 runs`."""
-    return f"{runs} {'run' if runs == 1 else 'runs'}"
+def origin_words(origins: Iterable[Origin]) -> str:
+    """The origins of figures in a sentence: `measured` (also without any), `measured and simulated`."""
+    return " and ".join(sorted(set(origins))) or Origin.MEASURED
 
 
-def run_count_text(reference: int, other: int) -> str:
-    """Numbers of runs in words; a published side has none."""
-    if not reference or not other:
-        return f"{count(reference or other)} against a published figure"
-    if reference == other:
-        return "one run each" if reference == 1 else f"{reference} runs each"
-    return f"{reference} and {count(other)}"
+def count(runs: int, origins: Iterable[Origin] = ()) -> str:
+    """`1 run`, `5 runs`, and where they did not measure `5 simulated runs`."""
+    words = origin_words(origins)
+    of_origin = "" if words == Origin.MEASURED else f"{words} "
+    return f"{runs} {of_origin}{'run' if runs == 1 else 'runs'}"
 
 
 def span(centre: float, interval: Interval) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from labconsole.analysis.change import count, origin_words
 from labconsole.analysis.published_figures import PublishedColumn, same_scenario
+from labconsole.model.series import Origin
 from labconsole.store.records import RunRow, RunStatus
 
 
@@ -26,6 +28,21 @@ class RunGroup:
     def repeats(self) -> int:
         """Number of runs behind the column's figures."""
         return len(self.used)
+
+    @property
+    def origins(self) -> frozenset[Origin]:
+        """The origins of the column's figures; none where its runs have no figures."""
+        return frozenset(metric.origin for run in self.used for metric in run.metrics.values())
+
+    @property
+    def measured(self) -> bool:
+        """Whether the column has no figures of another origin, which its heads and plots then name."""
+        return self.origins <= {Origin.MEASURED}
+
+    @property
+    def run_count(self) -> str:
+        """`1 run`, `5 runs`, `5 simulated runs`."""
+        return count(self.repeats, self.origins)
 
     @property
     def kind(self) -> str:
@@ -84,6 +101,13 @@ def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGro
         and same_scenario(published.parameters, column.parameters)
     ]
     return max(fitting, key=lambda column: column.repeats, default=None)
+
+
+def title_with_origin(column: Column) -> str:
+    """The title in plots, where no head is above it: "Published: Test 1", "A-SIG-01, simulated"."""
+    if not isinstance(column, RunGroup):
+        return f"Published: {column.title}"
+    return column.title if column.measured else f"{column.title}, {origin_words(column.origins)}"
 
 
 def has_figures(column: Column) -> bool:

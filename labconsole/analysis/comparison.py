@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis.caveats import link_bound
-from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, Change, Judgement, Side, change, corrected
+from labconsole.analysis.change import (
+    ENOUGH_REPEATS,
+    FEW_REPEATS,
+    Change,
+    Judgement,
+    Side,
+    change,
+    corrected,
+    origin_words,
+)
 from labconsole.analysis.column_figures import ColumnFigures, column_figures, short_reasons
 from labconsole.analysis.columns import (
     Column,
@@ -32,6 +41,7 @@ from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
 from labconsole.errors import UserError
 from labconsole.model.metrics import Direction, MetricKind
+from labconsole.model.series import Origin
 from labconsole.model.trial import Trial
 from labconsole.store.records import RunStatus
 
@@ -68,7 +78,7 @@ class Cell:
     this point; and `holds`, whether the measured interval holds it (None without an interval). `not_judged` is why the
     column's figure is shown and never judged (grey, no arrow), or empty; where only some of its runs may not be judged
     they are left out of `value`, and the line's remarks say so. `marked` says that the figure is of another origin than
-    the line's other ones.
+    the line's other ones, `origins` are its own.
     """
 
     value: float | None
@@ -79,6 +89,7 @@ class Cell:
     ours: Change | None = None
     not_judged: str = ""
     marked: bool = False
+    origins: frozenset[Origin] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,12 @@ class Comparison:
     """The lines on which findings are drawn: of the trial's key metrics, those for which one way is better."""
     verdicts: tuple[VerdictLine, ...] = ()
     """Verdicts in all columns, as far as those of the runs were given to `compare`."""
+
+    def origin_of_ours(self, published: Column | None = None) -> str:
+        """How our figures of the scenarios of published columns (or of this one) came about: "measured"."""
+        columns = [column for column in self.columns if published is None or column is published]
+        ours = [counterpart(self.columns, column) for column in columns if isinstance(column, PublishedColumn)]
+        return origin_words(origin for group in ours if group is not None for origin in group.origins)
 
 
 def compare(
@@ -326,17 +343,19 @@ def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Ch
     values = row.values(index)
     if not values:
         return Cell(None, 0, None, None)
-    marked = _marked(columns, row, index)
+    marked, origins = _marked(columns, row, index), row.side(columns, index).origins
     if isinstance(columns[index], RunGroup):
         reason, interval = row.figures[index].not_judged, interval_of(values)
-        return Cell(centre(values), len(values), interval, against_baseline, not_judged=reason, marked=marked)
+        return Cell(
+            centre(values), len(values), interval, against_baseline, not_judged=reason, marked=marked, origins=origins
+        )
     measured = _measured(columns, index)
     if measured is None or not row.figures[measured].metrics or len(row.units) > 1:
-        return Cell(values[0], 0, None, against_baseline, marked=marked)
+        return Cell(values[0], 0, None, against_baseline, marked=marked, origins=origins)
     interval = interval_of(row.values(measured))
     holds = None if interval is None else interval.holds(values[0])
     ours = change(row.side(columns, index), row.side(columns, measured), row.kind.direction)
-    return Cell(values[0], 0, None, None, holds, ours, marked=marked)
+    return Cell(values[0], 0, None, None, holds, ours, marked=marked, origins=origins)
 
 
 def _marked(columns: Sequence[Column], row: _Row, index: int) -> bool:

@@ -59,6 +59,11 @@ def origin_note(origins: Collection[Origin]) -> str:
     return f"{MARK} {whose[0].upper()}{whose[1:]}: a ratio to such a figure is shown, and never judged."
 
 
+def ours_text(origin: str) -> str:
+    """What "ours" is next to a published figure, by the `origin` of our figures."""
+    return f"ours: what was {origin} for the same scenario, against the published figure"
+
+
 def named(those: Sequence[RunGroup], groups: Sequence[RunGroup]) -> str:
     """The titles of `those` among all measured columns."""
     if len(those) == len(groups) > 1:

@@ -14,14 +14,14 @@ from labconsole.analysis.change import (
     Judgement,
     Size,
     count,
+    origin_words,
     rounded,
-    run_count_text,
     span,
     title_in_sentence,
 )
 from labconsole.analysis.column_figures import SEPARATOR, most_frequent, short_reasons
 from labconsole.analysis.columns import counterpart
-from labconsole.analysis.comparison import Comparison, MetricLine, RunGroup, compare
+from labconsole.analysis.comparison import Cell, Comparison, MetricLine, RunGroup, compare
 from labconsole.analysis.contrasts import Pair, contrasts
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.model.trial import Trial
@@ -61,7 +61,7 @@ class Finding:
 
 def findings(comparison: Comparison, trial: Trial[Any] | None) -> tuple[Finding, ...]:
     """Sentences on the key figures of the pairs that the trial calls a fair contrast (or each column and the baseline),
-    on columns that are link-bound, and on the published figures inside and outside of the measured intervals."""
+    on columns that are link-bound, and on the published figures inside and outside of our intervals."""
     return (*_changes(comparison, trial), *_link_bound(comparison), *_published(comparison, trial))
 
 
@@ -107,7 +107,7 @@ def _changes(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Findi
 def _sentence(title: str, line: MetricLine, pair: Pair, change: Change, ratio: float) -> Finding:
     metric, interval = title_in_sentence(line.kind), change.interval
     judged = change.judgement is not Judgement.NOT_JUDGED
-    runs = run_count_text(line.cells[pair.reference].runs, line.cells[pair.other].runs)
+    runs = run_count_text(line.cells[pair.reference], line.cells[pair.other])
     behind = []
     if ratio == 1:
         said = f"{metric} is the same"
@@ -128,6 +128,19 @@ def _sentence(title: str, line: MetricLine, pair: Pair, change: Change, ratio: f
     return Finding(f"{title}: {said} ({', '.join(behind)})", judged, () if judged else change.notes)
 
 
+def run_count_text(reference: Cell, other: Cell) -> str:
+    """Numbers of runs in words, with their origins where they did not measure; a published side has none."""
+    if not reference.runs or not other.runs:
+        ours = reference if reference.runs else other
+        return f"{count(ours.runs, ours.origins)} against a published figure"
+    if reference.origins != other.origins:
+        return f"{count(reference.runs, reference.origins)} and {count(other.runs, other.origins)}"
+    counted = count(other.runs, other.origins)
+    if reference.runs == other.runs:
+        return f"{counted.replace('1', 'one', 1) if other.runs == 1 else counted} each"
+    return f"{reference.runs} and {counted}"
+
+
 def _link_bound(comparison: Comparison) -> Iterator[Finding]:
     for column in comparison.columns:
         bound = list(filter(link_bound, column.used)) if isinstance(column, RunGroup) else []
@@ -136,7 +149,7 @@ def _link_bound(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Finding]:
-    """The published key figures outside of the measured intervals, and how many of all are inside."""
+    """The published key figures outside of our intervals, and how many of all are inside."""
     key_names = {line.name for line in comparison.key_lines}
     inside = of = 0
     for index, column in enumerate(comparison.columns):
@@ -152,8 +165,9 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
             inside += holds
             if not holds and line.name in key_names:
                 said = f"the published {title_in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
-                measured_span = f"{span(cell.value, cell.interval)} {line.kind.unit}"
+                ours = f"the {origin_words(cell.origins)} interval {span(cell.value, cell.interval)} {line.kind.unit}"
                 behind = f"{count(cell.runs)}; {column.title}"
-                yield Finding(f"{measured.title}: {said} the measured interval {measured_span} ({behind})", True)
+                yield Finding(f"{measured.title}: {said} {ours} ({behind})", True)
     if of:
-        yield Finding(f"The intervals measured for the same scenarios hold {inside} of {of} published figures", True)
+        ours = f"The intervals {comparison.origin_of_ours()} for the same scenarios"
+        yield Finding(f"{ours} hold {inside} of {of} published figures", True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labconsole.analysis.change import ENOUGH_REPEATS
+from labconsole.analysis.change import ENOUGH_REPEATS, origin_words
 from labconsole.analysis.columns import RunGroup
 from labconsole.analysis.comparison_notes import notes
 from labconsole.analysis.confidence_intervals import Interval, centre, interval_of
@@ -79,7 +79,7 @@ class ShapeCell:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the measured interval holds the published figure; None where one of the two is missing."""
+        """Whether our interval holds the published figure; None where one of the two is missing."""
         if self.interval is None or self.published is None:
             return None
         return self.interval.holds(self.published.value)
@@ -125,8 +125,8 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
         for column in shape.columns
         for fitting in _by_kind(shape, column, groups, trials)
     ]
-    if len({column.group.kind for column in columns if column.group is not None}) > 1:
-        columns = [column.with_differences() for column in columns]
+    several = len({column.group.kind for column in columns if column.group is not None}) > 1
+    columns = [column.with_origin() if several or not column.measured else column for column in columns]
     cells = tuple(
         tuple(column.cell(row.metric, units[row.metric.partition("{")[0]]) for column in columns) for row in shape.rows
     )
@@ -165,13 +165,17 @@ class _Column:
             self.printed.figures.get(metric) if self.printed is not None else None,
         )
 
-    def with_differences(self) -> _Column:
+    @property
+    def measured(self) -> bool:
+        """Whether it has no figures of another origin."""
+        return self.group is None or self.group.measured
+
+    def with_origin(self) -> _Column:
         """The title with the origin of its figures: "Test 3, simulated"."""
         if self.group is None:
             return self
-        origins = {metric.origin for run in self.group.used for metric in run.metrics.values()}
         short, rest = self.shape.short_title, self.shape.title.removeprefix(self.shape.short_title)
-        return replace(self, shape=replace(self.shape, title=f"{', '.join([short, *sorted(origins)])}{rest}"))
+        return replace(self, shape=replace(self.shape, title=f"{short}, {origin_words(self.group.origins)}{rest}"))
 
     def differences(self, models: Mapping[str, type[Parameters]]) -> Iterator[str]:
         """ "Messages: 4,000 here, 10,000 in the source", for each parameter that differs."""

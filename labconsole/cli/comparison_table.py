@@ -15,7 +15,7 @@ from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Change, Judgement, fitting_titles
 from labconsole.analysis.columns import Column, RunGroup, counterpart, has_figures
 from labconsole.analysis.comparison import NOT_JUDGED, Cell, Comparison, common_remarks
-from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.comparison_notes import MARK, ours_text
 from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.number_format import NO_FIGURE, Scale
 from labconsole.analysis.published_figures import PublishedColumn
@@ -154,7 +154,7 @@ def _metrics(
     table.add_column("Unit")
     shown = [index for index in range(first, last) if has_figures(comparison.columns[index])]
     for column in (comparison.columns[index] for index in shown):
-        table.add_column(f"{_wrapped_heading(console, column.title)}{_source(column)}", justify="right")
+        table.add_column(f"{_wrapped_heading(console, column.title)}{_source(console, column)}", justify="right")
     for line in comparison.metrics:
         title = Text(f"{line.kind.title} {_ARROWS[line.kind.direction]}".strip())
         remarks = [remark for remark in line.remarks if remark not in (*common, line.unjudged)]
@@ -187,7 +187,7 @@ def _verdicts(console: Console, comparison: Comparison, lines: Sequence[VerdictL
     table.add_column("Verdict", max_width=_NARROW_METRIC if console.width < _NARROW else _METRIC)
     shown = [index for index in range(first, last) if any(line.cells[index].result for line in comparison.verdicts)]
     for column in (comparison.columns[index] for index in shown):
-        table.add_column(f"{_wrapped_heading(console, column.title)}{_source(column)}", justify="right")
+        table.add_column(f"{_wrapped_heading(console, column.title)}{_source(console, column)}", justify="right")
     for line in lines:
         table.add_row(Text(line.name), *(_verdict(console, line.cells[index]) for index in shown))
     return table
@@ -203,13 +203,13 @@ def _verdict(console: Console, cell: VerdictCell) -> Text:
     return text
 
 
-def _source(column: Column) -> str:
+def _source(console: Console, column: Column) -> str:
     """Where a column's figures come from: how many runs, those that did not finish, or a publication."""
     if not isinstance(column, RunGroup):
         return "\npublished"
-    runs = [f"{column.repeats} runs, mean"] if column.repeats > 1 else []
+    runs = [f"{column.run_count}, mean"] if column.repeats > 1 else [] if column.measured else [column.run_count]
     unfinished = dict.fromkeys(str(run.status) for run in column.used if run.status is not RunStatus.FINISHED)
-    return "".join(f"\n{line}" for line in (*runs, *unfinished))
+    return "".join(f"\n{_wrapped_heading(console, line)}" for line in (*runs, *unfinished))
 
 
 def _cell(cell: Cell, scale: Scale) -> Text:
@@ -238,7 +238,8 @@ def _legend(comparison: Comparison) -> str:
         if any(cell.change and cell.change.interval for line in comparison.metrics for cell in line.cells):
             legend += " with its 95 % interval"
     if any(cell.ours is not None for line in comparison.metrics for cell in line.cells):
-        legend += "; ours: what was measured for the same scenario, against the published figure"
+        legend += f"; {ours_text(comparison.origin_of_ours())}"
     if any(cell.holds is not None for line in comparison.metrics for cell in line.cells):
-        legend += "; inside or outside: where the published figure is relative to the interval measured"
+        ours = comparison.origin_of_ours()
+        legend += f"; inside or outside: where the published figure is relative to the interval {ours}"
     return f"{legend}."

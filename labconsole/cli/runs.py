@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from labconsole.analysis.change import origin_words
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.number_format import format_figure, row_scale
 from labconsole.cli.database import open_database
@@ -115,7 +116,8 @@ def _print(
         )
     if evidence is not None:
         console.print(f"Evidence: {evidence.digest}, sealed {evidence.sealed:%Y-%m-%d %H:%M:%S} UTC", soft_wrap=True)
-    provenance = Table("Measured with", "", box=None)
+    origin = origin_words(metric.origin for metric in detail.metrics)
+    provenance = Table(f"{origin.capitalize()} with", "", box=None)
     for name, value in flat_provenance(detail):
         provenance.add_row(name, str(value))
     console.print(provenance)

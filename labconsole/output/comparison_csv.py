@@ -19,7 +19,7 @@ COLUMNS = (
     *("metric", "title", "unit", "direction", "scenario", "runs", "run numbers", "origin", "value"),
     *("95 % interval low", "95 % interval high", "baseline", "difference [%]", "ratio", "ratio low", "ratio high"),
     *("p (Holm)", "judgement", "note", "remark", "published reference", "interval holds published"),
-    *("measured / published", "measured / published low", "measured / published high", "not judged"),
+    *("ours / published", "ours / published low", "ours / published high", "not judged"),
     *_VERDICT,
 )
 
@@ -62,7 +62,7 @@ def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
     """A row with the cells of `_VERDICT`, and those on the column."""
     runs, origin = "", str(Origin.PUBLISHED)
     if isinstance(column, RunGroup):
-        runs, origin = " ".join(str(run.id) for run in column.used), ""
+        runs, origin = " ".join(str(run.id) for run in column.used), " ".join(sorted(column.origins))
     printed = {
         "scenario": column.title,
         "runs": cell.runs,
@@ -82,7 +82,7 @@ def _yes_or_no(answer: bool | None) -> str:
 
 
 def _ours(change: Change | None) -> Sequence[Any]:
-    """The ratio of the measured value of a scenario to the published figure, with its interval."""
+    """The ratio of our value of a scenario to the published figure, with its interval."""
     if change is None or change.ratio is None:
         return ("",) * 3
     low, high = (change.interval.low, change.interval.high) if change.interval is not None else ("", "")
@@ -94,8 +94,7 @@ def _source(line: MetricLine, column: Column, cell: Cell) -> Sequence[Any]:
     if not isinstance(column, RunGroup):
         return 0, "", str(Origin.PUBLISHED)
     runs = [run for run in column.used if line.name in run.metrics]
-    origins = sorted({str(run.metrics[line.name].origin) for run in runs})
-    return cell.runs, " ".join(str(run.id) for run in runs), " ".join(origins)
+    return cell.runs, " ".join(str(run.id) for run in runs), " ".join(sorted(cell.origins))
 
 
 def _change(cell: Cell) -> Sequence[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from labconsole.analysis.answers import answers
 from labconsole.analysis.caveats import caveats
+from labconsole.analysis.change import origin_words
 from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.table_shape import fill, table_shapes
 from labconsole.model.plugin import Plugins
@@ -127,12 +128,17 @@ def _cover(material: ReportData, request: ReportRequest, database: str) -> Itera
     if started and ended:
         first, last = min(started), max(ended)
         end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-        yield Fact("Measured", f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC")
+        yield Fact(_origin(material), f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC")
     yield Fact("Place", request.place or _places(material))
     hosts = dict.fromkeys(str(detail.provenance["host"]) for detail in material.details if "host" in detail.provenance)
     if hosts:
         yield Fact("Computer", ", ".join(hosts))
     yield Fact("Database", f"{database}, {run_span([row.id for row in rows])}")
+
+
+def _origin(material: ReportData) -> str:
+    """How the figures came about, as a label: "Measured", "Simulated"."""
+    return origin_words(origin for group in material.groups for origin in group.origins).capitalize()
 
 
 def _places(material: ReportData) -> str:
@@ -188,5 +194,5 @@ def _source_tables(material: ReportData, plugins: Plugins, request: ReportReques
 def _environment(material: ReportData) -> Iterator[Block]:
     if (table := site_table(material)) is not None:
         yield table
-        yield Heading("Measured with")
+        yield Heading(f"{_origin(material)} with")
     yield environment(material)

@@ -10,6 +10,7 @@ import numpy as np
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.caveats import ENOUGH_BEYOND
 from labconsole.analysis.change import Judgement
+from labconsole.analysis.columns import title_with_origin
 from labconsole.analysis.comparison import MetricLine, RunGroup
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.distributions import load_distributions
@@ -88,16 +89,17 @@ def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, progr
     A run whose samples cannot be drawn is named with the reason.
     """
     groups = [group for group in material.groups if group.used][:MOST_LINES]
-    curves: dict[str, tuple[Curve, ...]] = {group.title: () for group in groups}
-    samples: dict[str, list[Distribution]] = {group.title: [] for group in groups}
+    titles = [title_with_origin(group) for group in groups]
+    curves: dict[str, tuple[Curve, ...]] = dict.fromkeys(titles, ())
+    samples: dict[str, list[Distribution]] = {title: [] for title in titles}
     faults = []
-    for group in groups:
+    for title, group in zip(titles, groups, strict=True):
         run_id = group.used[0].id
         progress(f"Reading the samples of {group.title}")
         try:
-            curves[group.title] = load_curves(reader, run_id, plugins)
+            curves[title] = load_curves(reader, run_id, plugins)
             found = load_distributions(reader, [run.id for run in group.used], plugins)
-            samples[group.title] = [one for one in found if len(one.values) > ENOUGH_BEYOND]
+            samples[title] = [one for one in found if len(one.values) > ENOUGH_BEYOND]
         except UserError as error:
             faults.append(str(error))
     if faults:
@@ -117,7 +119,7 @@ def _bars(material: ReportData, line: MetricLine, width: float) -> Figure:
         if cell.value is None:
             continue
         published = not isinstance(column, RunGroup)
-        label = f"Published: {column.title}" if published else column.title
+        label = title_with_origin(column)
         interval = cell.interval
         if interval is not None:
             interval = Interval(interval.low * scale.factor, interval.high * scale.factor)

@@ -8,7 +8,7 @@ from labconsole.analysis.caveats import too_few
 from labconsole.analysis.change import Change, Judgement
 from labconsole.analysis.columns import RunGroup, counterpart, has_figures
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine, common_remarks
-from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.comparison_notes import MARK, ours_text
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.number_format import NO_FIGURE, Scale, format_number, row_scale
 from labconsole.analysis.published_figures import PublishedColumn
@@ -27,7 +27,6 @@ _LEGEND = (
     "↑ higher is better, ↓ lower is better. ▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes "
     "no change, also after Holm's correction. ≈ no significant change. A difference without a mark is not judged."
 )
-_OURS = "Ours: what was measured for the same scenario, against the published figure."
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _MARKS = {
     Judgement.BETTER: ("▲ {} better", Tone.GOOD),
@@ -161,7 +160,8 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
     published = [comparison.columns[column] for column in part]
     sources = [f"{column.title}: {column.reference}." for column in published if isinstance(column, PublishedColumn)]
     remarks = (f"All lines: {'; '.join(common)}.",) if common else ()
-    notes = (*remarks, _LEGEND, *((_OURS,) if sources else ()), *sources)
+    ours = f"{ours_text(comparison.origin_of_ours()).capitalize()}."
+    notes = (*remarks, _LEGEND, *((ours,) if sources else ()), *sources)
     return Table(
         caption if of == 1 else f"{caption} ({index + 1} of {of})", heads, rows, notes, inline=len(part) <= MOST_INLINE
     )
@@ -170,9 +170,7 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
 def column_head(comparison: Comparison, index: int, align: Align = Align.RIGHT) -> Head:
     """A column's title, its repeats or that it is published, and whether it is the baseline."""
     column = comparison.columns[index]
-    about = "published"
-    if isinstance(column, RunGroup):
-        about = f"{column.repeats} {'run' if column.repeats == 1 else 'runs'}"
+    about = column.run_count if isinstance(column, RunGroup) else "published"
     return Head(column.title, f"baseline, {about}" if index == comparison.baseline else about, align)
 
 
@@ -196,7 +194,7 @@ def _difference(change: Change | None) -> tuple[tuple[str, Tone], ...]:
 
 
 def _ours(cell: Cell) -> tuple[tuple[str, Tone], ...]:
-    """Of a published figure how ours is against it, and whether the measured interval holds it."""
+    """Of a published figure how ours is against it, and whether our interval holds it."""
     if cell.ours is None:
         return ()
     holds = "" if cell.holds is None else "inside our interval" if cell.holds else "outside our interval"

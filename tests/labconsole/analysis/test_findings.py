@@ -8,6 +8,7 @@ from labconsole.analysis.comparison import Column, compare, group_repeats
 from labconsole.analysis.findings import findings
 from labconsole.model.metrics import LINK_RATE, LINK_USE
 from labconsole.model.parameters import Parameters
+from labconsole.model.series import Origin
 from labconsole.model.trial import Trial
 from labconsole.store.records import RunRow
 from tests.helpers.post_trial import SCENARIOS, PostTrial, published, repeats, run
@@ -162,6 +163,20 @@ def test_published_figures_are_counted_and_those_outside_are_named() -> None:
         "open: the published rate of 120 letters/s is outside the measured interval 96–104 letters/s "
         "(5 runs; Gazette, open)"
     )
+
+
+def test_findings_on_figures_that_were_not_measured_name_their_origin() -> None:
+    runs = [
+        *repeats(1, "open", "rate", QUICK, origin=Origin.SIMULATED),
+        *repeats(6, "sealed", "rate", FOURTH, origin=Origin.SIMULATED),
+    ]
+    outside = published({"rate": 120.0}, {"sealed": False}, title="Gazette, open")
+    sentences = sentences_of(runs, outside)
+    assert "The intervals simulated for the same scenarios hold 0 of 1 published figures" in sentences
+    assert any(" is outside the simulated interval 96–104 letters/s (5 runs;" in sentence for sentence in sentences)
+    assert any(sentence.endswith(", 5 simulated runs each)") for sentence in sentences)
+    mixed = sentences_of([*runs[:5], *repeats(6, "sealed", "rate", FOURTH)])
+    assert any("5 simulated runs and 5 runs, not judged: different origins" in sentence for sentence in mixed)
 
 
 def test_comparison_without_figures_has_no_findings() -> None:

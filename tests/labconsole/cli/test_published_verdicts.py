@@ -117,7 +117,12 @@ def test_json_and_csv_have_the_verdicts_of_runs_and_source(counted: Counted, tmp
     found = {(row["verdict"], row["scenario"]): row for row in rows if row["verdict"]}
     first = found["all counted", "scenario 1"]
     runs = " ".join(map(str, counted.of("scenario 1")))
-    assert (first["result"], first["runs"], first["run numbers"], first["origin"]) == ("2 of 2 pass", "2", runs, "")
+    assert (first["result"], first["runs"], first["run numbers"], first["origin"]) == (
+        "2 of 2 pass",
+        "2",
+        runs,
+        "measured",
+    )
     printed = found["counted in time", "100 numbers · Practice verdicts"]
     assert (printed["result"], printed["origin"]) == ("failed", "published")
     assert printed["published reference"] == "The practice book, Table 1"

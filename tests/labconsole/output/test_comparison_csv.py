@@ -41,9 +41,9 @@ def test_a_row_for_each_metric_and_column_with_all_that_the_table_shows(tmp_path
         "Table 1",
         "yes",
     )
-    assert float(point["measured / published"]) == pytest.approx(1.0, abs=0.01) and point["judgement"] == ""
-    assert float(point["measured / published low"]) < 1 < float(point["measured / published high"])
-    assert (slower["measured / published"], slower["not judged"]) == ("", "")
+    assert float(point["ours / published"]) == pytest.approx(1.0, abs=0.01) and point["judgement"] == ""
+    assert float(point["ours / published low"]) < 1 < float(point["ours / published high"])
+    assert (slower["ours / published"], slower["not judged"]) == ("", "")
 
 
 def test_verdicts_are_rows_only_where_a_source_has_some(tmp_path: Path) -> None:

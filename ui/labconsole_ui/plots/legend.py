@@ -13,7 +13,7 @@ from labconsole_ui.widgets.labels import plain_tooltip
 from labconsole_ui.widgets.layouts import FlowLayout
 
 SWATCH = QSize(12, 12)
-LONGEST = 40
+LONGEST = 52
 """Longer titles (in letters) are cut on their buttons; tooltip, readings and pictures have them in full."""
 
 

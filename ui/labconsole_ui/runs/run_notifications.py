@@ -114,7 +114,7 @@ class FailedRuns(QObject):
         sentence = reason if reason.endswith((".", "!", "?")) else f"{reason}."
         message = text.format(run=run_id, name=name, reason=sentence)
         if SAYS_SAMPLES_ARE_KEPT not in reason:
-            message = self.tr("{message} What it measured until then is kept.").format(message=message)
+            message = self.tr("{message} What it recorded until then is kept.").format(message=message)
         link = (self.tr("Open run"), lambda: self._open_run(run_id))
         self._show(Message(Tone.BAD, message, link=link, remedy=None if run is None else self._remedy(run)))
 

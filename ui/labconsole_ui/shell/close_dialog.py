@@ -29,7 +29,7 @@ class CloseQuestion(QMessageBox):
             self.setText(tr("Closing", "A run is in progress."))
         else:
             self.setText(tr("Closing", "Runs wait in the queue."))
-        detail = tr("Closing", "Runs that wait: {waiting}. What was measured until now is kept in any case.")
+        detail = tr("Closing", "Runs that wait: {waiting}. What was recorded until now is kept in any case.")
         self.setInformativeText(detail.format(waiting=waiting))
         self.stay_button = self.addButton(tr("Closing", "Stay"), QMessageBox.ButtonRole.RejectRole)
         self.wait_button = self.addButton(tr("Closing", "Close when done"), QMessageBox.ButtonRole.AcceptRole)

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QScrollArea, QVBoxLayout, QWidget
 
-from labconsole.analysis.columns import counterpart
+from labconsole.analysis.columns import counterpart, title_with_origin
 from labconsole.analysis.comparison import Comparison, MetricLine
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole_ui.plots.bar_plot import Bar, BarPlot
@@ -90,5 +90,6 @@ class BarsPane(QWidget):
                 measured = counterpart(columns, column)
                 colour = place if measured is None else columns.index(measured)
             published = isinstance(column, PublishedColumn)
-            bars.append(Bar(column.title, cell.value * scale.factor, interval, colour, text, published))
+            title = column.title if published else title_with_origin(column)
+            bars.append(Bar(title, cell.value * scale.factor, interval, colour, text, published))
         return bars

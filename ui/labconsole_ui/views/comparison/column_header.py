@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QHeaderView, QWidget
 
+from labconsole.analysis.change import origin_words
 from labconsole.analysis.comparison import Comparison, RunGroup, counterpart
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -48,7 +49,8 @@ def heading_of(comparison: Comparison, index: int) -> Heading:
     count = _tr("run {0}").format(first.id) if len(column.runs) == 1 else _tr("{0} repeats").format(repeats)
     runs = ", ".join(str(run.id) for run in column.runs)
     about = _tr("Runs {0} of {1}").format(runs, first.campaign)
-    return Heading(column.title, "" if column.title.endswith(count) else count, baseline, about, colour=index)
+    badges = baseline if column.measured else (*baseline, (origin_words(column.origins), "warning"))
+    return Heading(column.title, "" if column.title.endswith(count) else count, badges, about, colour=index)
 
 
 def _short(comparison: Comparison, index: int) -> str:

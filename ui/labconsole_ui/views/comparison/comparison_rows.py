@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.analysis.change import FEW_REPEATS, ONE_RUN, OTHER_ORIGIN, short_titles
+from labconsole.analysis.change import FEW_REPEATS, ONE_RUN, OTHER_ORIGIN, count, short_titles
 from labconsole.analysis.comparison import (
     Cell,
     Change,
@@ -152,7 +152,8 @@ def _metric_row(line: MetricLine, comparison: Comparison) -> Row:
     better = direction_text(line.kind.direction)
     remark = _remark(line, comparison.columns)
     cells = tuple(
-        _cell_text(line, cell, column, remark) for cell, column in zip(line.cells, comparison.columns, strict=True)
+        _cell_text(line, cell, column, remark, comparison.origin_of_ours(column))
+        for cell, column in zip(line.cells, comparison.columns, strict=True)
     )
     about = _remark(line, comparison.columns, short=True)
     return Row(Section.METRICS, line.kind.title, line.kind.description, better, about, remark, line.name, cells)
@@ -184,12 +185,14 @@ def _verdict_text(cell: VerdictCell, column: Column) -> CellText:
     return CellText(value, counts, mark, "bad" if cell.result == "fail" else "", "\n".join(help_lines))
 
 
-def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str) -> CellText:
+def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str, ours: str) -> CellText:
+    """The cell; `ours` is the origin of our figures of a published column's scenario."""
     scale = line.scale
     value = f"{scale.figure(cell.value)}{MARK if cell.marked else ''}"
     help_lines = [f"{column.title}: {value}"]
     if cell.interval is not None:
-        of = _tr("95 % interval {0}, {1} runs").format(interval_text(cell.interval, scale), cell.runs)
+        runs = count(cell.runs, cell.origins)
+        of = _tr("95 % interval {0}, {1}").format(interval_text(cell.interval, scale), runs)
         help_lines.append(of)
     if cell.not_judged:
         help_lines.append(_tr("Not judged: {0}").format(cell.not_judged))
@@ -204,14 +207,14 @@ def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str) -> Cel
         help_lines.append(_tr("Published: {0} ({1})").format(figure.printed, figure.reference))
     if cell.ours is not None:
         changed = _tr("ours {0}").format(cell.ours.text.partition(" [")[0])
-        full = _tr("Ours, measured for the same scenario, against this point: {0}").format(cell.ours.text)
+        full = _tr("Ours, {0} for the same scenario, against this point: {1}").format(ours, cell.ours.text)
         help_lines.append(full)
     if cell.holds is not None:
         mark = _tr("✓ within") if cell.holds else _tr("✗ outside")
         help_lines.append(
-            _tr("The interval measured for the same scenario contains this point.")
+            _tr("The interval {0} for the same scenario contains this point.").format(ours)
             if cell.holds
-            else _tr("The interval measured for the same scenario does not contain this point.")
+            else _tr("The interval {0} for the same scenario does not contain this point.").format(ours)
         )
     in_full = "\n".join([*help_lines, *([remark] if remark else [])])
     return CellText(value, changed, mark, tone, in_full, bool(cell.not_judged))

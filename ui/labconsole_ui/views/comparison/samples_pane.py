@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
+from labconsole.analysis.columns import title_with_origin
 from labconsole.analysis.comparison import Column, RunGroup
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.plots.legend import Legend
@@ -32,7 +33,7 @@ STEP = 5
 
 @dataclass(frozen=True)
 class SampledColumn:
-    """A column with samples: its title, the index of its colour, and its runs."""
+    """A column with samples: its title with its origin, the index of its colour, and its runs."""
 
     title: str
     colour: int
@@ -42,7 +43,7 @@ class SampledColumn:
 def sampled_columns(columns: Sequence[Column]) -> tuple[SampledColumn, ...]:
     """The columns that have runs; published ones have no samples."""
     return tuple(
-        SampledColumn(column.title, index, tuple(run.id for run in column.used))
+        SampledColumn(title_with_origin(column), index, tuple(run.id for run in column.used))
         for index, column in enumerate(columns)
         if isinstance(column, RunGroup)
     )

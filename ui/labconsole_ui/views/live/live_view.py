@@ -311,7 +311,7 @@ class LiveView(QWidget):
         self.off_box.toggled.connect(lambda off: self._bridge.set_live_plots(not off))
         self._bridge.live_plots_switched.connect(self._switched)
         self._strip = FigureTable(self._theme, self)
-        waiting = self.tr("Nothing measured yet")
+        waiting = self.tr("No figures yet")
         self.rate_plot = TimePlot(self.tr("Throughput"), "", self._theme, empty_text=waiting)
         self.latency_plot = TimePlot(self.tr("Latency"), "ns", self._theme, empty_text=waiting)
         self.cpu_plot = TimePlot(self.tr("CPU, 100 % = one core"), "%", self._theme, empty_text=waiting)

@@ -1,0 +1,79 @@
+"""Results of simulated runs are called simulated wherever they are next to others: terminal, CSV and PDF."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.main import main
+from tests.labconsole_v2x.simulation.stored_simulations import store_simulations
+
+ATTACKED = {
+    f"A-SIG-01: {attackers} at {rate} Hz": {"attack": "a-sig-01", "attackers": attackers, "attack_rate": float(rate)}
+    for attackers, rate in ((2, 10), (2, 50))
+}
+PUBLISHED = ("--published", "preserve-table-4-2/a-sig-01-2-10")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("simulated") / "runs.db"
+    store_simulations(path, 2, ATTACKED)
+    return path
+
+
+def text_of(path: Path) -> str:
+    """The PDF's text on one line."""
+    command = ["pdftotext", "-layout", path, "-"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    return " ".join(text.replace("\u200b", "").split())
+
+
+@pytest.mark.parametrize("width", [80, 220])
+def test_terminal_calls_columns_and_intervals_simulated(
+    database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["compare", "1", "--campaign", "--all", *PUBLISHED, "--db", str(database)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2 simulated runs, mean" in shown or (width == 80 and "2 simulated" in shown), "the heads of columns"
+    assert "ours: what was simulated for the same scenario, against the published figure" in shown
+    assert "relative to the interval simulated" in shown
+    assert "2 simulated runs each" in shown
+    assert "The intervals simulated for the same scenarios hold" in shown
+    assert "measured" not in shown
+    assert main(["show", "1", "--db", str(database)]) == 0
+    shown = capsys.readouterr().out
+    assert "Simulated with" in shown and "easured" not in shown
+
+
+def test_csv_has_the_origin_in_each_row(database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "comparison.csv"
+    assert main(["compare", "1", "--campaign", *PUBLISHED, "--csv", str(path), "--db", str(database)]) == 0
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["origin"] for row in rows} == {"simulated", "published"}
+    assert any(row["ours / published"] for row in rows)
+    assert not any("easured" in text for row in rows for pair in row.items() for text in pair)
+
+
+def test_reports_call_columns_tables_and_charts_simulated(database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "campaign.pdf"
+    assert main(["report", "1", "--campaign", *PUBLISHED, "--pdf", str(path), "--db", str(database)]) == 0
+    text = text_of(path)
+    assert "baseline, 2 simulated runs" in text
+    assert "Simulated 2026-11-20 12:00:00" in text, "when, on the title page"
+    assert "Ours: what was simulated for the same scenario" in text
+    assert "The intervals simulated for the same scenarios hold" in text
+    assert "A-SIG-01: 2 at 50 Hz, simulated" in text, "the legends of charts"
+    assert "easured" not in text.replace("Measured for all: end-to-end delay", ""), "but for what the source measured"
+
+
+def test_run_report_says_simulated(database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.pdf"
+    assert main(["report", "1", "--pdf", str(path), "--db", str(database)]) == 0
+    text = text_of(path)
+    assert "Simulated 2026-11-20 12:00:00" in text and "easured" not in text
