@@ -5,6 +5,7 @@ Colours differ in lightness, lines also in dashes and markers, so that a print i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,6 +45,8 @@ NARROW = 228.0
 _MOST_POINTS = 300
 _PERCENTILE_POINTS = 120
 _ROW = 27.0
+_MOST_BARS = 20
+"""Bars of a chart that is not higher than a page."""
 _LABEL_GAP = 14.0
 _PLOT = 88.0
 _COLOURS = ("#1b4f8a", "#c8501e", "#2a7f62", "#7b4f9e", "#b8860b", "#5b6675")
@@ -74,17 +77,26 @@ class Line:
     y: NDArray[np.float64]
 
 
-def bar_chart(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW) -> str:
-    """Horizontal bars from zero, each under its name, with their values, and whiskers for their intervals."""
+def bar_charts(title: str, unit: str, bars: Sequence[Bar], width: float = NARROW) -> list[str]:
+    """Horizontal bars from zero, each under its name, with their values, and whiskers for their intervals.
+
+    More than `_MOST_BARS` are shared among several charts with the same axis.
+    """
     reach = [bar.value for bar in bars] + [
         end for bar in bars if bar.interval for end in (bar.interval.low, bar.interval.high)
     ]
     low, high = round_range(min(reach), max(reach))
     value_width = max(text_width(format_number(bar.value)) for bar in bars) + 6
+    axis = Axis(low, high, 2.0, width - value_width - 2)
+    size = math.ceil(len(bars) / math.ceil(len(bars) / _MOST_BARS))
+    parts = [bars[first : first + size] for first in range(0, len(bars), size)]
+    return [_bar_chart(_chart_title(title, unit), part, axis, width) for part in parts]
+
+
+def _bar_chart(title: str, bars: Sequence[Bar], axis: Axis, width: float) -> str:
     top, bottom = 18.0, 14.0
     height = top + _ROW * len(bars) + bottom
-    axis = Axis(low, high, 2.0, width - value_width - 2)
-    parts = [_chart_title(title, unit), *_vertical_grid(axis, top, height - bottom)]
+    parts = [title, *_vertical_grid(axis, top, height - bottom)]
     for index, bar in enumerate(bars):
         parts += _bar(bar, axis, top + _ROW * index, width)
     zero = axis.place(0.0)

@@ -52,7 +52,8 @@ class Head:
 class Table:
     """Rows under heads, as many cells as heads in each. The first cell of a row is the row's head.
 
-    Details of cells are beneath their texts, or behind them (`inline`), where the columns are few.
+    Details of cells are beneath their texts, or behind them (`inline`), where the columns are few. A section with a
+    `wide` table is on landscape pages.
     """
 
     caption: str
@@ -60,6 +61,7 @@ class Table:
     rows: tuple[tuple[TextCell, ...], ...]
     notes: tuple[str, ...] = ()
     inline: bool = False
+    wide: bool = False
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.heads) for row in self.rows):

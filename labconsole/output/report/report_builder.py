@@ -25,7 +25,7 @@ from labconsole.output.report.document import (
 from labconsole.output.report.report_charts import Progress, answer_cards, bar_figures, sample_figures
 from labconsole.output.report.report_data import ReportData, read_report_data
 from labconsole.output.report.report_request import ReportKind, ReportRequest
-from labconsole.output.report.result_tables import comparison_tables, printed_tables, run_table, shape_table
+from labconsole.output.report.result_tables import comparison_tables, printed_tables, run_table, shape_tables
 from labconsole.output.report.run_details import (
     EVIDENCE,
     NOT_AS_SEALED,
@@ -188,7 +188,7 @@ def _source_tables(material: ReportData, plugins: Plugins, request: ReportReques
     for shape in table_shapes(plugins, material.trial.kind):
         filled = fill(shape, material.groups, plugins)
         if filled.filled:
-            yield shape_table(filled)
+            yield from shape_tables(filled)
 
 
 def _environment(material: ReportData) -> Iterator[Block]:

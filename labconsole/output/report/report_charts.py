@@ -20,7 +20,7 @@ from labconsole.errors import UserError
 from labconsole.model.metrics import Direction
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Curve, Distribution
-from labconsole.output.charts import NARROW, WIDE, Bar, Line, answer_chart, bar_chart, line_chart, percentile_chart
+from labconsole.output.charts import NARROW, WIDE, Bar, Line, answer_chart, bar_charts, line_chart, percentile_chart
 from labconsole.output.report.document import Block, Callout, Card, Figure, Gallery, Paragraph, Tone
 from labconsole.output.report.report_data import ReportData
 from labconsole.output.report.run_details import run_span
@@ -28,7 +28,8 @@ from labconsole.store.reader import Reader
 
 MOST_LINES = 6
 """Lines in one chart; more cannot be distinguished in grey."""
-_MOST_BARS = 4
+_MOST_METRICS = 4
+"""Key figures that are drawn as bars."""
 _MOST_PERCENTILES = 1
 """Distributions that are drawn, those that a trial names first; the window has all."""
 _TONES = {Judgement.BETTER: Tone.GOOD, Judgement.WORSE: Tone.BAD}
@@ -79,7 +80,8 @@ def bar_figures(material: ReportData) -> Iterator[Block]:
     lines = [line for line in shown_lines if any(cell.value and not cell.not_judged for cell in line.cells)]
     # The titles of published columns name their table: they need the whole width.
     narrow = comparison is material.measured
-    figures = tuple(_bars(material, line, NARROW if narrow else WIDE) for line in lines[:_MOST_BARS])
+    width = NARROW if narrow else WIDE
+    figures = tuple(figure for line in lines[:_MOST_METRICS] for figure in _bars(material, line, width))
     yield from (Gallery(figures),) if narrow and figures else figures
 
 
@@ -112,7 +114,7 @@ def sample_figures(material: ReportData, reader: Reader, plugins: Plugins, progr
     yield from _percentiles(samples, pooled=any(group.repeats > 1 for group in groups))
 
 
-def _bars(material: ReportData, line: MetricLine, width: float) -> Figure:
+def _bars(material: ReportData, line: MetricLine, width: float) -> Iterator[Figure]:
     comparison = material.with_published
     bars, words, scale = [], [], line.scale
     for index, (column, cell) in enumerate(zip(comparison.columns, line.cells, strict=True)):
@@ -126,11 +128,14 @@ def _bars(material: ReportData, line: MetricLine, width: float) -> Figure:
         bars.append(Bar(label, cell.value * scale.factor, interval, index == comparison.baseline, published))
         words.append(f"{label} {scale.figure(cell.value)}")
     remark = f" ({line.remark})" if line.remark else ""
-    return Figure(
-        bar_chart(line.kind.title, scale.unit, bars, width),
-        f"Bar chart of {line.kind.title}: {'; '.join(words)}",
-        f"{line.kind.title}{', with 95 % intervals' if any(bar.interval for bar in bars) else ''}{remark}",
-    )
+    charts = bar_charts(line.kind.title, scale.unit, bars, width)
+    for number, chart in enumerate(charts, 1):
+        place = f", {number} of {len(charts)}" if len(charts) > 1 else ""
+        yield Figure(
+            chart,
+            f"Bar chart of {line.kind.title}{place}: {'; '.join(words)}",
+            f"{line.kind.title}{', with 95 % intervals' if any(bar.interval for bar in bars) else ''}{place}{remark}",
+        )
 
 
 def _runs_shown(groups: Sequence[RunGroup], everything: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.change import Change, Judgement
@@ -18,7 +20,10 @@ from labconsole.output.report.document import Align, Head, Table, TextCell, Tone
 from labconsole.store.records import RunRow
 
 MOST_COLUMNS = 5
-"""Columns of figures next to each other on a page; more are split into several tables."""
+"""Columns of figures next to each other on a page; of a source's table one more, which has no column of units."""
+
+MOST_WIDE_COLUMNS = 9
+"""The same on a landscape page, which a comparison with more columns than `MOST_COLUMNS` gets."""
 
 MOST_INLINE = 2
 """Columns of figures up to which a cell has its interval and its change behind the value."""
@@ -64,9 +69,12 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
 
 
 def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """All figures against the baseline, which is first in each table; published ones right of those measured."""
-    table_parts = list(parts(comparison))
-    return tuple(_comparison_table(comparison, part, index, len(table_parts)) for index, part in enumerate(table_parts))
+    """All figures against the baseline, which is first in each table; published ones right of ours. Many columns are
+    on landscape pages."""
+    wide = sum(map(has_figures, comparison.columns)) > MOST_COLUMNS
+    table_parts = list(parts(comparison, MOST_WIDE_COLUMNS if wide else MOST_COLUMNS))
+    tables = (_comparison_table(comparison, part, index, len(table_parts)) for index, part in enumerate(table_parts))
+    return tuple(replace(table, wide=wide) for table in tables)
 
 
 def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -104,21 +112,26 @@ def parameter_tables(comparison: Comparison) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def shape_table(filled: FilledTable) -> Table:
-    """A source's own table, filled: the mean of runs with its interval, the published figure under it."""
-    shape = filled.shape
-    heads = (Head("", "", Align.LEFT, 1.3), *(Head(column.title) for column in shape.columns))
-    rows = tuple(
-        (TextCell(row.title, Tone.STRONG, _details(cells[0].unit)), *map(_shape_cell, cells))
-        for row, cells in zip(shape.rows, filled.cells, strict=True)
-    )
+def shape_tables(filled: FilledTable) -> Iterator[Table]:
+    """A source's own table, filled: the mean of runs with its interval, the published figure under it. Its columns are
+    shared among as many tables as they need, with the notes below the last one."""
+    shape, count = filled.shape, len(filled.shape.columns)
     notes = ("Means over the number of runs in brackets, with its 95 % interval; p: as published.", *filled.notes)
-    return Table(f"{shape.title} ({shape.reference})", heads, rows, notes)
+    of = math.ceil(count / (MOST_COLUMNS + 1))
+    for index in range(of):
+        part = slice(math.ceil(index * count / of), math.ceil((index + 1) * count / of))
+        heads = (Head("", "", Align.LEFT, 1.3), *(Head(column.title) for column in shape.columns[part]))
+        rows = tuple(
+            (TextCell(row.title, Tone.STRONG, _details(cells[0].unit)), *map(_shape_cell, cells[part]))
+            for row, cells in zip(shape.rows, filled.cells, strict=True)
+        )
+        place = f", {index + 1} of {of}" if of > 1 else ""
+        yield Table(f"{shape.title} ({shape.reference}{place})", heads, rows, notes if index == of - 1 else ())
 
 
-def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
-    """Indices of the columns of each table, the baseline before the others; a published column stays with
-    the one measured for its scenario."""
+def parts(comparison: Comparison, most: int = MOST_COLUMNS) -> Iterator[tuple[int, ...]]:
+    """Indices of the columns of each table, `most` at most, the baseline before the others; a published column stays
+    with the one of its scenario, but for that of the baseline, which is in the first table only."""
     blocks: list[list[int]] = []
     for index, column in enumerate(comparison.columns):
         if isinstance(column, PublishedColumn) and counterpart(comparison.columns, column) is not None:
@@ -128,9 +141,9 @@ def parts(comparison: Comparison) -> Iterator[tuple[int, ...]]:
     first = next(block for block in blocks if comparison.baseline in block)
     part = list(first)
     for block in (block for block in blocks if block is not first):
-        if len(part) > len(first) and len(part) + len(block) > MOST_COLUMNS:
+        if len(part) > 1 and len(part) + len(block) > most:
             yield tuple(part)
-            part = list(first)
+            part = [comparison.baseline]
         part += block
     yield tuple(part)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from labconsole import __version__
 from labconsole.model.operation import Tone as Meaning
-from labconsole.output.charts import WIDE, Bar, bar_chart
+from labconsole.output.charts import WIDE, Bar, bar_charts
 from labconsole.output.report.document import (
     Align,
     Block,
@@ -161,9 +161,8 @@ def _summary(inspection: Inspection, warnings: Sequence[str]) -> Iterator[Block]
     )
     words = "; ".join(f"{verdict} {count:,}" for verdict, count in counts.items())
     bars = [Bar(verdict.value, count) for verdict, count in counts.items()]
-    yield Figure(
-        bar_chart("Packets", "", bars, WIDE), f"Bar chart of packets by verdict: {words}", "Packets by verdict"
-    )
+    [chart] = bar_charts("Packets", "", bars, WIDE)
+    yield Figure(chart, f"Bar chart of packets by verdict: {words}", "Packets by verdict")
 
 
 def _findings(inspection: Inspection) -> Iterator[Block]:

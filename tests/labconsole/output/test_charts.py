@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labconsole.analysis.confidence_intervals import Interval
-from labconsole.output.charts import Bar, Line, bar_chart, line_chart, percentile_chart, thinned
+from labconsole.output.charts import Bar, Line, bar_charts, line_chart, percentile_chart, thinned
 from labconsole.output.svg import Axis
 from labconsole.output.ticks import log_range, round_range, tick_text
 
@@ -28,14 +28,14 @@ def number(element: ElementTree.Element, name: str) -> float:
 
 
 def test_bars_are_as_long_as_their_values_and_carry_them() -> None:
-    svg = bar_chart("Rate", "msg/s", [Bar("open", 1_000.0), Bar("sealed", 250.0)])
+    [svg] = bar_charts("Rate", "msg/s", [Bar("open", 1_000.0), Bar("sealed", 250.0)])
     long, short = drawn(svg, "rect")
     assert number(long, "width") / number(short, "width") == pytest.approx(4.0, rel=0.01)
     assert {"Rate, msg/s", "open", "sealed", "1,000", "250"} <= set(texts(svg))
 
 
 def test_whiskers_reach_from_low_to_high_and_the_axis_holds_them() -> None:
-    svg = bar_chart("Rate", "", [Bar("open", 100.0, Interval(50.0, 400.0))])
+    [svg] = bar_charts("Rate", "", [Bar("open", 100.0, Interval(50.0, 400.0))])
     [bar] = drawn(svg, "rect")
     per_unit = number(bar, "width") / 100.0
     level = [line for line in drawn(svg, "line") if line.attrib["y1"] == line.attrib["y2"]]
@@ -46,15 +46,23 @@ def test_whiskers_reach_from_low_to_high_and_the_axis_holds_them() -> None:
 
 
 def test_baseline_and_published_points_differ_in_grey() -> None:
-    svg = bar_chart("Rate", "", [Bar("a", 1.0, baseline=True), Bar("b", 2.0), Bar("c", 3.0, published=True)])
+    [svg] = bar_charts("Rate", "", [Bar("a", 1.0, baseline=True), Bar("b", 2.0), Bar("c", 3.0, published=True)])
     baseline, other, published = drawn(svg, "rect")
     assert len({bar.attrib["fill"] for bar in (baseline, other, published)}) == 3
     assert "stroke-dasharray" in published.attrib and "stroke-dasharray" not in other.attrib
 
 
 def test_values_below_zero_hang_on_the_other_side_of_it() -> None:
-    up, down = drawn(bar_chart("Change", "%", [Bar("a", 2.0), Bar("b", -2.0)]), "rect")
+    up, down = drawn(bar_charts("Change", "%", [Bar("a", 2.0), Bar("b", -2.0)])[0], "rect")
     assert number(down, "x") + number(down, "width") == pytest.approx(number(up, "x"), abs=0.1)
+
+
+def test_bars_that_do_not_fit_on_a_page_are_in_several_charts_of_one_axis() -> None:
+    charts = bar_charts("Rate", "", [Bar(f"bar {place}", float(place)) for place in range(1, 29)])
+    first, second = (drawn(svg, "rect") for svg in charts)
+    assert (len(first), len(second)) == (14, 14)
+    assert number(second[-1], "width") / number(first[0], "width") == pytest.approx(28, rel=0.05)
+    assert all(number(drawn(svg, "text")[-1], "y") < 650 for svg in charts), "points of a page"
 
 
 def test_lines_differ_in_dash_and_marker_and_keep_their_style_in_every_chart() -> None:
@@ -95,7 +103,7 @@ def test_percentiles_are_drawn_at_their_values_and_equally_spaced() -> None:
 
 def test_any_text_is_text_and_nothing_else() -> None:
     hostile = "</text><script>&\"'<!--"
-    svg = bar_chart(hostile, hostile, [Bar(hostile, 1.0)])
+    [svg] = bar_charts(hostile, hostile, [Bar(hostile, 1.0)])
     assert f"{hostile}, {hostile}" in texts(svg) and not drawn(svg, "script")
     t = np.arange(3.0)
     assert hostile in texts(line_chart(hostile, hostile, "", [Line(0, hostile, t, t)]))
@@ -105,7 +113,7 @@ def test_any_text_is_text_and_nothing_else() -> None:
 def test_charts_of_hardly_anything_are_charts(values: np.ndarray) -> None:
     svg = line_chart("Rate", "s", "", [Line(0, "a", np.arange(len(values), dtype=float), values)])
     assert "nan" not in svg and drawn(svg, "polyline")
-    assert "nan" not in bar_chart("Rate", "", [Bar("a", float(values[0]))])
+    assert "nan" not in bar_charts("Rate", "", [Bar("a", float(values[0]))])[0]
 
 
 def test_axes_end_and_are_marked_at_round_values() -> None:

@@ -25,9 +25,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def text_of(path: Path) -> str:
-    """The PDF's text on one line."""
-    command = ["pdftotext", "-layout", path, "-"]
+def text_of(path: Path, page: int | None = None) -> str:
+    """The PDF's text, or that of one page, on one line."""
+    pages = [] if page is None else ["-f", str(page), "-l", str(page)]
+    command = ["pdftotext", *pages, "-layout", path, "-"]
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     return " ".join(text.replace("\u200b", "").split())
 
@@ -70,6 +71,20 @@ def test_reports_call_columns_tables_and_charts_simulated(database: Path, tmp_pa
     assert "The intervals simulated for the same scenarios hold" in text
     assert "A-SIG-01: 2 at 50 Hz, simulated" in text, "the legends of charts"
     assert "easured" not in text.replace("Measured for all: end-to-end delay", ""), "but for what the source measured"
+
+
+def test_comparison_with_all_published_columns_has_landscape_pages(database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "wide.pdf"
+    published = ("--published", "preserve-table-4-2")
+    assert main(["report", "1", "--campaign", *published, "--pdf", str(path), "--db", str(database)]) == 0
+    command = ["pdfinfo", "-f", "1", "-l", "99", path]
+    pages = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    sizes = [line.split("size:")[1].split() for line in pages.splitlines() if line.endswith("(A4)")]
+    wide = [float(width) > float(height) for width, _x, height, *_unit in sizes]
+    assert wide[0] is False and True in wide and wide[-1] is False
+    results = wide.index(True) + 1
+    text = text_of(path, results)
+    assert "Results" in text and "(1 of 2)" in text, "the heading is on the page of its table"
 
 
 def test_run_report_says_simulated(database: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from pyhanko.pdf_utils.reader import PdfFileReader
 
-from labconsole.output.charts import Bar, bar_chart
+from labconsole.output.charts import Bar, bar_charts
 from labconsole.output.export_file import ExportError
 from labconsole.output.report.document import (
     Align,
@@ -135,7 +135,7 @@ def test_characters_without_a_font_give_a_pdf_without_pdf_a_and_a_note(
     thai = "สวัสดี"
     added = with_text(document, thai)
     if where == "chart":
-        figure = Figure(bar_chart(thai, "", [Bar("a", 1.0)]), "Bars", "Bars")
+        figure = Figure(bar_charts(thai, "", [Bar("a", 1.0)])[0], "Bars", "Bars")
         added = replace(document, sections=(*document.sections, Section("Added", (figure,))))
     result = write_pdf(added, tmp_path / "report.pdf")
     assert result.standard == PLAIN

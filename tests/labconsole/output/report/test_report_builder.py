@@ -96,14 +96,14 @@ def test_the_baseline_is_the_one_asked_for(store: Store, reader: Reader) -> None
 
 
 def test_wide_comparison_is_split_into_tables_that_repeat_the_baseline(store: Store, reader: Reader) -> None:
-    run_ids = store_post(store, [f"scenario {number}" for number in range(8)], repeats=1)
+    run_ids = store_post(store, [f"scenario {number}" for number in range(12)], repeats=1)
     titles = [
         [head.title for head in table.heads[2:]]
         for table in tables(built(reader, run_ids, ReportKind.COMPARISON), "Results")
     ]
     assert titles == [
-        ["scenario 0", "scenario 1", "scenario 2", "scenario 3", "scenario 4"],
-        ["scenario 0", "scenario 5", "scenario 6", "scenario 7"],
+        [f"scenario {number}" for number in range(9)],
+        ["scenario 0", "scenario 9", "scenario 10", "scenario 11"],
     ]
 
 

@@ -9,7 +9,7 @@ from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.published_figures import PublishedFigure
 from labconsole.analysis.table_shape import FilledTable, ShapeCell, ShapeColumn, ShapeRow, TableShape
 from labconsole.output.report.document import Tone
-from labconsole.output.report.result_tables import comparison_tables, printed_tables, shape_table
+from labconsole.output.report.result_tables import comparison_tables, printed_tables, shape_tables
 from tests.helpers.post_trial import SCENARIOS, PostTrial, metric, published, repeats, run
 
 RATES = (100.0, 104.0, 96.0, 102.0, 98.0)
@@ -43,14 +43,35 @@ def test_one_run_has_no_interval_that_could_hold_a_figure() -> None:
 
 def test_a_published_column_stays_with_its_scenario_where_a_table_is_broken() -> None:
     runs = [*repeats(1, "open", "rate", RATES), *repeats(6, "sealed", "rate", RATES)]
-    runs += [*repeats(11, "stamped", "rate", RATES), run(16, "a", {"rate": 1.0}, parameters={"letters": 1})]
+    runs += [*repeats(11, "stamped", "rate", RATES)]
+    runs += [run(16 + place, f"{place}", {"rate": 1.0}, parameters={"letters": 1 + place}) for place in range(5)]
     columns = [*group_repeats(runs), published({"rate": 1.0}, SCENARIOS["stamped"])]
-    first, second = comparison_tables(compare([*columns, published({"rate": 2.0}, SCENARIOS["open"])], PostTrial()))
+    columns += [published({"rate": 2.0}, {"letters": 5}), published({"rate": 2.0}, SCENARIOS["open"])]
+    first, second = comparison_tables(compare(columns, PostTrial()))
     titles = [[head.title for head in table.heads[2:]] for table in (first, second)]
     assert titles == [
-        ["open", "Gazette, sealed", "sealed", "stamped", "Gazette, sealed"],
-        ["open", "Gazette, sealed", "a"],
+        ["open", "Gazette, sealed", "sealed", "stamped", "Gazette, sealed", "0", "1", "2", "3"],
+        ["open", "4", "Gazette, sealed"],
     ]
+
+
+def test_comparison_with_many_columns_is_on_landscape_pages() -> None:
+    runs = [run(1 + place, f"{place}", {"rate": 1.0}, parameters={"letters": 1 + place}) for place in range(6)]
+    [portrait] = comparison_tables(compare(group_repeats(runs[:5]), PostTrial()))
+    [landscape] = comparison_tables(compare(group_repeats(runs), PostTrial()))
+    assert (portrait.wide, len(portrait.heads)) == (False, 7) and (landscape.wide, len(landscape.heads)) == (True, 8)
+
+
+def test_columns_of_a_sources_table_are_shared_among_tables_that_can_be_read() -> None:
+    columns = tuple(ShapeColumn(f"Test {place}", {}) for place in range(14))
+    rows = (ShapeRow("Speed", "rate"),)
+    shape = TableShape("gazette", "Gazette", ("post.letters",), "Table 1", {}, columns, rows, "")
+    cells = tuple(ShapeCell(float(place), "letters/s", 1, None, None) for place in range(14))
+    tables = list(shape_tables(FilledTable(shape, (cells,), ("One run.",))))
+    assert [len(table.heads) for table in tables] == [6, 6, 5]
+    assert [cell.text for table in tables for cell in table.rows[0][1:]] == [f"{place} (1)" for place in range(14)]
+    assert tables[1].caption == "Gazette (Table 1, 2 of 3)"
+    assert [len(table.notes) for table in tables] == [0, 0, 2]
 
 
 def test_figures_that_the_console_writes_otherwise_are_shown_as_printed() -> None:
@@ -113,7 +134,7 @@ def test_a_sources_own_table_shows_measured_and_printed_figures() -> None:
         ShapeCell(100.0, "letters/s", 5, Interval(96.0, 104.0), printed),
         ShapeCell(None, "letters/s", 0, None, printed),
     )
-    table = shape_table(FilledTable(shape, (cells,), ("Letters: 10 here, 100 in the source.",)))
+    [table] = shape_tables(FilledTable(shape, (cells,), ("Letters: 10 here, 100 in the source.",)))
     assert table.caption == "Gazette (Table 1)"
     title, measured, empty = table.rows[0]
     assert (title.text, measured.text, empty.text) == ("Speed", "100 (5)", "–")
