@@ -319,7 +319,7 @@ class _Reading:
             elsewhere = {key for other in self.trials for key in other.parameters.model_fields} - {*model.model_fields}
             given = {**{key: value for key, value in table.known.items() if key not in elsewhere}, **deciding}
             try:
-                values |= model.model_validate(given).model_dump(mode="json")
+                values |= model.of_stored(given).model_dump(mode="json")
             except ValidationError as error:
                 raise UserError(f"{self.place}, column {name}: {fault_sentence(error, model)}") from error
         return PublishedColumn(

@@ -23,7 +23,7 @@ class Parameters(BaseModel):
 
     @classmethod
     def of_stored(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters of a stored run. Raises ValidationError.
+        """The parameters of a stored run, or of a published one, which none will start here. Raises ValidationError.
 
         A file that they name may be missing by now: a validator sees `STORED` in its `info.context`.
         """

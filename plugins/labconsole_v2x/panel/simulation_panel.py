@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from labconsole.errors import UserError
 from labconsole.model.trial import Parameters
 from labconsole_ui.form.editors import ChoiceEditor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
@@ -25,13 +24,10 @@ class SimulationPanel(TrialPanel):
         set_chapter(self, "explanation/v2x-simulation.md")
 
     def facts(self, parameters: Parameters) -> list[Fact]:
-        """What is offered to the receiver, and what its stack serves; or what is wrong with the timing profile."""
+        """What is offered to the receiver, and what its stack serves."""
         assert isinstance(parameters, SimulationParameters)
         tr = QCoreApplication.translate
-        try:
-            receiver = parameters.stack_timing().receiver
-        except UserError as error:
-            return [Fact(tr("SimulationPanel", "Timing profile"), tr("SimulationPanel", "cannot be used"), str(error))]
+        receiver = parameters.stack_timing().receiver
         benign_ms = receiver.service_ms[parameters.security]
         load = parameters.benign_messages * benign_ms
         if parameters.attacking:

@@ -8,7 +8,7 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.errors import UserError
 from labconsole.model.parameters import parameter
-from labconsole.model.trial import Origin
+from labconsole.model.trial import STORED, Origin
 from labconsole_v2x.attacks.attack_fields import AttackFields
 from labconsole_v2x.choices import GENERATIONS, INCLUSIONS, Attack, Generation, InclusionChoice
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS, StackTiming
@@ -132,6 +132,15 @@ class SimulationParameters(AttackFields):
         "Duration", "Time that counts, by the virtual clock", default=60.0, ge=0.5, le=3600, unit="s", group=_RUN
     )
 
+    @field_validator("timing")
+    @classmethod
+    def _has_the_times(cls, timing: str, info: ValidationInfo) -> str:
+        """Of a stored run the profile may be missing by now."""
+        stored = info.context and info.context.get(STORED)
+        if not stored and {"security", "attack"} <= info.data.keys():
+            _timing_of(timing, info.data["security"], info.data["attack"])
+        return timing
+
     @field_validator("size_unsecured")
     @classmethod
     def _is_the_smallest(cls, size: int, info: ValidationInfo) -> int:
@@ -167,7 +176,18 @@ class SimulationParameters(AttackFields):
 
     def stack_timing(self) -> StackTiming:
         """The timing profile. Raises UserError: it is broken, or has no time of these packets."""
-        timing = STACK_TIMINGS.load(self.timing)
-        if missing := timing.missing(self.security, self.attack):
-            raise UserError(f"The timing profile {self.timing} has no {missing}: choose another profile or scenario.")
-        return timing
+        try:
+            return _timing_of(self.timing, self.security, self.attack)
+        except ValueError as error:
+            raise UserError(f"{error}.") from error
+
+
+def _timing_of(name: str, security: SecurityMode, attack: Attack) -> StackTiming:
+    """A timing profile that has the times of these packets. Raises ValueError, without the full stop."""
+    try:
+        timing = STACK_TIMINGS.load(name)
+    except UserError as error:
+        raise ValueError(str(error).rstrip(".")) from error
+    if missing := timing.missing(security, attack):
+        raise ValueError(f"The timing profile {name} has no {missing}: choose another profile or scenario")
+    return timing

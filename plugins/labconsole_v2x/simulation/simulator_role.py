@@ -19,7 +19,7 @@ class SimulatorRole(Role):
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
-        self._parameters = SimulationParameters.model_validate(context.settings["parameters"])
+        self._parameters = SimulationParameters.of_stored(context.settings["parameters"])
         self._timing = StackTiming.model_validate(context.settings["timing"])
 
     def run(self) -> dict[str, Any]:

@@ -107,6 +107,13 @@ def test_scenario_that_makes_no_sense_is_refused_with_its_field(values: dict[str
     assert fault_sentence(caught.value, SimulationParameters) == sentence
 
 
+def test_attack_on_receivers_that_do_not_verify_is_refused() -> None:
+    with pytest.raises(ValidationError) as caught:
+        parameters(attack="a-sig-01", security="none")
+    fault = caught.value.errors()[-1]
+    assert fault["loc"] == ("attack",) and "accept what attackers send: choose full security" in fault["msg"]
+
+
 @pytest.mark.parametrize(
     ("values", "text", "sentence"),
     [
@@ -119,14 +126,19 @@ def test_scenario_that_makes_no_sense_is_refused_with_its_field(values: dict[str
         ({"timing": "own"}, 'title = "x"', "Timing profile own: the key reference is missing"),
     ],
 )
-def test_timing_profile_that_lacks_something_fails_the_run_with_its_name(
+def test_timing_profile_that_lacks_something_is_refused_with_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], text: str, sentence: str
 ) -> None:
     monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
     (tmp_path / "profiles" / "v2x-timing").mkdir(parents=True)
     (tmp_path / "profiles" / "v2x-timing" / "own.toml").write_text(text, encoding="utf-8")
-    outcome = run(tmp_path, parameters(**values))
-    assert outcome.failure is not None and sentence in outcome.failure
+    with pytest.raises(ValidationError) as caught:
+        parameters(**values)
+    assert sentence in caught.value.errors()[0]["msg"] and caught.value.errors()[0]["loc"] == ("timing",)
+    stored = SimulationParameters.of_stored({**SHORT, **values})  # a run that was queued before the profile was changed
+    with pytest.raises(UserError) as refused:
+        stored.stack_timing()
+    assert sentence in str(refused.value)
 
 
 def test_busy_time_is_never_more_than_all() -> None:

@@ -232,9 +232,9 @@ class TrialPanel(QWidget):
         self.presets.compare_with(plain, self.run_bar.repeats_box.value(), self.form.host_names)
         self._offer_campaign()
         self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in self.presets.sites])
-        if parameters is not None:
-            self.facts_card.show_facts(self.facts(parameters))
-            self._show_warnings(self.context.trial.warnings(parameters))
+        # Parameters that are refused have no facts: those of the last valid ones would be read as theirs.
+        self.facts_card.show_facts([] if parameters is None else self.facts(parameters))
+        self._show_warnings(() if parameters is None else self.context.trial.warnings(parameters))
         self._remember()
 
     def _offer_campaign(self) -> None:
