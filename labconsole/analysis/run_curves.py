@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.model.series import MACHINE, RESOURCES, Event
+from labconsole.model.series import MACHINE, RESOURCES, Event, Origin
 from labconsole.model.trial import Curve, Samples, Trial
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
@@ -31,6 +31,11 @@ class StoredRun:
     def sampled(self) -> bool:
         """Whether the trial's own roles recorded any series."""
         return any(series.name not in (RESOURCES.name, MACHINE.name) for series in self.detail.series)
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the trial's own series are simulated: their times are of a virtual clock."""
+        return any(series.origin == Origin.SIMULATED for series in self.detail.series)
 
     def parameters(self, trial: Trial[Any]) -> Parameters:
         """The run's parameters as the model of its trial. Raises UserError where they do not fit."""
@@ -71,7 +76,8 @@ def load_curves(reader: Reader, run_id: int, plugins: Plugins) -> tuple[Curve, .
         resources = resource_curves(run.samples, zero_ns(run.detail.events, run.samples))
         if run.trial is None or not run.sampled:
             return resources
-        return run.trial.curves(run.parameters(run.trial), run.samples, run.detail.events) + resources
+        curves = run.trial.curves(run.parameters(run.trial), run.samples, run.detail.events)
+        return (*(replace(curve, virtual=run.virtual) for curve in curves), *resources)
 
 
 def zero_ns(events: Sequence[Event], samples: Samples) -> int:

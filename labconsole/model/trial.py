@@ -58,7 +58,8 @@ else:
 class Curve:
     """A line for the run view; curves of one `group` share a plot.
 
-    `t_s` are seconds since T0 and `values` are in `unit`: arrays of equal length.
+    `t_s` are seconds since T0 and `values` are in `unit`: arrays of equal length. `virtual` is set where a stored run
+    is read: whether its series are simulated, so that `t_s` are of a virtual clock.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Curve:
     unit: str
     t_s: NDArray[np.float64]
     values: NDArray[np.float64]
+    virtual: bool = False
 
 
 @dataclass(frozen=True)

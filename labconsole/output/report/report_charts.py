@@ -34,6 +34,7 @@ _MOST_PERCENTILES = 1
 """Distributions that are drawn, those that a trial names first; the window has all."""
 _TONES = {Judgement.BETTER: Tone.GOOD, Judgement.WORSE: Tone.BAD}
 _TIME = "seconds since the work began (T0)"
+_VIRTUAL_TIME = "seconds of virtual time since T0"
 _OF_THE_COMPUTER = ("Resident memory", "CPU, 100 % = one core")
 """Groups of curves that a comparison leaves to the reports of its runs."""
 
@@ -175,10 +176,12 @@ def _lines(title: str, drawn: Sequence[_Drawn]) -> Figure:
     factor = scaled / largest if largest else 1.0
     lines = [Line(one.style, one.label, one.curve.t_s, one.curve.values * factor) for one in drawn]
     ends = max(float(one.curve.t_s[-1]) for one in drawn)
+    virtual = all(one.curve.virtual for one in drawn)
+    time = "virtual time" if virtual else "time"
     return Figure(
-        line_chart(title, _TIME, unit, lines),
-        f"Lines over {ends:.1f} seconds: {title}, {unit}, of {', '.join(one.label for one in drawn)}",
-        f"{title} over time",
+        line_chart(title, _VIRTUAL_TIME if virtual else _TIME, unit, lines),
+        f"Lines over {ends:.1f} seconds of {time}: {title}, {unit}, of {', '.join(one.label for one in drawn)}",
+        f"{title} over {time}{', simulated' if virtual else ''}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Simulated runs in the window: called simulated in the comparison, next to published and measured ones."""
+"""Simulated runs in the window: called simulated, and their plots have virtual time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.model.plugin import Plugins
 from labconsole.store.reader import Reader
+from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
+from labconsole_ui.views.run.run_view import RunView
 from tests.labconsole_v2x.simulation.stored_simulations import store_simulations
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -68,3 +70,15 @@ def test_heads_intervals_and_published_cells_say_simulated(qtbot: QtBot, compari
     assert "Ours, simulated for the same scenario" in row.cells[2].help
     assert "The interval simulated for the same scenario" in row.cells[2].help
     assert not any("easured" in cell.help for row in comparison.table.rows.records() for cell in row.cells)
+
+
+def test_run_view_has_virtual_time_for_simulated_curves_and_real_time_for_processes(
+    qtbot: QtBot, theme: Theme, database: Path, bridge: QueueBridge, show: Callable[[QWidget], None]
+) -> None:
+    view = RunView(partial(Reader, database), 1, Plugins.discover(), theme, bridge)
+    show(view)
+    qtbot.waitUntil(lambda: len(view.plots) > 3 and view.progress.isHidden())
+    labels = {name: plot.canvas.getAxis("bottom").labelText for name, plot in view.plots.items()}
+    assert {labels["Rate"], labels["Latency"]} == {"virtual time since T0"}
+    assert labels["Resident memory"] == "time since T0"
+    assert view.plots["Rate"].title == "Rate, simulated" and view.plots["Resident memory"].title == "Resident memory"

@@ -92,3 +92,5 @@ def test_run_report_says_simulated(database: Path, tmp_path: Path) -> None:
     assert main(["report", "1", "--pdf", str(path), "--db", str(database)]) == 0
     text = text_of(path)
     assert "Simulated 2026-11-20 12:00:00" in text and "easured" not in text
+    assert "seconds of virtual time since T0" in text and "over virtual time, simulated" in text
+    assert "seconds since the work began (T0)" in text, "the processes' CPU and memory"

@@ -202,17 +202,24 @@ class Scale(ABC):
         """The value at `position`, for the crosshair."""
 
 
+@dataclass(frozen=True)
 class TimeScale(Scale):
-    """Seconds since T0."""
+    """Seconds since T0, of a `virtual` clock or of the real one."""
+
+    virtual: bool = False
 
     def axis(self) -> GridAxis:
         axis = TimeAxis("bottom")
         axis.enableAutoSIPrefix(False)
-        axis.setLabel(QCoreApplication.translate("Plot", "time since T0"), units="s")
+        translate = QCoreApplication.translate
+        label = translate("Plot", "virtual time since T0") if self.virtual else translate("Plot", "time since T0")
+        axis.setLabel(label, units="s")
         return axis
 
     def text(self, position: float) -> str:
-        return QCoreApplication.translate("Plot", "{0} s since T0").format(f"{position:,.3f}")
+        translate = QCoreApplication.translate
+        text = translate("Plot", "{0} s of virtual time") if self.virtual else translate("Plot", "{0} s since T0")
+        return text.format(f"{position:,.3f}")
 
 
 class ValueScale(Scale):

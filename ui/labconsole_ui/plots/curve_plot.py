@@ -30,13 +30,15 @@ NO_POINTS = np.empty(0)
 class PlotCurve:
     """A curve: `x` never falls (over time: s since T0), `values` in the plot's unit, NaN for gaps.
 
-    `colour` is the index of its colour, by default its title's place in the legend.
+    `colour` is the index of its colour, by default its title's place in the legend. `virtual` says that `x` is the time
+    of a virtual clock.
     """
 
     title: str
     x: NDArray[np.float64]
     values: NDArray[np.float64]
     colour: int | None = None
+    virtual: bool = False
 
 
 class CurvePlot(InteractivePlot):
@@ -153,7 +155,15 @@ class CurvePlot(InteractivePlot):
 
 
 class TimePlot(CurvePlot):
-    """Curves of one unit over time."""
+    """Curves of one unit over time, which is virtual where all of them are of simulated runs."""
 
     def __init__(self, title: str, unit: str, theme: Theme, *, empty_text: str, parent: QWidget | None = None) -> None:
         super().__init__(title, unit, TimeScale(), theme, empty_text=empty_text, parent=parent)
+
+    def set_curves(self, curves: Sequence[PlotCurve]) -> None:
+        """Replace the curves, and name the time of the axis."""
+        scale = TimeScale(bool(curves) and all(curve.virtual for curve in curves))
+        if scale != self._scale:
+            self._scale = scale
+            self.canvas.set_scale(scale)
+        super().set_curves(curves)

@@ -75,7 +75,7 @@ class CurvesPane(SamplesPane):
             for run_id in column.run_ids:
                 for curve in parts.get(run_id, ()):
                     _, titles = groups.setdefault(curve.group, (curve.unit, {}))
-                    drawn = PlotCurve(column.title, curve.t_s, curve.values, column.colour)
+                    drawn = PlotCurve(column.title, curve.t_s, curve.values, column.colour, curve.virtual)
                     titles.setdefault(curve.title, []).append(drawn)
         for name in self.plots.keys() - groups.keys():
             yield partial(self.grid.remove, name)

@@ -260,7 +260,7 @@ class RunView(QWidget):
         self._plots_note.setText(self.tr("This run has recorded no samples."))
         self._plots_note.setVisible(not groups)
         for name, members in groups.items():
-            self._turns.add(partial(self._add_plot, name, members[0].unit), partial(self._fill_plot, name, members))
+            self._turns.add(partial(self._add_plot, name, members[0]), partial(self._fill_plot, name, members))
         self._turns.add(self._all_shown)
         # Each added plot moves those before it, which would repaint them each time.
         self.grid.setUpdatesEnabled(False)
@@ -273,12 +273,15 @@ class RunView(QWidget):
         self.grid.setUpdatesEnabled(True)
         self._turns.add(*(partial(plot.setUpdatesEnabled, True) for plot in plots))  # each is painted in its turn
 
-    def _add_plot(self, name: str, unit: str) -> None:
+    def _add_plot(self, name: str, first: Curve) -> None:
         if name not in self.plots:
-            self.grid.add(name, TimePlot(name, unit, self._theme, empty_text=self.tr("No samples")))
+            title = self.tr("{0}, simulated").format(name) if first.virtual else name
+            self.grid.add(name, TimePlot(title, first.unit, self._theme, empty_text=self.tr("No samples")))
 
     def _fill_plot(self, name: str, members: Sequence[Curve]) -> None:
-        self.plots[name].set_curves([PlotCurve(curve.title, curve.t_s, curve.values) for curve in members])
+        self.plots[name].set_curves(
+            [PlotCurve(curve.title, curve.t_s, curve.values, virtual=curve.virtual) for curve in members]
+        )
 
     # Note and tags
 
