@@ -32,16 +32,18 @@ def test_page_says_what_is_offered_and_what_the_receiver_serves(qtbot: QtBot, pa
     assert "nexcom-vtc6201-table42" in {combo.currentText() for combo in page.form.findChildren(QComboBox)}
 
 
-def test_scenario_that_its_run_would_refuse_is_refused_at_the_field_without_old_facts(page: SimulationPanel) -> None:
+def test_scenario_that_its_run_would_refuse_is_refused_at_the_field_without_old_facts(
+    qtbot: QtBot, page: SimulationPanel
+) -> None:
     page.form.set_values({"timing": "nexcom-vtc6201-table42"})
-    assert facts(page) and page.run_bar.run_button.isEnabled()
+    qtbot.waitUntil(lambda: bool(facts(page)) and page.run_bar.run_button.isEnabled())
     page.form.set_values({**page.form.values(), "security": "header"})
     sentence = "The timing profile nexcom-vtc6201-table42 has no receiver.service_ms.header: choose another profile"
     assert page.form.row("timing").error_label.text().startswith(sentence)
     assert facts(page) == {} and page.facts_card.isHidden()
     assert not page.run_bar.run_button.isEnabled() and not page.run_bar.campaign_button.isEnabled()
     page.form.set_values({**page.form.values(), "security": "full"})
-    assert facts(page) and page.run_bar.run_button.isEnabled()
+    qtbot.waitUntil(lambda: bool(facts(page)) and page.run_bar.run_button.isEnabled())
 
 
 def test_run_by_click_is_finished_at_once(qtbot: QtBot, page: SimulationPanel, window: MainWindow) -> None:
