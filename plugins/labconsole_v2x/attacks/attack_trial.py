@@ -33,7 +33,7 @@ class AttackTrial(StationTrial[AttackParameters]):
     """Lets attackers send what a receiver must reject, and measures what that costs benign stations."""
 
     kind: ClassVar[str] = "v2x.attack"
-    title: ClassVar[str] = "V2X under attack, live"
+    title: ClassVar[str] = "V2X under attack"
     description: ClassVar[str] = (
         "What does an attacker cost benign stations in latency and loss, and is everything rejected that it sends? "
         "Stations, attackers and a receiver that verifies, in processes of their own."
