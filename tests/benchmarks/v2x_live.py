@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ STATIONS = 300
 
 
 def run(
-    folder: Path, parameters: Mapping[str, Any], settings: list[str], *, kind: str = "v2x.live"
+    folder: Path, parameters: Mapping[str, Any], settings: Sequence[str] = (), *, kind: str = "v2x.live"
 ) -> dict[str, float]:
     """The metrics of one run by name."""
     path = folder / "scenario.toml"

@@ -30,7 +30,7 @@ LOSS_AIM, LATENCY_AIM = 2.0, 25.0
 
 def timing_profile(folder: Path) -> StackTiming:
     """The profile `here` of this computer, from a run of the benchmark."""
-    run(folder, {"curve": CURVE, "openssl": False, "cores": 1}, [], kind="v2x.benchmark")
+    run(folder, {"curve": CURVE, "openssl": False, "cores": 1}, kind="v2x.benchmark")
     command = [sys.executable, "-m", "labconsole.cli.main", "v2x", "timing", "here", "1", "--room", str(QUEUE)]
     subprocess.run(command, env={**os.environ, "LABCONSOLE_HOME": str(folder)}, check=True, stdout=subprocess.DEVNULL)
     os.environ["LABCONSOLE_HOME"] = str(folder)
@@ -61,9 +61,9 @@ def main() -> None:
             }
             curves = dict.fromkeys(("curve", "authority_curve", "root_curve"), CURVE)
             own = {**scenario, **curves, "queue_limit": QUEUE, "capture": False}
-            live = medians([run(folder, own, []) for _ in range(arguments.repeats)])
+            live = medians([run(folder, own) for _ in range(arguments.repeats)])
             like = {**scenario, "medium": "ideal", "timing": "here"}
-            simulated = medians([run(folder, like, [], kind="v2x.simulation") for _ in range(arguments.repeats)])
+            simulated = medians([run(folder, like, kind="v2x.simulation") for _ in range(arguments.repeats)])
             off = 100 * (simulated["latency_p50"] / live["latency_p50"] - 1)
             print(
                 f"{share:g} of it: loss {live['packet_loss']:.1f} % live, {simulated['packet_loss']:.1f} % simulated "

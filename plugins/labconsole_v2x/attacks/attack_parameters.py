@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from pydantic import ValidationInfo, field_validator
@@ -77,7 +76,7 @@ class AttackParameters(LiveParameters, _Shifts):
     @property
     def attacker_groups(self) -> list[Sequence[int]]:
         """The numbers of the attackers in each of their processes: they follow those of the sending stations."""
-        groups = spread(self.attackers, 0, self.attack_messages, (os.cpu_count() or 1) - 1)
+        groups = spread(self.attackers, 0, self.attack_messages, self.sender_cores)
         return [[self.senders + number for number in group] for group in groups]
 
     @property

@@ -410,8 +410,12 @@ class LiveParameters(Parameters):
     @property
     def station_groups(self) -> list[Sequence[int]]:
         """The numbers of the sending stations in each of their processes."""
-        cores = (os.cpu_count() or 1) - (self.receivers is Receivers.ONE)
-        return spread(self.senders, self.processes, self.sent_and_received, cores)
+        return spread(self.senders, self.processes, self.sent_and_received, self.sender_cores)
+
+    @property
+    def sender_cores(self) -> int:
+        """Cores that processes of sending stations have: a single receiver has one of its own."""
+        return (os.cpu_count() or 1) - (self.receivers is Receivers.ONE)
 
     @property
     def hears_channel(self) -> bool:

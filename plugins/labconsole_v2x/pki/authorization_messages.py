@@ -13,15 +13,17 @@ from labconsole_v2x.pki.request_parts import (
     SubjectAttributes,
     encode_attributes,
     encode_public_keys,
+    encode_response,
     public_keys_to_tag,
     read_attributes,
     read_public_keys,
+    read_response,
     read_uint8,
     read_whole,
     skip_extensions,
 )
 from labconsole_v2x.security.encryption import read_encrypted_data
-from labconsole_v2x.security.reading import malformed, read_choice, read_optional
+from labconsole_v2x.security.reading import read_choice, read_optional
 from labconsole_v2x.security.scanning import read_signed_data
 
 HMAC_KEY_SIZE = 32
@@ -177,7 +179,7 @@ def read_validation_request(octets: bytes) -> ValidationRequest:
 def encode_validation_response(response: ValidationResponse) -> bytes:
     """`AuthorizationValidationResponse`."""
     attributes = encode_attributes(response.attributes) if response.attributes else b""
-    return (b"\x40" if attributes else b"\0") + response.request_hash + bytes((response.code,)) + attributes
+    return encode_response(response.request_hash, response.code, attributes)
 
 
 def read_validation_response(octets: bytes) -> ValidationResponse:
@@ -219,14 +221,5 @@ def _shared_request(octets: bytes, at: int) -> tuple[SharedRequest, int]:
 
 
 def _validation_response(octets: bytes, at: int) -> tuple[ValidationResponse, int]:
-    preamble = octets[at]
-    if preamble & 0x3F:
-        malformed("Unused bits set", at)
-    request_hash, at = octets[at + 1 : at + 1 + HASH_SIZE], at + 1 + HASH_SIZE
-    code, at = read_uint8(octets, at)
-    if bool(preamble & 0x40) != (code == 0):
-        malformed("Attributes with a refusal, or none without", at)
-    attributes = None
-    if preamble & 0x40:
-        attributes, at = read_attributes(octets, at)
-    return ValidationResponse(request_hash, code, attributes), skip_extensions(octets, at, preamble)
+    parts, at = read_response(octets, at, "Attributes", read_attributes)
+    return ValidationResponse(*parts), at

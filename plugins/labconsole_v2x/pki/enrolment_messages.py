@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from labconsole_v2x.pki.request_parts import (
-    HASH_SIZE,
     PublicKeys,
     SubjectAttributes,
     encode_attributes,
     encode_public_keys,
+    encode_response,
     read_attributes,
     read_public_keys,
+    read_response,
     read_uint8,
     read_whole,
     skip_extensions,
@@ -93,8 +94,7 @@ def _enrolment_request(octets: bytes, at: int) -> tuple[EnrolmentRequest, int]:
 
 def encode_certificate_response(response: CertificateResponse) -> bytes:
     """`InnerEcResponse` or `InnerAtResponse`."""
-    preamble = b"\x40" if response.certificate else b"\0"
-    return preamble + response.request_hash + bytes((response.code,)) + (response.certificate or b"")
+    return encode_response(response.request_hash, response.code, response.certificate or b"")
 
 
 def read_certificate_response(octets: bytes) -> CertificateResponse:
@@ -103,14 +103,5 @@ def read_certificate_response(octets: bytes) -> CertificateResponse:
 
 
 def _certificate_response(octets: bytes, at: int) -> tuple[CertificateResponse, int]:
-    preamble = octets[at]
-    if preamble & 0x3F:
-        malformed("Unused bits set", at)
-    request_hash, at = octets[at + 1 : at + 1 + HASH_SIZE], at + 1 + HASH_SIZE
-    code, at = read_uint8(octets, at)
-    if bool(preamble & 0x40) != (code == 0):
-        malformed("A certificate with a refusal, or none without", at)
-    certificate = None
-    if preamble & 0x40:
-        certificate, at = read_certificate_octets(octets, at)
-    return CertificateResponse(request_hash, code, certificate), skip_extensions(octets, at, preamble)
+    parts, at = read_response(octets, at, "A certificate", read_certificate_octets)
+    return CertificateResponse(*parts), at

@@ -163,6 +163,24 @@ def read_attributes(octets: bytes, at: int) -> tuple[SubjectAttributes, int]:
     return SubjectAttributes(permissions, validity, region, assurance, name), at
 
 
+def encode_response(request_hash: bytes, code: int, granted: bytes) -> bytes:
+    """A response: the hash of the request, a code, and what is granted (empty: refused)."""
+    return (b"\x40" if granted else b"\0") + request_hash + bytes((code,)) + granted
+
+
+def read_response(octets: bytes, at: int, what: str, read: Reader[T]) -> tuple[tuple[bytes, int, T | None], int]:
+    """The hash, the code and what is granted; code 0 and no other has it. Raises `MalformedDataError`."""
+    preamble = octets[at]
+    if preamble & 0x3F:
+        malformed("Unused bits set", at)
+    request_hash, at = octets[at + 1 : at + 1 + HASH_SIZE], at + 1 + HASH_SIZE
+    code, at = read_uint8(octets, at)
+    if bool(preamble & 0x40) != (code == 0):
+        malformed(f"{what} with a refusal, or none without", at)
+    granted, at = _if_present(preamble & 0x40, read, octets, at)
+    return (request_hash, code, granted), skip_extensions(octets, at, preamble)
+
+
 def read_uint8(octets: bytes, at: int) -> tuple[int, int]:
     """An integer or enumeration of one octet."""
     return octets[at], at + 1

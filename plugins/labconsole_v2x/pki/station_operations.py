@@ -107,15 +107,20 @@ class RegisterStation(Operation[RegisterParameters]):
         return Result(tuple(sentences), {"its_id": its_id.hex(), "public_key": str(public_file)})
 
 
-class EnrolParameters(Parameters):
-    """The station, and the EA."""
+class _RequestParameters(Parameters):
+    """The station, its EA and the root that it trusts."""
 
     station: HomePath = parameter(
         _STATION, "Folder of a registered station", kind="folder", positional=True, metavar="STATION"
     )
-    ea: str = parameter("URL of the EA", "URL of the EA", metavar="URL", default="http://127.0.0.1:8941/")
-    ea_certificate: HomePath = parameter("EA's certificate", "Certificate of the EA (COER)", kind="file")
+    ea_certificate: HomePath = parameter("EA's certificate", "Certificate of the station's EA (COER)", kind="file")
     root: HomePath = parameter("Trusted root", "Certificate of the root CA (COER)", kind="file")
+
+
+class EnrolParameters(_RequestParameters):
+    """The station, and the EA."""
+
+    ea: str = parameter("URL of the EA", "URL of the EA", metavar="URL", default="http://127.0.0.1:8941/")
 
 
 class Enrol(Operation[EnrolParameters]):
@@ -143,16 +148,11 @@ class Enrol(Operation[EnrolParameters]):
         )
 
 
-class AuthorizeParameters(Parameters):
+class AuthorizeParameters(_RequestParameters):
     """The station, the AA, and the tickets."""
 
-    station: HomePath = parameter(
-        _STATION, "Folder of an enrolled station", kind="folder", positional=True, metavar="STATION"
-    )
     aa: str = parameter("URL of the AA", "URL of the AA", metavar="URL", default="http://127.0.0.1:8942/")
     aa_certificate: HomePath = parameter("AA's certificate", "Certificate of the AA (COER)", kind="file")
-    ea_certificate: HomePath = parameter("EA's certificate", "Certificate of the station's EA (COER)", kind="file")
-    root: HomePath = parameter("Trusted root", "Certificate of the root CA (COER)", kind="file")
     messages: SentMessages = parameter(
         "Messages", "What the tickets shall permit", default=SentMessages.BOTH, labels=_MESSAGES
     )

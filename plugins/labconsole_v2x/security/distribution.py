@@ -32,6 +32,11 @@ channel each has one, and in between their number grows linearly. The references
 """
 
 
+def omitted_at(channel_ratio: float) -> int:
+    """CAMs in a row without certificate at this channel busy ratio, by congestion-based omission."""
+    return round(MOST_OMITTED * min(1.0, channel_ratio / FULL_AT_RATIO))
+
+
 @dataclass(frozen=True, slots=True)
 class Inclusion:
     """What the next CAM includes for distribution."""
@@ -108,8 +113,7 @@ class Distribution:
             case CertificateInclusion.ETSI:
                 wanted = now_us >= self._due_us
             case CertificateInclusion.CONGESTION:
-                omitted = round(MOST_OMITTED * min(1.0, channel_ratio / FULL_AT_RATIO))
-                wanted = self._omitted >= omitted or self._due_us == 0
+                wanted = self._omitted >= omitted_at(channel_ratio) or self._due_us == 0
         # A requested authority's certificate and the own one take turns, so that neither waits for ever.
         with_certificate = wanted and not (self._requested and self._omitted == 0)
         self._omitted = 0 if with_certificate else self._omitted + 1

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole_v2x.choices import Attack, Generation, InclusionChoice
-from labconsole_v2x.security.distribution import FULL_AT_RATIO, MOST_OMITTED
+from labconsole_v2x.security.distribution import MOST_OMITTED, omitted_at
 from labconsole_v2x.simulation.simulation_parameters import INSTANCE_HZ, SimulationParameters
 from labconsole_v2x.stations.cam_timing import RuleTiming
 from labconsole_v2x.stations.channel import airtime_us
@@ -115,7 +115,7 @@ def _omitted(parameters: SimulationParameters, arrivals: Arrivals) -> int:
     digest, whole = (airtime_us(size) / 1e6 for size in (parameters.size_digest, parameters.size_certificate))
     for omitted in range(MOST_OMITTED + 1):
         ratio = rate * (whole + omitted * digest) / (omitted + 1)
-        if omitted >= round(MOST_OMITTED * min(1.0, ratio / FULL_AT_RATIO)):
+        if omitted >= omitted_at(ratio):
             return omitted
     return MOST_OMITTED
 

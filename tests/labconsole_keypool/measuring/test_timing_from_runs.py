@@ -9,6 +9,7 @@ import pytest
 from labconsole.cli.main import main
 from labconsole.profiles.timing_profile import load_timing
 from labconsole_keypool.simulation.simulation_parameters import SimulationParameters
+from tests.helpers.measured_home import run_in
 
 PROFILE = """
 format = 1
@@ -43,13 +44,7 @@ parameters = { step = "sign", keys = 30, threads = 2 }
 @pytest.fixture(scope="module")
 def measured_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with one finished campaign: runs 1 to 5."""
-    home = tmp_path_factory.mktemp("home")
-    profile = home / "steps.toml"
-    profile.write_text(PROFILE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LABCONSOLE_HOME", str(home))
-        assert main(["run", str(profile)]) == 0
-    return home
+    return run_in(tmp_path_factory.mktemp("home"), PROFILE)
 
 
 @pytest.fixture

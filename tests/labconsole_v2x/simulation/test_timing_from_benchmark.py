@@ -15,6 +15,7 @@ from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from labconsole_v2x.simulation.timing_from_benchmark import timing_from_benchmark
 from labconsole_v2x.stations.sending import SecurityMode
+from tests.helpers.measured_home import run_in
 from tests.helpers.run_row import finished_run
 from tests.labconsole_v2x.simulation.simulated_testbed import figures
 
@@ -32,13 +33,7 @@ cores = 1
 @pytest.fixture(scope="module")
 def measured_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with one finished run."""
-    home = tmp_path_factory.mktemp("home")
-    profile = home / "benchmark.toml"
-    profile.write_text(PROFILE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LABCONSOLE_HOME", str(home))
-        assert main(["run", str(profile)]) == 0
-    return home
+    return run_in(tmp_path_factory.mktemp("home"), PROFILE)
 
 
 @pytest.fixture
