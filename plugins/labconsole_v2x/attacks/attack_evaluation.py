@@ -13,7 +13,7 @@ from labconsole_v2x.attacks.attack_metrics import metric
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.choices import ATTACKS, Attack
 from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
-from labconsole_v2x.live.live_evaluation import evaluate_joined
+from labconsole_v2x.live.live_evaluation import evaluate_joined, on_air_metrics
 from labconsole_v2x.security.verification import Reason
 from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS
 
@@ -29,6 +29,12 @@ REASONS_OF: Mapping[Attack, tuple[Reason, ...]] = {
 }
 """For which reasons a receiver rejects what attackers send."""
 
+_RIGHTLY = {
+    False: "All {0:,} packets of attackers were rejected",
+    True: "All {0:,} packets of attackers were rejected, or were the first copy of a CAM, in time",
+}
+"""By whether they were replayed."""
+
 
 def evaluate(parameters: AttackParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
     """All figures of a run; what was not recorded is left out."""
@@ -37,7 +43,9 @@ def evaluate(parameters: AttackParameters, samples: Samples, events: Sequence[Ev
         return Evaluation(())
     benign = evaluate_joined(parameters, packets, samples)
     attacks = AttackPackets(parameters, packets)
-    metrics = metric.ordered((*benign.metrics, *_shares(parameters, packets, attacks), *_counts(packets, attacks)))
+    own = [*_shares(parameters, packets, attacks), *_counts(packets, attacks), *_on_air(packets)]
+    names = {one.name for one in own}
+    metrics = metric.ordered((*(one for one in benign.metrics if one.name not in names), *own))
     verdicts = _verdicts(parameters, attacks) if parameters.attacking else ()
     return Evaluation(metrics, (*verdicts, *benign.verdicts), benign.disturbed)
 
@@ -96,6 +104,14 @@ def _shares(parameters: AttackParameters, packets: JoinedPackets, attacks: Attac
         yield metric(name, 100 * spent.sum() / all_ns, int(np.count_nonzero(spent)))
 
 
+def _on_air(packets: JoinedPackets) -> Iterator[Metric]:
+    """What all stations send shares the channel: attackers, too."""
+    sent = [table["size"][packets.counts(table["due_ns"])] for table in (packets.sent, packets.attacks)]
+    sizes = np.concatenate(sent).astype(np.int64)
+    if len(sizes):
+        yield from on_air_metrics(sizes, packets.seconds)
+
+
 def _counts(packets: JoinedPackets, attacks: AttackPackets) -> Iterator[Metric]:
     if not len(packets.attacks["sent_ns"]):
         return
@@ -123,7 +139,7 @@ def _verdicts(parameters: AttackParameters, attacks: AttackPackets) -> Iterator[
         "fail" if attacks.false_accepts else "pass",
         f"{attacks.false_accepts:,} of {attacks.received:,} packets of attackers were accepted."
         if attacks.false_accepts
-        else f"All {attacks.received:,} packets of attackers were rejected, or nothing was wrong with them.",
+        else f"{_RIGHTLY[parameters.attack is Attack.REPLAY].format(attacks.received)}, the warm-up included.",
         {"false_accepts": attacks.false_accepts, "received": attacks.received},
     )
     expected = {reason.value for reason in REASONS_OF[parameters.attack]}

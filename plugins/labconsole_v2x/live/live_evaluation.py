@@ -149,11 +149,16 @@ def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Met
                 yield metric("packet_size", sizes[chosen].mean(), int(np.count_nonzero(chosen)), signer=signer)
     else:
         yield metric("packet_size", sizes.mean(), count, signer="none")
+    yield from on_air_metrics(sizes, packets.seconds)
+
+
+def on_air_metrics(sizes: NDArray[np.int64], seconds: float) -> Iterator[Metric]:
+    """The rate and time on air of packets with these octets."""
     values, counts = np.unique(sizes, return_counts=True)
     octets = sum(octets_on_air(size) * number for size, number in zip(values.tolist(), counts.tolist(), strict=True))
     air_us = sum(airtime_us(size) * number for size, number in zip(values.tolist(), counts.tolist(), strict=True))
     for name, value in (("air_rate", octets * 8 / 1e3), ("airtime", air_us / 1e4)):
-        yield _calculated(metric(name, value / packets.seconds, count))
+        yield _calculated(metric(name, value / seconds, len(sizes)))
 
 
 def _calculated(one: Metric) -> Metric:

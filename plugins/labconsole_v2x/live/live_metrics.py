@@ -120,8 +120,8 @@ METRICS: tuple[MetricKind, ...] = (
         "On air",
         "kbit/s",
         _LOWER,
-        "Octets that the frames of all CAMs sent would have on air (802.11 header, LLC, check sum included), over the "
-        "duration. Calculated.",
+        "Octets that the frames of all stations, attackers included, would have on air (802.11 header, LLC, check sum "
+        "included), over the duration. Calculated.",
     ),
     MetricKind(
         "airtime",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from labconsole.errors import UserError
+from labconsole.safe_text import shown
 from labconsole_v2x.pki.authority import (
     Authority,
     Decision,
@@ -140,7 +141,9 @@ class EnrolmentAuthority(Authority):
             self.check_time(data, EnrolmentCode.DENIEDREQUEST)
         station = self._register.station(wanted.its_id)
         if station is None:
-            raise Refusal(EnrolmentCode.UNKNOWNITS, f"no station {wanted.its_id.hex()} is registered")
+            raise Refusal(
+                EnrolmentCode.UNKNOWNITS, f"no station {shown(wanted.its_id.decode(errors='replace'))} is registered"
+            )
         if not is_signed_by(outer, station.canonical_key, b""):
             raise Refusal(EnrolmentCode.INVALIDSIGNATURE, "it is not signed with the station's canonical key")
         self._check_keys(wanted)

@@ -32,7 +32,7 @@ from labconsole_v2x.security.structures import Certificate, Permission
 ROOT, EA, AA = "root", "ea", "aa"
 """The folders of a lab's authorities."""
 _ENCRYPTION, _CERTIFICATE = "encryption", "certificate"
-_LOCK_TIMEOUT_S = 60.0
+_LOCK, _LOCK_TIMEOUT_S = ".lab.lock", 60.0
 _CURVES = {library.name: curve for curve, library in CURVES.items()}
 
 
@@ -92,10 +92,12 @@ def create_lab(folder: Path, start_s: int) -> bool:
 
     The root's certificate is written last, so that what was interrupted is created again.
     """
+    if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {ROOT, EA, AA, _LOCK}:
+        raise UserError(f"{folder} has files of others: choose an empty folder, or that of a lab.")
     try:
         with _writing(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with FileLock(folder / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
+            with FileLock(folder / _LOCK, timeout=_LOCK_TIMEOUT_S, mode=0o600):
                 if certificate_file(folder, ROOT).exists():
                     return False
                 _create_lab(folder, LabPki.create(start_s))

@@ -96,11 +96,15 @@ class RegisterStation(Operation[RegisterParameters]):
         if lab is not None and not certificate_file(lab, EA).exists():
             raise UserError(f"{lab} has no EA: create it with labconsole v2x authorities {lab}.")
         if not folder.has_key(_CANONICAL):
+            if folder.folder.is_dir() and any(folder.folder.iterdir()):
+                raise UserError(f"{folder.folder} has files of others: choose an empty folder, or that of a station.")
             folder.add(_CANONICAL, SoftwareKey.generate())
         key = folder.key(_CANONICAL)
         public_file = folder.write_public_key(_CANONICAL, key)
         sentences = [f"Public key: {public_file}"]
-        if lab is not None:
+        if lab is None:
+            sentences.append("Not registered yet: an EA must have this key before the station can enrol.")
+        else:
             station = RegisteredStation(its_id, key.public_key, parameters.messages.permissions)
             StationFolder(lab).add_station(station)
             sentences.insert(0, f"Registered: {its_id.decode()}, {_MESSAGES[parameters.messages.value]}")
@@ -140,6 +144,8 @@ class Enrol(Operation[EnrolParameters]):
         from labconsole_v2x.pki.station_requests import enrol
 
         folder, its_id = KeyFolder(parameters.station), _station_id(parameters.station)
+        if not folder.has_key(_CANONICAL):
+            raise UserError(f"{folder.folder} is not the folder of a station: register it first (v2x register).")
         ea, root = _remote(parameters.ea, parameters.ea_certificate), _certificate(parameters.root)
         credential = enrol(its_id, folder.key(_CANONICAL), ea, root, post)
         folder.add(_CREDENTIAL, credential.key, credential.certificate)
@@ -178,6 +184,8 @@ class Authorize(Operation[AuthorizeParameters]):
         folder = KeyFolder(parameters.station)
         aa, root = _remote(parameters.aa, parameters.aa_certificate), _certificate(parameters.root)
         ea = _certificate(parameters.ea_certificate)
+        if not folder.has_key(_CREDENTIAL):
+            raise UserError(f"{folder.folder} has no enrolment credential: enrol the station first (v2x enrol).")
         credential, permissions = folder.certified(_CREDENTIAL), parameters.messages.permissions
         tickets, files = [], []
         for number in range(parameters.count):

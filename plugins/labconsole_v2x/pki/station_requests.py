@@ -84,9 +84,13 @@ def check_authority(name: str, certificate: Certificate, root: Certificate) -> N
     if not is_point(root.verification_key):
         raise UserError("The root's public key is not a point of its curve: choose another root.")
     verify = software_verifier(root.verification_key)
-    fault = root_fault(root, verify) or link_fault(certificate, (root,), verify)
-    if fault is not None:
-        raise UserError(f"The certificate of {name} is not one under the root ({fault}): choose another.")
+    if (fault := root_fault(root, verify)) is not None:
+        raise UserError(f"The root is not the certificate of a root CA ({fault}): choose another root.")
+    if (fault := link_fault(certificate, (root,), verify)) is not None:
+        raise UserError(
+            f"The certificate of {name} is not one under the root {root.hashed_id8.hex()} ({fault}): choose another "
+            "certificate or root."
+        )
     if certificate.encryption_key is None or not is_point(certificate.encryption_key):
         raise UserError(f"The certificate of {name} has no key for encryption: choose that of an EA or AA.")
 

@@ -100,7 +100,7 @@ def _warnings(parameters: SimulationParameters) -> Iterator[str]:
         if fitted_to := STACK_TIMINGS.load(parameters.timing).fitted_to:
             yield (
                 f"The timing profile was fitted to the published columns {', '.join(fitted_to)}: that the simulation "
-                "agrees with these proves nothing, with the others it does."
+                "agrees with these is not evidence, with the others it is."
             )
     largest = max(parameters.size_digest, parameters.size_certificate)
     if largest > LARGEST_SDU and parameters.security is not SecurityMode.NONE:

@@ -12,6 +12,7 @@ from labconsole_v2x.attacks.attack_evaluation import REASONS_OF, evaluate
 from labconsole_v2x.attacks.attack_metrics import METRICS
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.choices import Attack
+from labconsole_v2x.stations.channel import airtime_us, octets_on_air
 from labconsole_v2x.stations.receiving import ReceivedPacket
 from tests.labconsole_v2x.live.synthetic_packets import EVENTS, A, B, C, named, received, samples, sent
 
@@ -56,6 +57,15 @@ def test_benign_share_and_delivery_ratio_are_different_figures() -> None:
     assert found["goodput"] == pytest.approx(14 * 90 * 8 / 1000 / 2)
     assert (found["latency_mean"], found["rejected"]) == (pytest.approx(1.5), 0)
     assert verdicts(evaluation)[ACCEPTED] == verdicts(evaluation)[REJECTED_RIGHTLY] == "pass"
+    (said,) = [one.reason for one in evaluation.verdicts if one.name == ACCEPTED]
+    assert said == "All 5 packets of attackers were rejected, the warm-up included."
+
+
+def test_attackers_share_the_channel() -> None:
+    """30 packets of one size in two seconds are on air, 10 of them the attacker's."""
+    found = named(evaluated(cams(), attacks()))
+    assert found["airtime"] == pytest.approx(30 * airtime_us(found["packet_size"]) / 2e4)
+    assert found["air_rate"] == pytest.approx(30 * octets_on_air(found["packet_size"]) * 8 / 2e3)
 
 
 def test_time_is_that_from_the_queue_to_the_verdict() -> None:

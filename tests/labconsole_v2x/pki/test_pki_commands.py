@@ -126,5 +126,28 @@ def test_what_is_missing_is_named(tmp_path: Path, own_home: Path) -> None:
     without_lab = run("register", tmp_path / "car", "--json")
     public_key = Path(json.loads(without_lab.stdout)["public_key"]).read_bytes()
     assert public_key.startswith(b"-----BEGIN PUBLIC KEY")
+    assert "Not registered yet" in run("register", tmp_path / "car").stdout
     missing = run("enrol", tmp_path / "car", *certificates(tmp_path, "ea"))
     assert missing.returncode != 0 and "certificate.oer" in missing.stderr
+
+
+def test_steps_in_the_wrong_order_name_the_one_that_comes_first(tmp_path: Path, own_home: Path) -> None:
+    lab, car = tmp_path / "lab", tmp_path / "car"
+    with authorities(lab):
+        pass
+    early = run("enrol", car, *certificates(lab, "ea"))
+    assert early.returncode == 1 and "car is not the folder of a station: register it first" in early.stderr
+    assert not car.exists()
+    run("register", car, "--lab", lab)
+    early = run("authorize", car, *certificates(lab, "ea", "aa"))
+    assert early.returncode == 1 and "car has no enrolment credential: enrol the station first" in early.stderr
+
+
+def test_folder_of_others_is_left_as_it_is(tmp_path: Path, own_home: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    for command in ("authorities", "register"):
+        refused = run(command, folder)
+        assert refused.returncode == 1 and "notes has files of others: choose an empty folder" in refused.stderr
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
