@@ -27,6 +27,7 @@ MOST_PEERS = 1024
 """Addresses to which the receiver of a unicast transport sends; frames from further ones are received, too."""
 _RECEIVE_BUFFER = 4 * 1024 * 1024
 _POLL_S = 0.1
+_LOOPBACK = "127.0.0.1"
 T = TypeVar("T")
 _NOT_PERMITTED = (errno.EPERM, errno.EACCES)
 _SO_RCVBUFFORCE, _SO_ATTACH_FILTER = 33, 26
@@ -80,6 +81,13 @@ def open_transport(settings: TransportSettings, *, receiver: bool) -> Transport:
             return _Unicast(settings, receiver=receiver)
         case TransportKind.ETHERNET:
             return _Ethernet(settings)
+
+
+def open_pair() -> tuple[Transport, Transport]:
+    """A receiver and a sender to it, both on this computer, over a UDP port that the system chooses."""
+    receiver = _Unicast(TransportSettings(TransportKind.UNICAST, _LOOPBACK, _LOOPBACK, 0), receiver=True)
+    sender = _Unicast(TransportSettings(TransportKind.UNICAST, _LOOPBACK, _LOOPBACK, receiver.port), receiver=False)
+    return receiver, sender
 
 
 class _Sockets:
@@ -197,6 +205,7 @@ class _Unicast(_Sockets):
         self._receiving = self._sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._receiving.bind((address, port))
+            self.port: int = self._receiving.getsockname()[1]
             self._prepare()
         except OSError as error:
             self.close()

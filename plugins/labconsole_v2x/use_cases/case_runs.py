@@ -1,0 +1,32 @@
+"""Runs a use case on a bench of its own, and returns its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from labconsole.errors import UserError
+from labconsole_v2x.use_cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
+from labconsole_v2x.use_cases.evidence import Evidence, Kind
+from labconsole_v2x.use_cases.packet_cases import PACKET_CASES
+from labconsole_v2x.use_cases.pki_cases import PKI_CASES
+
+if TYPE_CHECKING:
+    from labconsole.security.token.cryptoki.opening import Token
+
+RUNS: Mapping[str, Callable[[Bench], None]] = {**PACKET_CASES, **PKI_CASES}
+"""What each case does, by its code."""
+
+
+def run_case(code: str, settings: BenchSettings, token: Token | None = None, parts: Parts = Parts()) -> Evidence:  # noqa: B008
+    """The evidence of a case; one that breaks off has the reason in it."""
+    clock = CaseClock()
+    recorder = Recorder(code, clock)
+    recorder.add(Kind.BEGUN, label=settings.backend.value)
+    bench = Bench(recorder, clock, settings, parts, token)
+    try:
+        with bench.resources:
+            RUNS[code](bench)
+    except UserError as error:
+        recorder.add(Kind.FAULT, result=str(error))
+    return Evidence(code, recorder.records)

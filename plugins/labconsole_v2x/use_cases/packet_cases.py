@@ -1,0 +1,183 @@
+"""Cases on RP1 with packets alone: signed CAMs and DENMs, wrong ones of attackers, and missing certificates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from labconsole.clock import now_ns
+from labconsole_v2x.attacks.attack_senders import AttackSender, DenmSender
+from labconsole_v2x.security.distribution import Distribution
+from labconsole_v2x.security.issuing import LabPki, issue
+from labconsole_v2x.security.structures import CAM_PSID, Header
+from labconsole_v2x.stations.routes import Movement
+from labconsole_v2x.stations.sending import CamSender
+from labconsole_v2x.use_cases.bench import Bench, Station
+
+MANY = 20
+"""Packets of a kind in most cases."""
+_BENIGN = "CAM of a benign station"
+_HIGH_RATE_S, _HIGH_RATE_STATIONS = 2.0, 15
+_FLOOD_S, _FLOOD_ATTACKERS, _FLOOD_RATE, _FLOOD_BENIGN, _BENIGN_RATE = 2.0, 4, 100, 5, 10
+_OLD_S, _EXPIRED_S = 10.0, 1800
+_LATE_S = 3.0
+"""Longer than a receiver accepts a CAM."""
+
+
+def send_many(bench: Bench, label: str, station: Station, count: int = MANY) -> None:
+    """Send so many packets of a station."""
+    for _ in range(count):
+        bench.send(label, station.frame())
+
+
+def _cams(bench: Bench) -> None:
+    bench.receiver()
+    send_many(bench, "CAM", bench.station())
+
+
+def _denms(bench: Bench) -> None:
+    bench.receiver()
+    send_many(bench, "DENM", bench.station(kind=DenmSender))
+
+
+def _high_rate(bench: Bench) -> None:
+    bench.receiver()
+    stations = [bench.station() for _ in range(_HIGH_RATE_STATIONS)]
+    bench.measured("rate asked for", bench.settings.rate)
+    _send_at(bench, _HIGH_RATE_S, [("CAM at a high rate", station, bench.settings.rate / 15) for station in stations])
+
+
+def _attacked(label: str, attacker: Callable[[Bench], Station]) -> Callable[[Bench], None]:
+    """A case in which an attacker and a benign station take turns."""
+
+    def run(bench: Bench) -> None:
+        bench.receiver()
+        benign, attacking = bench.station(), attacker(bench)
+        for _ in range(MANY):
+            bench.send(label, attacking.frame())
+            bench.send(_BENIGN, benign.frame())
+
+    return run
+
+
+def _with_wrong_key(sender: type[CamSender]) -> Callable[[Bench], Station]:
+    return lambda bench: bench.station(signs_with=bench.new_key(), kind=sender)
+
+
+def _overload(bench: Bench) -> None:
+    bench.receiver()
+    attackers = [bench.station(signs_with=bench.new_key(), kind=AttackSender) for _ in range(_FLOOD_ATTACKERS)]
+    benign = [bench.station() for _ in range(_FLOOD_BENIGN)]
+    senders = [("CAM, invalid signature", station, float(_FLOOD_RATE)) for station in attackers]
+    senders += [(_BENIGN, station, float(_BENIGN_RATE)) for station in benign]
+    _send_at(bench, _FLOOD_S, senders)
+
+
+def _send_at(bench: Bench, seconds: float, senders: Sequence[tuple[str, Station, float]]) -> None:
+    """Send the packets of stations at their rates, each as it is due (open loop)."""
+    due = sorted(
+        (number / rate + offset / (rate * len(senders)), label, offset)
+        for offset, (label, _, rate) in enumerate(senders)
+        for number in range(round(seconds * rate))
+    )
+    begin_ns = now_ns()
+    for at_s, label, index in due:
+        left_s = at_s - (now_ns() - begin_ns) / 1e9
+        if left_s > 0:
+            time.sleep(left_s)
+        bench.send(label, senders[index][1].frame(), wait=False)
+    bench.settle()
+
+
+def _replayed(bench: Bench) -> None:
+    bench.receiver()
+    station = bench.station()
+    frames = [station.frame() for _ in range(MANY)]
+    for frame in frames:
+        bench.send(_BENIGN, frame)
+    for frame in frames:
+        bench.send("CAM sent again at once", frame)
+    bench.clock.advance(_LATE_S)
+    for frame in frames:
+        bench.send("CAM sent again late", frame)
+    for frame in frames:
+        bench.send("CAM with adjusted time", _adjusted(frame, bench.clock()))
+
+
+def _adjusted(frame: bytes, now_us: int) -> bytes:
+    """The frame with another generation time in its security header."""
+    times = [at for at in range(len(frame) - 8) if abs(int.from_bytes(frame[at : at + 8], "big") - now_us) < 60_000_000]
+    assert len(times) == 1
+    return frame[: times[0]] + now_us.to_bytes(8, "big") + frame[times[0] + 8 :]
+
+
+def _untrusted_chains(bench: Bench) -> None:
+    bench.receiver()
+    foreign = LabPki.create(bench.pki.root.validity.start_s)
+    key = bench.pki.aa_key.generate()
+    forged_aa = issue(
+        key,
+        key.public_key,
+        bench.pki.aa.validity,
+        issuer=bench.pki.root,
+        name="Lab AA",
+        permissions=bench.pki.aa.permissions,
+        issue_permissions=bench.pki.aa.issue_permissions,
+    )
+    forged = LabPki(**{**vars(bench.pki), "aa": forged_aa, "aa_key": key})
+
+    class Presenting(AttackSender):
+        """Sends its AA's certificate in each CAM, as if it had been asked for."""
+
+        def _header(self, movement: Movement, its_us: int, channel_ratio: float) -> tuple[Header, bool]:
+            return Header(CAM_PSID, its_us, requested_certificate=forged_aa.octets), True
+
+    benign = bench.station()
+    under_another_root = bench.station(pki=foreign, kind=AttackSender)
+    under_forged_aa = bench.station(pki=forged, kind=Presenting)
+    for _ in range(MANY):
+        bench.send("CAM under another root", under_another_root.frame())
+        bench.send("CAM under a forged AA", under_forged_aa.frame())
+        bench.send(_BENIGN, benign.frame())
+
+
+def _missing_authority(bench: Bench) -> None:
+    knowing = bench.receiver()
+    station = bench.station()
+    station.sender.distribution = Distribution(station.ticket, knowing.receiver.trust)
+    learning = bench.receiver(knows=())
+    asking = bench.station()
+    asking.sender.distribution = Distribution(asking.ticket, learning.receiver.trust)
+    knowing.distributions.append(station.sender.distribution)
+    learning.distributions.append(asking.sender.distribution)
+    for _ in range(3):
+        bench.send("CAM before the AA is known", station.frame(), to=[learning])
+    bench.send("CAM of the receiver", asking.frame(), to=[knowing])
+    for _ in range(MANY + 1):
+        bench.send("CAM after the AA is known", station.frame(), to=[learning])
+
+
+def _compressed_keys(bench: Bench) -> None:
+    bench.receiver()
+    send_many(bench, "CAM, compressed key", bench.station())
+    send_many(bench, "CAM, uncompressed key", bench.station(uncompressed=True))
+
+
+PACKET_CASES: Mapping[str, Callable[[Bench], None]] = {
+    "F-SIG-01": _cams,
+    "F-SIG-02": _denms,
+    "F-SIG-03": _high_rate,
+    "F-SNS-03": _compressed_keys,
+    "F-CER-02": _missing_authority,
+    "A-SIG-01": _attacked("CAM, invalid signature", _with_wrong_key(AttackSender)),
+    "A-SIG-02": _attacked("DENM, invalid signature", _with_wrong_key(DenmSender)),
+    "A-SIG-03": _attacked("CAM, no signature", lambda bench: bench.station(secured=False)),
+    "A-SIG-04": _overload,
+    "A-SIG-05": _replayed,
+    "A-SIG-06": _attacked("CAM, old timestamp", lambda bench: bench.station(late_s=_OLD_S, kind=AttackSender)),
+    "A-CER-01": _untrusted_chains,
+    "A-CER-03": _attacked(
+        "CAM, expired ticket",
+        lambda bench: bench.station(begin_s=-2 * _EXPIRED_S, duration_s=_EXPIRED_S, kind=AttackSender),
+    ),
+}
