@@ -69,6 +69,14 @@ class Distribution:
         self._missing: dict[bytes, None] = {}
         self._requested: dict[bytes, None] = {}
 
+    def change_ticket(self, ticket: Certificate) -> None:
+        """Distribute another ticket: its first CAM includes it, and nothing of what was heard before is requested."""
+        with self._trust.turn:
+            self._ticket = ticket
+            self._due_us = self._omitted = 0
+            self._missing.clear()
+            self._requested.clear()
+
     def note(self, outcome: Outcome) -> None:
         """Note what a received packet misses, requests, or answers in place of this station.
 

@@ -81,18 +81,41 @@ def profile_faults(data: SignedData) -> tuple[str, ...]:
     return tuple(faults)
 
 
+SspBit = tuple[int, int]
+"""Octet of an SSP, and a bit in it."""
+
+
+def needed_ssp_bits(message: Cam | Denm) -> dict[str, SspBit | None]:
+    """Return by name the bits of the SSP that a message's contents need; None for what no bit permits."""
+    if isinstance(message, Cam):
+        return {name: CAM_SSP_BITS[name] for name in _cam_contents(message)}
+    if message.situation is None:
+        return {}
+    cause = message.situation.cause
+    return {f"cause code {cause}": DENM_SSP_BITS.get(cause)}
+
+
+def has_ssp_bit(permission: Permission, bit: SspBit | None) -> bool:
+    """Whether a bit of a permission's SSP is set."""
+    ssp = _bitmap(permission)
+    return bit is not None and bit[0] < len(ssp) and bool(ssp[bit[0]] & bit[1])
+
+
+def is_known_ssp(permission: Permission) -> bool:
+    """Whether the SSP, where there is one, is of a known version."""
+    ssp = _bitmap(permission)
+    return not ssp or ssp[0] in SSP_VERSIONS
+
+
 def ssp_faults(permission: Permission, message: Cam | Denm) -> tuple[str, ...]:
     """Return what a message contains without the permission for it; empty where all is permitted."""
-    ssp = permission.ssp if permission.bitmap and permission.ssp else b""
-    if ssp and ssp[0] not in SSP_VERSIONS:
-        return (f"SSP of unknown version {ssp[0]}",)
-    bits: list[tuple[str, tuple[int, int] | None]] = []
-    if isinstance(message, Cam):
-        bits = [(name, CAM_SSP_BITS[name]) for name in _cam_contents(message)]
-    elif message.situation is not None:
-        cause = message.situation.cause
-        bits = [(f"cause code {cause}", DENM_SSP_BITS.get(cause))]
-    return tuple(name for name, bit in bits if bit is None or bit[0] >= len(ssp) or not ssp[bit[0]] & bit[1])
+    if not is_known_ssp(permission):
+        return (f"SSP of unknown version {_bitmap(permission)[0]}",)
+    return tuple(name for name, bit in needed_ssp_bits(message).items() if not has_ssp_bit(permission, bit))
+
+
+def _bitmap(permission: Permission) -> bytes:
+    return permission.ssp if permission.bitmap and permission.ssp else b""
 
 
 def _cam_contents(cam: Cam) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """A CAM service of a station: CAMs of its movement in BTP-B and GeoNetworking, secured with its ticket.
 
-One instance has one ticket, and with it one MAC address and one station ID.
+One instance has one identity at a time: a ticket, and with it one MAC address and one station ID. A change of identity
+is one act over all layers.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -33,6 +35,7 @@ from labconsole_v2x.security.structures import (
 )
 from labconsole_v2x.security.verification import its_now
 from labconsole_v2x.stations.capture import ethernet_frame
+from labconsole_v2x.stations.pseudonyms import Pseudonym
 from labconsole_v2x.stations.routes import Movement
 
 PASSENGER_CAR, ROADSIDE_UNIT = 5, 15
@@ -90,15 +93,55 @@ class PlaceholderKey:
 
 @dataclass(frozen=True)
 class Identity:
-    """The names under which an instance sends: MAC address (6 octets, locally administered) and station ID."""
+    """The names under which an instance sends: MAC addresses (6 octets, locally administered) and station ID."""
 
     mac: bytes
     station_id: int
+    gn_mac: bytes
+    """In the GeoNetworking address: the same as `mac`, unless one of them was left unchanged."""
 
     @classmethod
     def of(cls, octets: bytes) -> Identity:
-        """The identity that eight octets give: the ticket's HashedId8, or random ones without a ticket."""
-        return cls(bytes((octets[2] & 0xFC | 2,)) + octets[3:], int.from_bytes(octets[4:], "big"))
+        """The identity that eight octets give: the ticket's HashedId8, or random ones without a ticket.
+
+        So each layer derives its identifier from the ticket (TS 102 940 v2.1.1, 6.5).
+        """
+        mac = bytes((octets[2] & 0xFC | 2,)) + octets[3:]
+        return cls(mac, int.from_bytes(octets[4:], "big"), mac)
+
+
+class Layer(StrEnum):
+    """What a change of identity replaces."""
+
+    TICKET = "ticket"
+    """With its key and its distribution: the next CAM has the certificate, if CAMs have any."""
+    MAC_ADDRESS = "MAC address"
+    GN_ADDRESS = "GeoNetworking address"
+    STATION_ID = "station ID"
+    PATH_HISTORY = "path history"
+    """With the time of the low frequency container, which is in the next CAM."""
+    SEQUENCE_NUMBERS = "sequence numbers"
+    """Those of GeoNetworking packets and of DENMs."""
+
+
+ALL_LAYERS = frozenset(Layer)
+
+
+class SequenceNumbers:
+    """Sequence numbers of GeoNetworking packets and of DENMs, from a random one on."""
+
+    def __init__(self) -> None:
+        self._packet, self._denm = (int.from_bytes(os.urandom(2), "big") for _ in range(2))
+
+    def next_packet(self) -> int:
+        """That of the next GeoUnicast or GeoBroadcast (EN 302 636-4-1, 8.3)."""
+        self._packet = (self._packet + 1) % 65_536
+        return self._packet
+
+    def next_denm(self) -> int:
+        """That of the next event (EN 302 637-3, 6.1.1.2)."""
+        self._denm = (self._denm + 1) % 65_536
+        return self._denm
 
 
 def packet_hash(packet: bytes) -> int:
@@ -143,17 +186,43 @@ class CamSender:
         """Without `ticket` and `key` packets have no security header. `clock` returns ITS time in us."""
         self.identity = identity
         self.ticket = ticket
+        self.sequence_numbers = SequenceNumbers()
         self._signer = PacketSigner(ticket, key) if ticket is not None and key is not None else None
         self.distribution: Distribution | None = None
         """Decides what each CAM includes; without one CAMs have the digest as signer."""
         self._station_type = station_type
         self._clock = clock
-        self._address = Address(identity.mac, station_type if station_type < 32 else 0)
         self._basic = encode_basic_header(_LIFETIME_MS, 1, secured=self._signer is not None)
         self._last_us = 0
         self._last_place = (0, 0)
         self._low_frequency_us = 0
         self._path: deque[tuple[int, Movement]] = deque(maxlen=_PATH_POINTS)
+
+    def change_identity(self, pseudonym: Pseudonym | None = None, layers: Set[Layer] = ALL_LAYERS) -> None:
+        """Send under another identity from the next packet on: that of a pseudonym, or a random one without security.
+
+        Only the thread that calls `create` may do so: no packet has identifiers of both. A change of less than all
+        layers can be linked; tests of trackers do so.
+        """
+        if (pseudonym is None) is not (self._signer is None):
+            raise ValueError("a sender with a ticket needs another one, and one without has none")
+        new = Identity.of(os.urandom(8) if pseudonym is None else pseudonym.ticket.hashed_id8)
+        old = self.identity
+        self.identity = Identity(
+            new.mac if Layer.MAC_ADDRESS in layers else old.mac,
+            new.station_id if Layer.STATION_ID in layers else old.station_id,
+            new.gn_mac if Layer.GN_ADDRESS in layers else old.gn_mac,
+        )
+        if pseudonym is not None and Layer.TICKET in layers:
+            self.ticket = pseudonym.ticket
+            self._signer = PacketSigner(pseudonym.ticket, pseudonym.key)
+            if self.distribution is not None:
+                self.distribution.change_ticket(pseudonym.ticket)
+        if Layer.PATH_HISTORY in layers:
+            self._path.clear()
+            self._low_frequency_us = 0
+        if Layer.SEQUENCE_NUMBERS in layers:
+            self.sequence_numbers = SequenceNumbers()
 
     def create(self, movement: Movement, channel_ratio: float = 0.0) -> SentCam:
         """The CAM of this moment; no two packets are alike."""
@@ -191,7 +260,7 @@ class CamSender:
 
     def _vector(self, movement: Movement, its_us: int) -> PositionVector:
         return PositionVector(
-            self._address,
+            Address(self.identity.gn_mac, self._station_type if self._station_type < 32 else 0),
             gn_timestamp(its_us),
             movement.latitude,
             movement.longitude,

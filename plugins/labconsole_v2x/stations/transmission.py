@@ -13,6 +13,7 @@ from typing import NamedTuple
 from labconsole.clock import now_ns
 from labconsole_v2x.stations.cam_timing import CamTiming
 from labconsole_v2x.stations.channel import ChannelLoad, ReactiveDcc
+from labconsole_v2x.stations.identity_change import IdentityChanger
 from labconsole_v2x.stations.routes import Route
 from labconsole_v2x.stations.sending import PacketSender
 from labconsole_v2x.stations.transports import Transport
@@ -41,16 +42,30 @@ class SentPacket(NamedTuple):
 
 
 class Instance:
-    """A CAM service of a station: one ticket, one clock."""
+    """A CAM service of a station: one identity at a time, one clock."""
 
-    def __init__(self, station: int, number: int, route: Route, sender: PacketSender, timing: CamTiming) -> None:
+    def __init__(
+        self,
+        station: int,
+        number: int,
+        route: Route,
+        sender: PacketSender,
+        timing: CamTiming,
+        changer: IdentityChanger | None = None,
+    ) -> None:
         self.station = station
         self.number = number
         self.route = route
         self.sender = sender
         self.timing = timing
+        self.changer = changer
+        """Changes the identity when it is due; None: it stays."""
         self.dcc = ReactiveDcc()
-        self.source = int.from_bytes(sender.identity.mac, "big")
+
+    @property
+    def source(self) -> int:
+        """The MAC address as a number."""
+        return int.from_bytes(self.sender.identity.mac, "big")
 
 
 class Transmission:
@@ -87,6 +102,8 @@ class Transmission:
         self._begin_ns, self._end_ns = begin_ns, end_ns
         for instance in self._instances:
             instance.timing.begin(begin_ns)
+            if instance.changer is not None:
+                instance.changer.schedule.begin(begin_ns)
         self._thread.start()
 
     @property
@@ -155,6 +172,8 @@ class Transmission:
         if not instance.timing.generates(movement, off_ms):
             self.skipped += instance.timing.held_back
             return
+        if instance.changer is not None:
+            instance.changer.change_if_due(due_ns)
         sent = instance.sender.create(movement, ratio)
         if sent is None:
             return

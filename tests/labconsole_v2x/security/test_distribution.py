@@ -312,3 +312,19 @@ def test_known_certificate_is_not_requested() -> None:
     station.receive(signed_cam(neighbour, digest=True), NOW_US)
     station.receive(signed_cam(neighbour, NOW_US + 1), NOW_US)
     assert station.distribution.next_cam(NOW_US).inline_p2pcd_request == ()
+
+
+def test_changed_ticket_is_sent_at_once_and_nothing_heard_before_is_requested_or_answered() -> None:
+    """A request or an answer that waited would link the new ticket to the old one."""
+    station, new = quiet_station(), ticket(AUTHORITIES[0])
+    header = Header(CAM_PSID, NOW_US, inline_p2pcd_request=(AUTHORITIES[0].certificate.hashed_id3,))
+    station.receive(signed(known_neighbour(station), header), NOW_US)
+    station.receive(signed_cam(ticket(AUTHORITIES[1]), NOW_US, digest=True), NOW_US)
+    station.distribution.change_ticket(new.certificate)
+    included = [station.distribution.next_cam(NOW_US + number * STEP_US) for number in range(2)]
+    assert [one.certificate for one in included] == [True, False]
+    assert [(one.inline_p2pcd_request, one.requested_certificate) for one in included] == [((), None)] * 2
+    station.receive(
+        signed_cam(known_neighbour(station), NOW_US + 1, inline_p2pcd_request=(new.certificate.hashed_id3,)), NOW_US
+    )
+    assert station.distribution.next_cam(NOW_US + 2 * STEP_US).certificate, "requests for the new ticket are answered"
