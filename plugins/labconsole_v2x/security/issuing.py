@@ -19,6 +19,7 @@ from labconsole_v2x.security.structures import (
     DENM_PSID,
     IVIM_PSID,
     MAPEM_PSID,
+    PRIVATE_PSID,
     SAEM_PSID,
     SPATEM_PSID,
     Certificate,
@@ -50,6 +51,8 @@ ROADSIDE_PERMISSIONS = (
 
 SAEM (TS 102 890-1) has the version alone here.
 """
+CENTRE_PERMISSIONS = (Permission(PRIVATE_PSID, b"\x01"),)
+"""What an ITS-S centre may send: confirmations of traffic information."""
 
 # TS 102 941, annex B: version 1, then a bit each for the requests and responses that an authority may sign.
 CREDENTIAL_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\xc0"),)
@@ -70,6 +73,8 @@ ROADSIDE_RANGES = (
     PermissionRange(SAEM_PSID, b"\x01", b"\xff"),
 )
 """The ranges with `ROADSIDE_PERMISSIONS` in them; of IVIM those of any issuer, as in the EU's trust domain."""
+CENTRE_RANGES = (PermissionRange(PRIVATE_PSID, b"\x01", b"\xff"),)
+"""The range with `CENTRE_PERMISSIONS` in it."""
 _REQUEST_RANGES = (PermissionRange(CERTIFICATE_REQUEST_PSID, b"\x01\xfe", b"\xff\x01"),)
 _CREDENTIAL_RANGES = (PermissionRange(CERTIFICATE_REQUEST_PSID, b"\x01\xc0", b"\xff\x3f"),)
 _REQUESTS_ISSUE = IssuePermission(_REQUEST_RANGES, min_chain=1, chain_range=1, enrolment=True)
