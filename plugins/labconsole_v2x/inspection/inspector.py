@@ -44,6 +44,10 @@ from labconsole_v2x.security.structures import (
     CAM_PSID,
     DENM_PSID,
     GN_MANAGEMENT_PSID,
+    IVIM_PSID,
+    MAPEM_PSID,
+    SAEM_PSID,
+    SPATEM_PSID,
     Certificate,
     Header,
     SignedData,
@@ -57,13 +61,14 @@ _PART = 256
 ITS_AIDS = {
     CAM_PSID: "CAM",
     DENM_PSID: "DENM",
-    137: "SPATEM",
-    138: "MAPEM",
-    139: "IVIM",
+    SPATEM_PSID: "SPATEM",
+    MAPEM_PSID: "MAPEM",
+    IVIM_PSID: "IVIM",
     140: "SREM or SSEM",
     GN_MANAGEMENT_PSID: "beacon",
     638: "VAM",
     639: "CPM",
+    SAEM_PSID: "SAEM",
 }
 """The messages of ITS-AIDs (TS 102 965)."""
 _PORTS = {port.value: port.name.replace("_", " ") for port in Port}

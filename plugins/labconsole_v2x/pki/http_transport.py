@@ -1,6 +1,6 @@
 """Messages of TS 102 941 over HTTP POST: a server for an authority, and a request to one; both bounded.
 
-The content types are those of TS 102 941, annex D.
+The content types are those of TS 102 941, annex D, unless others are given.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from labconsole.errors import UserError
@@ -21,6 +21,16 @@ from labconsole.safe_text import shown
 from labconsole_v2x.pki.secured_messages import UnreadableRequestError
 
 REQUEST_TYPE, RESPONSE_TYPE = "application/x-its-request", "application/x-its-response"
+
+
+class ContentTypes(NamedTuple):
+    """The content types of a request and of its response."""
+
+    request: str = REQUEST_TYPE
+    response: str = RESPONSE_TYPE
+
+
+PKI_TYPES = ContentTypes()
 MOST_OCTETS = 65_536
 """Of a request or response: those of one certificate have some 1,000."""
 TIMEOUT_S = 10.0
@@ -36,7 +46,9 @@ class AuthorityUnreachableError(UserError):
     """An authority that does not answer, or answers something that is not a response; names the URL."""
 
 
-def post(url: str, octets: bytes, timeout_s: float = STATION_TIMEOUT_S) -> bytes:
+def post(
+    url: str, octets: bytes, timeout_s: float = STATION_TIMEOUT_S, content_types: ContentTypes = PKI_TYPES
+) -> bytes:
     """The response to a request. Raises `AuthorityUnreachableError`: none, too late, too large, or another kind."""
     parts = urlsplit(checked_url(url))
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -45,7 +57,7 @@ def post(url: str, octets: bytes, timeout_s: float = STATION_TIMEOUT_S) -> bytes
         with closing(_CONNECTIONS[parts.scheme](parts.netloc, timeout=timeout_s)) as connection:
             connection.connect()
             with _cut_after(timeout_s, connection.sock):
-                connection.request("POST", path, octets, {"Content-Type": REQUEST_TYPE})
+                connection.request("POST", path, octets, {"Content-Type": content_types.request})
                 response = connection.getresponse()
                 body: bytes = response.read(MOST_OCTETS + 1)
         if time.monotonic() - begin >= timeout_s:
@@ -63,8 +75,8 @@ def post(url: str, octets: bytes, timeout_s: float = STATION_TIMEOUT_S) -> bytes
             f"{url} refuses the request (HTTP {response.status}, {why}): check the URL and its certificate."
         )
     is_whole = 0 < len(body) <= MOST_OCTETS and not response.length
-    if response.headers.get_content_type() != RESPONSE_TYPE or not is_whole:
-        raise AuthorityUnreachableError(f"{url} answers something else than {RESPONSE_TYPE}: check the URL.")
+    if response.headers.get_content_type() != content_types.response or not is_whole:
+        raise AuthorityUnreachableError(f"{url} answers something else than {content_types.response}: check the URL.")
     return body
 
 
@@ -103,9 +115,12 @@ class AuthorityServer(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 2 * MOST_CONNECTIONS
 
-    def __init__(self, host: str, port: int, answer: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self, host: str, port: int, answer: Callable[[bytes], bytes], content_types: ContentTypes = PKI_TYPES
+    ) -> None:
         """Raises UserError: the port is in use, or the host is not one of this computer."""
         self.answer = answer
+        self.content_types = content_types
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         try:
             super().__init__((host, port), _Handler)
@@ -158,8 +173,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a request."""
         length = self.headers.get("Content-Length", "")
-        if self.headers.get_content_type() != REQUEST_TYPE:
-            self._reply(http.HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {REQUEST_TYPE}".encode())
+        if self.headers.get_content_type() != self.server.content_types.request:
+            wanted = self.server.content_types.request
+            self._reply(http.HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {wanted}".encode())
         elif not (length.isascii() and length.isdigit() and len(length) < 10):
             self._reply(http.HTTPStatus.LENGTH_REQUIRED, b"send a Content-Length")
         elif int(length) > MOST_OCTETS:
@@ -176,7 +192,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, status: http.HTTPStatus, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", RESPONSE_TYPE if status is http.HTTPStatus.OK else "text/plain; charset=utf-8")
+        answered = self.server.content_types.response
+        self.send_header("Content-Type", answered if status is http.HTTPStatus.OK else "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

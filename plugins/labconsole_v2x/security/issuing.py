@@ -17,6 +17,11 @@ from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import (
     CAM_PSID,
     DENM_PSID,
+    IVIM_PSID,
+    MAPEM_PSID,
+    PRIVATE_PSID,
+    SAEM_PSID,
+    SPATEM_PSID,
     Certificate,
     Curve,
     IssuePermission,
@@ -36,6 +41,18 @@ DENM_SSP = bytes.fromhex("01ffffff")
 """EN 302 637-3, 6.2: version 1, every cause code."""
 TICKET_PERMISSIONS = (Permission(CAM_PSID, CAM_SSP), Permission(DENM_PSID, DENM_SSP))
 """What a ticket may send, unless it is issued with other permissions."""
+ROADSIDE_PERMISSIONS = (
+    Permission(SPATEM_PSID, bytes.fromhex("01e0")),
+    Permission(MAPEM_PSID, bytes.fromhex("01c0")),
+    Permission(IVIM_PSID, bytes.fromhex("01000000fff8")),
+    Permission(SAEM_PSID, b"\x01"),
+)
+"""What a road-side unit may send: TS 103 301, 5 to 7 (version, of IVIM also 24 bits of issuer, then bits of content).
+
+SAEM (TS 102 890-1) has the version alone here.
+"""
+CENTRE_PERMISSIONS = (Permission(PRIVATE_PSID, b"\x01"),)
+"""What an ITS-S centre may send: confirmations of traffic information."""
 
 # TS 102 941, annex B: version 1, then a bit each for the requests and responses that an authority may sign.
 CREDENTIAL_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\xc0"),)
@@ -49,13 +66,18 @@ _TICKET_RANGES = (
     PermissionRange(CAM_PSID, bytes.fromhex("01fffc"), bytes.fromhex("ff0003")),
     PermissionRange(DENM_PSID, bytes.fromhex("01ffffff"), bytes.fromhex("ff000000")),
 )
+ROADSIDE_RANGES = (
+    PermissionRange(SPATEM_PSID, bytes.fromhex("01e0"), bytes.fromhex("ff1f")),
+    PermissionRange(MAPEM_PSID, bytes.fromhex("01c0"), bytes.fromhex("ff3f")),
+    PermissionRange(IVIM_PSID, bytes.fromhex("01000000fff8"), bytes.fromhex("ff0000000007")),
+    PermissionRange(SAEM_PSID, b"\x01", b"\xff"),
+)
+"""The ranges with `ROADSIDE_PERMISSIONS` in them; of IVIM those of any issuer, as in the EU's trust domain."""
+CENTRE_RANGES = (PermissionRange(PRIVATE_PSID, b"\x01", b"\xff"),)
+"""The range with `CENTRE_PERMISSIONS` in it."""
 _REQUEST_RANGES = (PermissionRange(CERTIFICATE_REQUEST_PSID, b"\x01\xfe", b"\xff\x01"),)
 _CREDENTIAL_RANGES = (PermissionRange(CERTIFICATE_REQUEST_PSID, b"\x01\xc0", b"\xff\x3f"),)
-_ROOT_ISSUES = (
-    IssuePermission(_TICKET_RANGES, min_chain=2),
-    IssuePermission(_REQUEST_RANGES, min_chain=1, chain_range=1, enrolment=True),
-)
-_AA_ISSUES = (IssuePermission(_TICKET_RANGES),)
+_REQUESTS_ISSUE = IssuePermission(_REQUEST_RANGES, min_chain=1, chain_range=1, enrolment=True)
 _EA_ISSUES = (IssuePermission(_CREDENTIAL_RANGES, application=False, enrolment=True),)
 
 ROOT_YEARS, AUTHORITY_YEARS, TICKET_S = 10, 5, 7 * 24 * 3600
@@ -122,11 +144,14 @@ class LabPki:
         root_curve: Curve = Curve.P256,
         authority_curve: Curve = Curve.P256,
         region: Region | None = None,
+        further_ranges: Sequence[PermissionRange] = (),
     ) -> LabPki:
         """A PKI with new keys, valid from `start_s` (ITS time) for 10 years, its authorities for 5.
 
-        The authorities' encryption keys are on P-256 whatever the curves of the others.
+        The AA issues tickets for CAM, DENM and `further_ranges`, such as `ROADSIDE_RANGES`. The authorities'
+        encryption keys are on P-256 whatever the curves of the others.
         """
+        ranges = (*_TICKET_RANGES, *further_ranges)
         root_key = SoftwareKey.generate(root_curve)
         root = issue(
             root_key,
@@ -135,7 +160,7 @@ class LabPki:
             name="Lab root CA",
             region=region,
             permissions=_ROOT_PERMISSIONS,
-            issue_permissions=_ROOT_ISSUES,
+            issue_permissions=(IssuePermission(ranges, min_chain=2), _REQUESTS_ISSUE),
         )
 
         def authority(
@@ -155,7 +180,7 @@ class LabPki:
             )
             return certificate, key, encryption_key
 
-        aa, aa_key, aa_encryption_key = authority("Lab AA", _AA_PERMISSIONS, _AA_ISSUES)
+        aa, aa_key, aa_encryption_key = authority("Lab AA", _AA_PERMISSIONS, (IssuePermission(ranges),))
         ea, ea_key, ea_encryption_key = authority("Lab EA", _EA_PERMISSIONS, _EA_ISSUES)
         return cls(root, aa, ea, root_key, aa_key, ea_key, aa_encryption_key, ea_encryption_key)
 
@@ -167,8 +192,12 @@ class LabPki:
         duration_s: int = TICKET_S,
         permissions: Sequence[Permission] = TICKET_PERMISSIONS,
         region: Region | None = None,
+        encryption_key: PublicKey | None = None,
     ) -> Certificate:
-        """An authorization ticket for `key`, by default valid for a week from `start_s` on, in the AA's region."""
+        """An authorization ticket for `key`, by default valid for a week from `start_s` on, in the AA's region.
+
+        With an encryption key, its holder receives encrypted data.
+        """
         return issue(
             self.aa_key,
             key,
@@ -176,4 +205,5 @@ class LabPki:
             issuer=self.aa,
             region=self.aa.region if region is None else region,
             permissions=permissions,
+            encryption_key=encryption_key,
         )

@@ -11,6 +11,10 @@ from enum import Enum
 
 CAM_PSID, DENM_PSID, GN_MANAGEMENT_PSID = 36, 37, 141
 """ITS-AIDs (TS 102 965) of CAM, DENM, and GeoNetworking management (beacons)."""
+SPATEM_PSID, MAPEM_PSID, IVIM_PSID, SAEM_PSID = 137, 138, 139, 540_801
+"""ITS-AIDs of messages of road-side units: signal phases, lane topology, infrastructure information, services."""
+PRIVATE_PSID = 0x4020
+"""The first of 64 ITS-AIDs for private use, unregistered (IEEE 1609.12): a lab's own messages."""
 
 
 class Curve(Enum):

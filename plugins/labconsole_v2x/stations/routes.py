@@ -82,6 +82,12 @@ def place(east_m: float, north_m: float) -> tuple[int, int]:
     return round(latitude + north_m * _UNITS_A_METRE), round(longitude + east_m * _UNITS_A_METRE / shrink)
 
 
+def metres(latitude: int, longitude: int) -> tuple[float, float]:
+    """Metres east and north of `CENTRE` of a latitude and longitude: the inverse of `place`."""
+    shrink = cos(radians(CENTRE[0] / 1e7))
+    return (longitude - CENTRE[1]) * shrink / _UNITS_A_METRE, (latitude - CENTRE[0]) / _UNITS_A_METRE
+
+
 def vehicle_route(random: Random) -> Route:
     """The route of a vehicle somewhere in the area."""
     speed = random.uniform(*_SPEED_M_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,18 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
+from labconsole_v2x.security.chain import ChainReason, link_fault
 from labconsole_v2x.security.encoding import YEAR_S, EncodingError
-from labconsole_v2x.security.issuing import LabPki, issue
+from labconsole_v2x.security.issuing import (
+    ROADSIDE_PERMISSIONS,
+    ROADSIDE_RANGES,
+    TICKET_PERMISSIONS,
+    LabPki,
+    issue,
+)
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.structures import Certificate, Circle, Curve, Permission, PointForm, Validity
+from labconsole_v2x.security.trust import TrustStore, software_verifier
 from tests.labconsole_v2x.security import second_codec
 
 START_S = 700_000_000
@@ -113,6 +122,35 @@ def test_permissions_of_a_ticket_are_in_the_ranges_of_the_authority() -> None:
         assert len(permission.ssp) == len(given.bitmap_value) == len(given.bitmap_mask)
         for ssp, value, mask in zip(permission.ssp, given.bitmap_value, given.bitmap_mask, strict=True):
             assert ssp & mask == value & mask
+
+
+def test_further_ranges_are_issued_by_the_root_and_the_aa_and_no_more_than_these() -> None:
+    pki = LabPki.create(START_S, further_ranges=ROADSIDE_RANGES)
+    trust = TrustStore()
+    trust.add_root(pki.root)
+    assert trust.add(pki.aa) is None
+    assert trust.add(pki.ea) is None
+    key = SoftwareKey.generate()
+    for permissions in (TICKET_PERMISSIONS, ROADSIDE_PERMISSIONS):
+        assert trust.add(pki.ticket(key.public_key, START_S, permissions=permissions)) is None
+    for permission in ROADSIDE_PERMISSIONS:
+        assert permission.ssp is not None
+        other = Permission(permission.psid, b"\x02" + permission.ssp[1:])
+        for refused in (other, Permission(permission.psid), replace(permission, bitmap=False)):
+            fault = trust.add(pki.ticket(key.public_key, START_S, permissions=[refused]))
+            assert fault is not None and fault.reason is ChainReason.PERMISSIONS
+    plain = LabPki.create(START_S)
+    ticket = plain.ticket(key.public_key, START_S, permissions=ROADSIDE_PERMISSIONS[:1])
+    fault = link_fault(ticket, (plain.aa, plain.root), software_verifier(plain.aa.verification_key))
+    assert fault is not None and fault.detail == "application permission for ITS-AID 137"
+
+
+def test_ticket_with_an_encryption_key_has_it_and_others_have_none() -> None:
+    pki, key, encryption_key = LabPki.create(START_S), SoftwareKey.generate(), SoftwareKey.generate()
+    ticket = pki.ticket(key.public_key, START_S, encryption_key=encryption_key.public_key)
+    assert ticket.encryption_key == encryption_key.public_key
+    assert pki.ticket(key.public_key, START_S).encryption_key is None
+    assert link_fault(ticket, (pki.aa, pki.root), software_verifier(pki.aa.verification_key)) is None
 
 
 def test_what_is_given_is_issued() -> None:
