@@ -18,11 +18,13 @@ from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.distribution import Distribution
-from labconsole_v2x.security.issuing import TICKET_PERMISSIONS, TICKET_S, LabPki
+from labconsole_v2x.security.issuing import CENTRE_RANGES, ROADSIDE_RANGES, TICKET_PERMISSIONS, TICKET_S, LabPki
 from labconsole_v2x.security.keys import SigningKey, load_public_key
 from labconsole_v2x.security.structures import Certificate, Permission, Point, PointForm, PublicKey
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import CheckOrder, its_now
+from labconsole_v2x.stations.identity_change import ChangeSchedule
+from labconsole_v2x.stations.pseudonyms import PseudonymPool
 from labconsole_v2x.stations.receiving import (
     QUEUE_FULL,
     REASONS,
@@ -34,10 +36,11 @@ from labconsole_v2x.stations.receiving import (
 )
 from labconsole_v2x.stations.routes import Route, vehicle_route
 from labconsole_v2x.stations.sending import CamSender, Identity
+from labconsole_v2x.stations.traffic_centre import TrafficCentre, TrafficSender
 from labconsole_v2x.stations.transports import Transport, open_pair
+from labconsole_v2x.stations.vehicle_bus import VehicleData
 from labconsole_v2x.use_cases.evidence import Kind, Record
 from labconsole_v2x.use_cases.judging import CaseReceiver, ReceiverSettings, give
-
 
 if TYPE_CHECKING:
     from labconsole.security.token.cryptoki.opening import Token
@@ -45,8 +48,8 @@ if TYPE_CHECKING:
 _ETHERNET_HEADER = 14
 _LOST_AFTER_S = 2.0
 """A packet that no receiver has judged for so long is lost."""
-_SINCE_S = 3600
-"""Certificates are valid since an hour."""
+_SINCE_S, _AUTHORITIES_SINCE_S = 3600, 14 * 24 * 3600
+"""For how long tickets and authorities have been valid."""
 
 
 class Recorder:
@@ -102,6 +105,11 @@ class Parts:
     """Creates a sender of a class, with its identity and settings."""
     enrolment_authority: type[EnrolmentAuthority] = EnrolmentAuthority
     authorization_authority: type[AuthorizationAuthority] = AuthorizationAuthority
+    pool: type[PseudonymPool] = PseudonymPool
+    schedule: type[ChangeSchedule] = ChangeSchedule
+    centre: type[TrafficCentre] = TrafficCentre
+    traffic_sender: type[TrafficSender] = TrafficSender
+    vehicle_data: type[VehicleData] = VehicleData
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ class Station:
     """A ticket with its key, and the sender that uses them on a route."""
 
     ticket: Certificate
-    key: SigningKey
+    key: SigningKey | None
     sender: CamSender
     route: Route
     clock: Callable[[], int]
@@ -175,7 +183,12 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.random = Random(f"{self.settings.seed}/{self.recorder.case}")
-        self.pki = LabPki.create(self.clock() // 1_000_000 - _SINCE_S)
+        self.pki = LabPki.create(
+            self.clock() // 1_000_000 - _AUTHORITIES_SINCE_S, further_ranges=(*ROADSIDE_RANGES, *CENTRE_RANGES)
+        )
+        self.recorder.add(Kind.ROOT, octets=self.pki.root.octets)
+        for authority in (self.pki.ea, self.pki.aa):
+            self.recorder.add(Kind.KNOWN, octets=authority.octets)
         self._trust = TrustStore()
         self._trust.add_root(self.pki.root)
         self._trust.add(self.pki.aa)
@@ -210,16 +223,47 @@ class Bench:
         packets have a security header; `uncompressed`: the key in its ticket has both coordinates; `kind` of its
         sender.
         """
-        key = self.new_key()
-        public_key = with_both_coordinates(key.public_key) if uncompressed else key.public_key
-        start_s = self.clock() // 1_000_000 + begin_s
-        ticket = (pki or self.pki).ticket(public_key, start_s, duration_s=duration_s, permissions=permissions)
-        self.recorder.add(Kind.CERTIFICATE, label="station", octets=ticket.octets)
+        ticket, key = self.ticket(
+            permissions, pki=pki, begin_s=begin_s, duration_s=duration_s, uncompressed=uncompressed
+        )
         clock = self.clock if not late_s else lambda: self.clock() - round(late_s * 1e6)
-        signing = (signs_with or key) if secured else None
-        sender = self.parts.sender(kind, Identity.of(ticket.hashed_id8), ticket=ticket, key=signing, clock=clock)
+        return self.station_of(ticket, (signs_with or key) if secured else None, kind, clock)
+
+    def station_of(
+        self,
+        ticket: Certificate,
+        key: SigningKey | None,
+        kind: type[CamSender] = CamSender,
+        clock: Callable[[], int] | None = None,
+    ) -> Station:
+        """A station with this ticket, on a route of its own; without a key its packets have no security header."""
+        identity = Identity.of(ticket.hashed_id8)
+        sender = self.parts.sender(kind, identity, ticket=ticket, key=key, clock=clock or self.clock)
         sender.distribution = Distribution(ticket, self._trust)
         return Station(ticket, key, sender, vehicle_route(self.random), self.clock, self.clock())
+
+    def ticket(
+        self,
+        permissions: Sequence[Permission] = TICKET_PERMISSIONS,
+        encryption_key: PublicKey | None = None,
+        *,
+        pki: LabPki | None = None,
+        begin_s: int = -_SINCE_S,
+        duration_s: int = TICKET_S,
+        uncompressed: bool = False,
+    ) -> tuple[Certificate, SigningKey]:
+        """A ticket of the AA that begins `begin_s` from now, without a request, and its key."""
+        key = self.new_key()
+        public_key = with_both_coordinates(key.public_key) if uncompressed else key.public_key
+        ticket = (pki or self.pki).ticket(
+            public_key,
+            self.clock() // 1_000_000 + begin_s,
+            duration_s=duration_s,
+            permissions=permissions,
+            encryption_key=encryption_key,
+        )
+        self.recorder.add(Kind.CERTIFICATE, label="station", octets=ticket.octets)
+        return ticket, key
 
     # Receivers
 
@@ -261,7 +305,7 @@ class Bench:
         packet = frame[_ETHERNET_HEADER:]
         number, _ = self._labels.setdefault(packet, (len(self._labels) + 1, label))
         self._labels[packet] = (number, label)
-        self.recorder.add(Kind.SENT, number=number, label=label, octets=packet)
+        self.recorder.add(Kind.SENT, number=number, label=label, octets=frame)
         receivers = self.receivers if to is None else to
         self._expected += len(receivers)
         for receiver in receivers:

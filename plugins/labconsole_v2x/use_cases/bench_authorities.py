@@ -21,7 +21,7 @@ from labconsole_v2x.pki.station_requests import (
 )
 from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS
 from labconsole_v2x.security.keys import SigningKey
-from labconsole_v2x.security.structures import Certificate, Permission
+from labconsole_v2x.security.structures import Certificate, Permission, Validity
 from labconsole_v2x.use_cases.bench import Bench
 from labconsole_v2x.use_cases.evidence import Kind
 
@@ -61,9 +61,6 @@ class BenchAuthorities:
         self.register = CaseRegister()
         self.canonical = self.add_station(ITS_ID, permissions)
         pki = bench.pki
-        bench.recorder.add(Kind.ROOT, octets=pki.root.octets)
-        for authority in (pki.ea, pki.aa):
-            bench.recorder.add(Kind.KNOWN, octets=authority.octets)
         ea = AuthorityIdentity(pki.ea, pki.root, pki.ea_key, pki.ea_encryption_key)
         aa = AuthorityIdentity(pki.aa, pki.root, pki.aa_key, pki.aa_encryption_key)
         parts, clock = bench.parts, bench.clock
@@ -133,20 +130,24 @@ class BenchAuthorities:
         *,
         late_s: float = 0,
         permissions: Sequence[Permission] = TICKET_PERMISSIONS,
+        validity: Validity | None = None,
         ea: Certificate | None = None,
     ) -> SentRequest:
         """A request for a ticket, right unless something else is given."""
-        attributes, now_us = SubjectAttributes(tuple(permissions)), self.bench.clock() - round(late_s * 1e6)
+        attributes, now_us = SubjectAttributes(tuple(permissions), validity), self.bench.clock() - round(late_s * 1e6)
         return authorization_request(
             credential, key, attributes, ea or self.ea.certificate, self.aa.certificate, now_us
         )
 
     def authorize(
-        self, credential: CertifiedKey, permissions: Sequence[Permission] = TICKET_PERMISSIONS
+        self,
+        credential: CertifiedKey,
+        permissions: Sequence[Permission] = TICKET_PERMISSIONS,
+        validity: Validity | None = None,
     ) -> CertifiedKey:
         """A ticket. Raises UserError."""
         key = self.bench.new_key()
-        sent = self.authorization(credential, key, permissions=permissions)
+        sent = self.authorization(credential, key, permissions=permissions, validity=validity)
         response = self.post(self.aa.url, sent.octets)
         return self._certified(response, sent, self.aa, key)
 

@@ -36,9 +36,9 @@ class Kind(IntEnum):
     DISTRUSTED = 4
     """Receiver `number` distrusts the certificate whose HashedId8 is in `octets`."""
     SENT = 5
-    """GeoNetworking packet `number` was sent; `label` says what it is."""
+    """Packet `number` was sent in the Ethernet frame in `octets`; `label` says what it is."""
     RECEIVED = 6
-    """Receiver `number` has judged the packet in `octets`; `result` is its verdict, `label` what was received."""
+    """Receiver `number` has judged the GeoNetworking packet in `octets`, which was sent as `label`: `result`."""
     MESSAGE = 7
     """A PKI or HTTP message, as on the wire: `label` says which."""
     OPENED = 8

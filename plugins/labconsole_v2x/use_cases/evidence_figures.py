@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
 
-from labconsole_v2x.messages.geonetworking import GeoNetworkingError, secured_octets
+from labconsole_v2x.messages.asn1_modules import MessageError
+from labconsole_v2x.messages.btp import BtpError
+from labconsole_v2x.messages.cam import Cam
+from labconsole_v2x.messages.denm import Denm
+from labconsole_v2x.messages.geonetworking import GeoNetworkingError, parse_unsecured, secured_octets
 from labconsole_v2x.security.chain import link_fault
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import Certificate, PointForm, SignedData
-from labconsole_v2x.security.trust import software_verifier
+from labconsole_v2x.security.trust import TrustStore, software_verifier
+from labconsole_v2x.security.verification import Verifier, decode_message
+from labconsole_v2x.stations.vehicle_bus import DataId, VehicleFrame
 from labconsole_v2x.use_cases.evidence import Evidence, Kind
 
+_ETHERNET_HEADER = 14
 _COMPRESSED = (PointForm.COMPRESSED_Y0, PointForm.COMPRESSED_Y1)
 
 
@@ -25,10 +35,10 @@ def figures_of(evidence: Evidence, label: str) -> list[float]:
     return [] if value is None else [value]
 
 
-def signed_data(packet: bytes) -> SignedData | None:
-    """The signed data of a packet; None where it is not secured, or cannot be read."""
+def signed_data(frame: bytes) -> SignedData | None:
+    """The signed data in a frame; None where it is not secured, or cannot be read."""
     try:
-        secured = secured_octets(packet)
+        secured = secured_octets(frame[_ETHERNET_HEADER:])
         return None if secured is None else scan_signed_data(secured)
     except (GeoNetworkingError, MalformedDataError):
         return None
@@ -123,6 +133,102 @@ def _tickets_beyond(evidence: Evidence) -> float:
     )
 
 
+def _reports_verified(evidence: Evidence) -> float:
+    """Signed data that the centre has decrypted, accepted by another receiver at its time."""
+    trust = TrustStore()
+    trust.add_root(_certificates(evidence, Kind.ROOT)[0])
+    for authority in _certificates(evidence, Kind.KNOWN):
+        trust.add(authority)
+    verifier = Verifier(trust)
+    return sum(1 for one in evidence.of(Kind.OPENED, "centre") if verifier.verify(one.octets, one.at_us).accepted)
+
+
+def _plaintexts(evidence: Evidence) -> float:
+    plain = [data.payload for one in evidence.of(Kind.OPENED, "centre") if (data := scan_signed_data(one.octets))]
+    sent = [one.octets for one in evidence.of(Kind.MESSAGE)]
+    return sum(octets.count(payload) for payload in plain if payload for octets in sent)
+
+
+def encode_vehicle_frame(frame: VehicleFrame) -> bytes:
+    """A frame of the in-vehicle network as it is recorded: data id, freshness, payload, MAC."""
+    return struct.pack(">HI", frame.data_id, frame.freshness) + frame.payload + frame.mac
+
+
+def _wrong_positions(evidence: Evidence) -> float:
+    """CAMs whose position is not that of the frame before them."""
+    wrong, position = 0, b""
+    for one in evidence.records:
+        if one.kind is Kind.MESSAGE and one.octets[:2] == DataId.POSITION.to_bytes(2, "big"):
+            position = one.octets[6:14]
+        elif one.kind is Kind.SENT:
+            message = _message(one.octets)
+            place = message.position[:2] if message is not None else (0, 0)
+            wrong += struct.pack(">ii", *place) != position
+    return wrong
+
+
+def _message(frame: bytes) -> Cam | Denm | None:
+    """The CAM or DENM in a frame, whether its signature is valid or not."""
+    data = signed_data(frame)
+    if data is None or data.payload is None:
+        return None
+    try:
+        return decode_message(data.header.psid, data.payload)
+    except (GeoNetworkingError, BtpError, MessageError):
+        return None
+
+
+class _Identifiers(NamedTuple):
+    """What a frame shows of its sender."""
+
+    mac: bytes
+    signer: bytes
+    gn_address: bytes
+    station_id: int
+    path: frozenset[tuple[int, int]]
+    """Places driven through, 0.1 microdegree."""
+
+
+def _identifiers(frame: bytes) -> _Identifiers | None:
+    data, message = signed_data(frame), _message(frame)
+    if data is None or data.payload is None or not isinstance(message, Cam):
+        return None
+    signer = data.digest or scan_certificate(data.certificates[0]).hashed_id8
+    latitude, longitude = message.position[:2]
+    places = set()
+    for point in message.low_frequency.path if message.low_frequency is not None else ():
+        latitude, longitude = latitude + point.latitude, longitude + point.longitude
+        places.add((latitude, longitude))
+    address = parse_unsecured(data.payload).sender.address.mac
+    return _Identifiers(frame[6:12], signer, address, message.station_id, frozenset(places))
+
+
+def _of_label(evidence: Evidence, label: str) -> list[_Identifiers]:
+    return [found for one in evidence.of(Kind.SENT, label) if (found := _identifiers(one.octets))]
+
+
+def _common_identifiers(evidence: Evidence) -> float | None:
+    """Identifiers of any layer that are the same before and after the change."""
+    before, after = _of_label(evidence, "CAM before the change"), _of_label(evidence, "CAM after the change")
+    if not (before and after):
+        return None
+    common = 0
+    for get in map(attrgetter, ("mac", "signer", "gn_address", "station_id")):
+        common += len({get(one) for one in before} & {get(one) for one in after})
+    paths = [frozenset().union(*(one.path for one in ones)) for ones in (before, after)]
+    return common + len(paths[0] & paths[1])
+
+
+def _tickets_before(evidence: Evidence) -> float:
+    return len({one.signer for one in _of_label(evidence, "CAM before the change")})
+
+
+def _first_has_certificate(evidence: Evidence) -> float:
+    after = evidence.of(Kind.SENT, "CAM after the change")
+    data = signed_data(after[0].octets) if after else None
+    return float(data is not None and bool(data.certificates))
+
+
 _COUNTED: Mapping[str, Callable[[Evidence], float | None]] = {
     "rate processed, of the rate sent": _rate_kept,
     "rate sent, of the rate asked for": _rate_offered,
@@ -133,6 +239,12 @@ _COUNTED: Mapping[str, Callable[[Evidence], float | None]] = {
     "credentials valid under the root CA": partial(_valid, label="credential"),
     "tickets valid under the root CA": partial(_valid, label="ticket"),
     "octets of the itsId in messages as sent": _its_id_in_clear,
+    "reports that verify again": _reports_verified,
+    "plaintexts found in what was sent": _plaintexts,
+    "CAMs whose position is not that of the sensors": _wrong_positions,
+    "identifiers common to before and after": _common_identifiers,
+    "tickets before the change": _tickets_before,
+    "first packet after the change carries the certificate": _first_has_certificate,
     "enrolment credential in what the AA has read": _credential_at_aa,
     "keys of tickets in what the EA has read": _ticket_keys_at_ea,
 }

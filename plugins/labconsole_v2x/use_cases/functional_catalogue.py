@@ -80,7 +80,7 @@ FUNCTIONAL = (
             "The station signs 20 CAMs of an emergency vehicle.",
         ),
         criteria=(
-            Decisions("station: choice of the ticket", ("current",), 20),
+            Decisions("station: choice of the ticket", ("the current ticket",), 20),
             Packets("CAM of an emergency vehicle"),
         ),
     ),
@@ -95,7 +95,7 @@ FUNCTIONAL = (
             "One more is signed with the first ticket, against the rule.",
         ),
         criteria=(
-            Decisions("station: choice of the ticket", ("another", "current"), 20),
+            Decisions("station: choice of the ticket", ("another ticket", "the current ticket"), 20),
             Packets("CAM of an emergency vehicle"),
             Packets("CAM beyond its ticket", ("permission for the content missing",), 1),
         ),
@@ -111,7 +111,7 @@ FUNCTIONAL = (
             "One is signed all the same, against the rule.",
         ),
         criteria=(
-            Decisions("station: choice of the ticket", ("none",), 20),
+            Decisions("station: choice of the ticket", ("no ticket",), 20),
             Packets("CAM beyond its ticket", ("permission for the content missing",), 1),
         ),
     ),
@@ -188,8 +188,8 @@ FUNCTIONAL = (
         _RP1,
         mandatory=True,
         steps=(
-            "A station sends 20 CAMs, changes its identity on request, and sends 20 more; then the same after a restart.",
-            "All identifiers of all layers before and after are compared.",
+            "A station sends 20 CAMs, changes its identity on request, and sends 20 more.",
+            "The identifiers of all layers before and after are compared. The change at start-up is F-PSN-04.",
         ),
         criteria=(Packets("CAM before the change"), Packets("CAM after the change"), *_CHANGED),
     ),
@@ -220,7 +220,7 @@ FUNCTIONAL = (
         ),
         criteria=(
             Decisions("station: change while locked", ("postponed",)),
-            Figure("identities while locked", least=1, most=1),
+            Figure("tickets before the change", least=1, most=1),
             Packets("CAM before the change"),
             Packets("CAM after the change"),
             *_CHANGED,
@@ -266,7 +266,10 @@ FUNCTIONAL = (
         _RP1,
         mandatory=False,
         steps=("An RSU signs 20 service announcements (SAM) by the generic profile.", "A receiver verifies them."),
-        criteria=(Packets("SAM"), Packets("SAM of a car", ("ITS-AID not among the ticket's permissions",), 1)),
+        criteria=(
+            Packets("service announcement"),
+            Packets("service announcement of a car", ("ITS-AID not among the ticket's permissions",), 1),
+        ),
     ),
     UseCase(
         "F-SNS-03",
@@ -294,7 +297,8 @@ FUNCTIONAL = (
         ),
         criteria=(
             Decisions("centre: traffic information", (ACCEPTED,), 20),
-            Decisions("another station: traffic information", ("not decrypted",), 20),
+            Decisions("another station: traffic information", ("cannot be decrypted",), 20),
+            Figure("reports that verify again", least=20),
             Figure("plaintexts found in what was sent", most=0),
         ),
         interpretation="Table 2.7 has F-ENC-01 on RP1, with the title of F-ENC-02: the same over the radio, to an RSU.",
@@ -310,7 +314,8 @@ FUNCTIONAL = (
         ),
         criteria=(
             Decisions("centre: traffic information", (ACCEPTED,), 20),
-            Decisions("another station: traffic information", ("not decrypted",), 20),
+            Decisions("another station: traffic information", ("cannot be decrypted",), 20),
+            Figure("reports that verify again", least=20),
             Figure("plaintexts found in what was sent", most=0),
         ),
     ),

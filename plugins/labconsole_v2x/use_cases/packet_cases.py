@@ -24,9 +24,13 @@ _LATE_S = 3.0
 """Longer than a receiver accepts a CAM."""
 
 
+_INTERVAL_S = 0.1
+
+
 def send_many(bench: Bench, label: str, station: Station, count: int = MANY) -> None:
-    """Send so many packets of a station."""
+    """Send so many packets of a station, ten a second of the case's clock."""
     for _ in range(count):
+        bench.clock.advance(_INTERVAL_S)
         bench.send(label, station.frame())
 
 
