@@ -53,12 +53,15 @@ class Content(IntEnum):
     ENROLMENT_RESPONSE = 1
     AUTHORIZATION_REQUEST = 2
     AUTHORIZATION_RESPONSE = 3
+    REVOCATION_LIST = 4
+    TLM_TRUST_LIST = 5
+    ROOT_TRUST_LIST = 6
     VALIDATION_REQUEST = 7
     VALIDATION_RESPONSE = 8
 
 
 _CHOICES = 13
-"""All of them, with CRL, CTL and link certificates."""
+"""All of them, with requests of authorities and link certificates."""
 
 
 @dataclass(frozen=True, slots=True)

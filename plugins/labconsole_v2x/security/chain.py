@@ -34,6 +34,7 @@ class ChainReason(StrEnum):
     PERMISSIONS = "permissions exceed the issuer's"
     KEY = "public key is not a point of its curve"
     COLLISION = "another certificate has the same HashedId8"
+    REVOKED = "revoked, or deleted from a trust list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,15 @@ class ChainFault:
 
 def root_fault(certificate: Certificate, verify: DigestVerifier) -> ChainFault | None:
     """Return why a certificate is not a sound root: self-signed, may issue, and its signature is valid."""
+    if certificate.issuer is None and not certificate.issue_permissions:
+        return ChainFault(ChainReason.PERMISSIONS, "the certificate may not issue certificates")
+    return self_signature_fault(certificate, verify)
+
+
+def self_signature_fault(certificate: Certificate, verify: DigestVerifier) -> ChainFault | None:
+    """Return why a certificate is not self-signed with a valid signature."""
     if certificate.issuer is not None:
         return ChainFault(ChainReason.ISSUER, "the certificate is not self-signed")
-    if not certificate.issue_permissions:
-        return ChainFault(ChainReason.PERMISSIONS, "the certificate may not issue certificates")
     return _signature_fault(certificate, certificate, b"", verify)
 
 

@@ -1,4 +1,4 @@
-"""Certificates issued as TS 103 097 (clause 7) profiles them, and a lab's PKI: root CA, AA, EA and tickets."""
+"""Certificates issued as TS 103 097 (clause 7) profiles them, and a lab's PKI: TLM, root CA, AA, EA and tickets."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ CENTRE_PERMISSIONS = (Permission(PRIVATE_PSID, b"\x01"),)
 CREDENTIAL_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\xc0"),)
 """What an enrolment credential may sign: requests for enrolment and authorization."""
 _ROOT_PERMISSIONS = (Permission(CRL_PSID, b"\x01"), Permission(CTL_PSID, b"\x01\x38"))
+_TLM_PERMISSIONS = (Permission(CTL_PSID, b"\x01\xc8"),)
 _AA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x32"),)
 _EA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x0e"),)
 
@@ -123,9 +124,16 @@ def issue(
     return scan_certificate(encode_certificate(tbs, hashed_id8, hash_name, key.sign_digest(digest)))
 
 
+def issue_tlm(start_s: int, region: Region | None = None) -> tuple[Certificate, SoftwareKey]:
+    """A trust list manager (TLM) with a new key, self-signed: it signs the ECTL and issues no certificates."""
+    key = SoftwareKey.generate()
+    validity = Validity(start_s, start_s + ROOT_YEARS * YEAR_S)
+    return issue(key, key.public_key, validity, name="Lab TLM", region=region, permissions=_TLM_PERMISSIONS), key
+
+
 @dataclass(frozen=True)
 class LabPki:
-    """Certificates and keys of a lab: a root CA, and under it an EA and an AA, which issues the tickets."""
+    """Certificates and keys of a lab: a TLM, a root CA, and under it an EA and an AA, which issues the tickets."""
 
     root: Certificate
     aa: Certificate
@@ -135,6 +143,8 @@ class LabPki:
     ea_key: SoftwareKey
     aa_encryption_key: SoftwareKey
     ea_encryption_key: SoftwareKey
+    tlm: Certificate
+    tlm_key: SoftwareKey
 
     @classmethod
     def create(
@@ -182,7 +192,8 @@ class LabPki:
 
         aa, aa_key, aa_encryption_key = authority("Lab AA", _AA_PERMISSIONS, (IssuePermission(ranges),))
         ea, ea_key, ea_encryption_key = authority("Lab EA", _EA_PERMISSIONS, _EA_ISSUES)
-        return cls(root, aa, ea, root_key, aa_key, ea_key, aa_encryption_key, ea_encryption_key)
+        tlm, tlm_key = issue_tlm(start_s, region)
+        return cls(root, aa, ea, root_key, aa_key, ea_key, aa_encryption_key, ea_encryption_key, tlm, tlm_key)
 
     def ticket(
         self,

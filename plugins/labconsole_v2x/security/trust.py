@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import NamedTuple
@@ -109,6 +109,10 @@ class TrustStore:
         """Returns a validated ticket by its HashedId8 as it is stored: it is not kept longer for that."""
         self._probation: OrderedDict[bytes, KnownCertificate] = OrderedDict()
         self._by_octets: dict[bytes, bytes] = {}
+        self._distrusted: set[tuple[bytes | None, bytes]] = set()
+        """Roots, None for any, and the HashedId8 of what is distrusted below them."""
+        self._removed: OrderedDict[bytes, None] = OrderedDict()
+        """The HashedId8 of certificates that were found to be distrusted, or below one."""
         self._waiting: deque[WaitingPacket] = deque()
         self._waiting_octets = 0
         self._release_due = False
@@ -122,6 +126,7 @@ class TrustStore:
         """Trust a root CA certificate; raises `UntrustedRootError`."""
         known = self._known(certificate, (certificate,))
         fault = known if isinstance(known, ChainFault) else root_fault(certificate, known.verify)
+        fault = fault or self._distrust_fault((certificate,))
         if isinstance(known, ChainFault) or fault is not None:
             name = certificate.name or certificate.hashed_id8.hex()
             raise UntrustedRootError(f"{name} cannot be a trusted root ({fault}). Choose a root CA's certificate.")
@@ -174,7 +179,9 @@ class TrustStore:
         """Return a received certificate with its loaded key, not yet validated; the stored one where it is stored."""
         same = self.find(certificate.hashed_id8)
         if same is None:
-            return self._known(certificate, ())
+            if certificate.issuer is not None and self.is_distrusted(certificate.issuer):
+                return self._refused(certificate, certificate.issuer)
+            return self._distrust_fault((certificate,)) or self._known(certificate, ())
         if same.certificate.canonical != certificate.canonical:
             return ChainFault(ChainReason.COLLISION, certificate.hashed_id8.hex())
         return same
@@ -184,12 +191,16 @@ class TrustStore:
         certificate = known.certificate
         if certificate.issuer is None:
             return ChainFault(ChainReason.ISSUER, "a self-signed certificate that is not a trusted root")
+        if self.is_distrusted(certificate.issuer):
+            return self._refused(certificate, certificate.issuer)
         issuer = self.issuer(certificate.issuer)
         if issuer is not None and not known.chain:
             fault = link_fault(certificate, issuer.chain, issuer.verify)
             if fault is not None:
                 return fault
             chain = (certificate, *issuer.chain)
+            if (fault := self._distrust_fault(chain)) is not None:
+                return fault
             known = replace(known, chain=chain, limits=Limits.of(certificate, issuer.chain))
         self._keep(known)
         return known
@@ -200,6 +211,24 @@ class TrustStore:
         if isinstance(known, KnownCertificate) and not known.chain:
             known = self.admit(known)
         return known if isinstance(known, ChainFault) else None
+
+    def distrust(self, hashed_id8: bytes, root: bytes | None = None) -> None:
+        """Remove a certificate with all that chain to it, and refuse them from now on.
+
+        `root`: only if it chains to this root, since a CRL is about the certificates of its own root.
+        """
+        self._distrusted.add((root, hashed_id8))
+        for known in self._of_all_kinds():
+            self._distrust_fault(known.chain or (known.certificate,))
+
+    def trust_again(self, hashed_id8: bytes, root: bytes | None = None) -> None:
+        """Undo `distrust`: what was removed can be added again, or learned from its packets."""
+        self._distrusted.discard((root, hashed_id8))
+        self._removed.clear()
+
+    def is_distrusted(self, hashed_id8: bytes) -> bool:
+        """Whether a certificate is distrusted, or was found to chain to one that is."""
+        return hashed_id8 in self._removed or (None, hashed_id8) in self._distrusted
 
     def wait_for(self, hashed_id8: bytes, octets: bytes, origin: object = None) -> None:
         """Store a packet until a certificate is known; the oldest packets make room."""
@@ -237,6 +266,29 @@ class TrustStore:
         canonical_hash = hashlib.new(curve.hash_name, certificate.canonical).digest()
         return KnownCertificate(certificate, curve, verify, chain, canonical_hash, Limits.of(certificate))
 
+    def _of_all_kinds(self) -> list[KnownCertificate]:
+        stores = (self._roots, self._authorities, self._tickets, self._probation)
+        return [known for store in stores for known in store.values()]
+
+    def _distrust_fault(self, chain: Sequence[Certificate]) -> ChainFault | None:
+        """Return why a chain, as far as it is known, is distrusted; its first certificate is removed then."""
+        root = chain[-1].hashed_id8
+        for certificate in chain:
+            if (None, certificate.hashed_id8) in self._distrusted or (root, certificate.hashed_id8) in self._distrusted:
+                return self._refused(chain[0], certificate.hashed_id8)
+        return None
+
+    def _refused(self, certificate: Certificate, distrusted: bytes) -> ChainFault:
+        """Remove a certificate, and remember it for packets that name it by its HashedId8 only."""
+        hashed_id8 = certificate.hashed_id8
+        for store in (self._roots, self._authorities, self._tickets, self._probation):
+            if hashed_id8 in store:
+                self._forget(store, hashed_id8)
+        self._removed[hashed_id8] = None
+        if len(self._removed) > self.limits.tickets:
+            self._removed.popitem(last=False)
+        return ChainFault(ChainReason.REVOKED, distrusted.hex())
+
     def _keep(self, known: KnownCertificate) -> None:
         limits, certificate = self.limits, known.certificate
         if not known.chain:
@@ -251,5 +303,5 @@ class TrustStore:
         while len(store) > limit:
             self._forget(store, next(iter(store)))
 
-    def _forget(self, store: OrderedDict[bytes, KnownCertificate], hashed_id8: bytes) -> None:
+    def _forget(self, store: dict[bytes, KnownCertificate], hashed_id8: bytes) -> None:
         self._by_octets.pop(store.pop(hashed_id8).certificate.octets, None)

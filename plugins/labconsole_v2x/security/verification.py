@@ -20,7 +20,7 @@ from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.denm import Denm
 from labconsole_v2x.messages.geonetworking import GeoNetworkingError, carried_payload
 from labconsole_v2x.messages.its_time import its_us
-from labconsole_v2x.security.chain import ChainFault, effective_region
+from labconsole_v2x.security.chain import ChainFault, ChainReason, effective_region
 from labconsole_v2x.security.keys import CURVES, integers
 from labconsole_v2x.security.profiles import profile_faults, ssp_faults
 from labconsole_v2x.security.reading import MalformedDataError, UnsupportedError
@@ -59,6 +59,7 @@ class Reason(StrEnum):
     UNKNOWN_ISSUER = "unknown issuer"
     CONTENT_MALFORMED = "message content malformed"
     PERMISSION_MISSING = "permission for the content missing"
+    REVOKED = "certificate revoked"
 
 
 ACCEPTED, SIGNATURE_INVALID = Reason.ACCEPTED, Reason.SIGNATURE_INVALID
@@ -327,6 +328,8 @@ class Verifier:
             limits = self.trust.limits_of(certificate)
         else:
             outcome.further = faults
+            if data.digest is not None and self.trust.is_distrusted(data.digest):
+                return Reason.REVOKED
             outcome.missing = data.digest
             return Reason.UNKNOWN_SIGNER if data.digest else Reason.PROFILE_BROKEN
         outcome.signer = certificate
@@ -338,7 +341,7 @@ class Verifier:
             loaded = self.trust.load(certificate)
             if isinstance(loaded, ChainFault):
                 outcome.detail = str(loaded)
-                return Reason.CHAIN_INVALID
+                return _chain_reason(loaded)
             known = loaded
         sha = _HASHES[data.hash_name]
         digest = sha(sha(data.tbs).digest() + known.canonical_hash).digest()
@@ -355,7 +358,7 @@ class Verifier:
             admitted = self.trust.admit(known)
             if isinstance(admitted, ChainFault):
                 outcome.detail = str(admitted)
-                outcome.reason = Reason.CHAIN_INVALID
+                outcome.reason = _chain_reason(admitted)
                 return
             known = admitted
             if not known.chain:
@@ -407,6 +410,10 @@ class Verifier:
                 return
             if certificate.issue_permissions and certificate.issuer and self.trust.issuer(certificate.issuer):
                 self.trust.add(certificate)
+
+
+def _chain_reason(fault: ChainFault) -> Reason:
+    return Reason.REVOKED if fault.reason is ChainReason.REVOKED else Reason.CHAIN_INVALID
 
 
 def _scan_reason(error: MalformedDataError, version: bytes) -> Reason:

@@ -29,7 +29,8 @@ from labconsole_v2x.stations.transports import Transport
 
 QUEUE_FULL = "receiver queue full"
 """The reason of a packet that found no room, or was still waiting at the end."""
-REASONS = (*(reason.value for reason in Reason), QUEUE_FULL)
+_LATER = (Reason.REVOKED,)
+REASONS = (*(one.value for one in Reason if one not in _LATER), QUEUE_FULL, *(one.value for one in _LATER))
 """The verdicts on packets, by the numbers under which they are recorded: later ones are appended, none is moved."""
 _ACCEPTED = 0
 _QUEUE_FULL = REASONS.index(QUEUE_FULL)

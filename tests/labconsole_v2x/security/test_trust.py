@@ -240,3 +240,58 @@ def test_other_certificate_of_the_same_hashed_id8_is_refused() -> None:
     fault = store(car).add(replace(other, hashed_id8=car.hashed_id8))
     assert fault is not None
     assert fault.reason is ChainReason.COLLISION
+
+
+def test_a_distrusted_certificate_is_removed_with_all_below_it_and_not_learned_again() -> None:
+    first, second, other = ticket(AUTHORITY), ticket(AUTHORITY), ticket_authority(ROOT)
+    trust = store(first.certificate, other.certificate)
+    trust.distrust(AUTHORITY.certificate.hashed_id8)
+    assert len(trust) == 2 and trust.issuer(other.certificate.hashed_id8) is not None
+    for certificate in (AUTHORITY.certificate, first.certificate, second.certificate):
+        fault = trust.add(certificate)
+        assert fault is not None and fault.reason is ChainReason.REVOKED
+        assert trust.find_octets(certificate.octets) is None and trust.is_distrusted(certificate.hashed_id8)
+    assert trust.add(ticket(other).certificate) is None
+    trust.trust_again(AUTHORITY.certificate.hashed_id8)
+    assert [trust.add(holder.certificate) for holder in (AUTHORITY, first, second)] == [None] * 3
+
+
+def test_a_certificate_is_distrusted_below_one_root_only() -> None:
+    trust = store()
+    trust.distrust(AUTHORITY.certificate.hashed_id8, b"another!")
+    assert trust.issuer(AUTHORITY.certificate.hashed_id8) is not None
+    trust.distrust(AUTHORITY.certificate.hashed_id8, ROOT.certificate.hashed_id8)
+    assert trust.issuer(AUTHORITY.certificate.hashed_id8) is None
+    # Learned when its root is known: before that, nothing shows that it is below it.
+    fault = trust.add(AUTHORITY.certificate)
+    assert fault is not None and fault.reason is ChainReason.REVOKED
+
+
+def test_one_on_probation_below_a_distrusted_authority_is_removed() -> None:
+    trust = store()
+    new, waiting = ticket_authority(ROOT), ticket(ticket_authority(ROOT))
+    below = ticket(new)
+    assert trust.add(below.certificate) is None and trust.add(waiting.certificate) is None
+    trust.distrust(new.certificate.hashed_id8)
+    fault = trust.add(below.certificate)
+    assert fault is not None and fault.reason is ChainReason.REVOKED
+    assert trust.find(waiting.certificate.hashed_id8) is not None
+
+
+def test_a_distrusted_root_is_not_trusted_until_it_may_be() -> None:
+    trust = store()
+    trust.distrust(ROOT.certificate.hashed_id8)
+    assert len(trust) == 0
+    with pytest.raises(UntrustedRootError, match="revoked"):
+        trust.add_root(ROOT.certificate)
+    trust.trust_again(ROOT.certificate.hashed_id8)
+    trust.add_root(ROOT.certificate)
+    assert trust.add(AUTHORITY.certificate) is None
+
+
+def test_distrusted_certificates_are_remembered_within_bounds() -> None:
+    trust = store(tickets=3)
+    trust.distrust(AUTHORITY.certificate.hashed_id8)
+    for _ in range(10):
+        trust.add(ticket(AUTHORITY).certificate)
+    assert len(trust._removed) == 3

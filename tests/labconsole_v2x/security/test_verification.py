@@ -121,7 +121,20 @@ def test_packet_has_its_reason(reason: Reason, order: CheckOrder) -> None:
 
 
 def test_every_reason_is_covered() -> None:
-    assert {*PACKETS, Reason.DUPLICATE} == set(Reason)
+    assert {*PACKETS, Reason.DUPLICATE, Reason.REVOKED} == set(Reason)
+
+
+@pytest.mark.parametrize("order", CheckOrder)
+@pytest.mark.parametrize("distrusted", [ROOT, AUTHORITY, TICKET])
+def test_packets_below_a_distrusted_certificate_are_rejected_as_revoked(order: CheckOrder, distrusted: Holder) -> None:
+    verifier = receiver(order)
+    assert verifier.verify(signed_cam(TICKET), NOW_US).accepted
+    verifier.trust.distrust(distrusted.certificate.hashed_id8)
+    for digest in (True, False):
+        outcome = verifier.verify(signed_cam(TICKET, NOW_US + 1, digest=digest), NOW_US + 1)
+        assert (outcome.reason, outcome.missing) == (Reason.REVOKED, None)
+    other = verifier.verify(signed_cam(ticket(AUTHORITY)), NOW_US).reason
+    assert other is (Reason.ACCEPTED if distrusted is TICKET else Reason.REVOKED)
 
 
 def test_accepted_outcome_has_chain_header_payload_and_message() -> None:

@@ -1,0 +1,244 @@
+"""What a station trusts by the lists of TS 102 941: a TLM's roots, their authorities, and what they have revoked.
+
+A list is applied whole or refused by reason; a refused one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from labconsole.errors import UserError
+from labconsole_v2x.pki.request_parts import Content
+from labconsole_v2x.pki.signed_lists import (
+    ListReason,
+    OpenedList,
+    RefusedListError,
+    open_list,
+    permission_fault,
+    read_list,
+)
+from labconsole_v2x.pki.trust_lists import (
+    SEQUENCES,
+    AaEntry,
+    CentreEntry,
+    EaEntry,
+    Entry,
+    RevocationList,
+    RootEntry,
+    TrustList,
+    applied,
+)
+from labconsole_v2x.security.chain import ChainFault, link_fault, root_fault, self_signature_fault
+from labconsole_v2x.security.structures import Certificate
+from labconsole_v2x.security.trust import TrustStore, software_verifier
+from labconsole_v2x.security.verification import its_now
+
+
+@dataclass(slots=True)
+class _Issuer:
+    """What was applied of the lists of a TLM or root, the newest of each kind."""
+
+    octets: bytes = b""
+    opened: OpenedList | None = None
+    entries: tuple[Entry, ...] = ()
+    deleted: set[bytes] = field(default_factory=set)
+    crl_octets: bytes = b""
+    crl: OpenedList | None = None
+    distrusted: frozenset[bytes] = frozenset()
+    """As the store has it."""
+
+    @property
+    def revoked(self) -> frozenset[bytes]:
+        values = self.crl.values if self.crl is not None else None
+        return frozenset(values.entries) if isinstance(values, RevocationList) else frozenset()
+
+
+class StationTrust:
+    """The trusted roots and authorities of a station, kept in its `TrustStore`; any thread may call it."""
+
+    def __init__(
+        self,
+        store: TrustStore,
+        *,
+        tlm: Certificate | None = None,
+        roots: Iterable[Certificate] = (),
+        clock: Callable[[], int] = its_now,
+    ) -> None:
+        """Raises UserError: the TLM's or a root's certificate is not one."""
+        self.store = store
+        self.tlm = tlm
+        self._clock = clock
+        self._roots: dict[bytes, Certificate] = {}
+        self._issuers: dict[bytes, _Issuer] = {}
+        if tlm is not None and (fault := tlm_fault(tlm)) is not None:
+            raise UserError(
+                f"{tlm.name or tlm.hashed_id8.hex()} cannot be a TLM ({fault}): choose a TLM's certificate."
+            )
+        for root in roots:
+            store.add_root(root)
+            self._roots[root.hashed_id8] = root
+
+    @property
+    def roots(self) -> tuple[Certificate, ...]:
+        """The trusted roots: those given, and those of the ECTL."""
+        return tuple(root for root in self._roots.values() if root.hashed_id8 not in self.revoked(root.hashed_id8))
+
+    @property
+    def centres(self) -> tuple[CentreEntry, ...]:
+        """The distribution centres of all lists."""
+        entries = (entry for issuer in self._issuers.values() for entry in issuer.entries)
+        return tuple(entry for entry in entries if isinstance(entry, CentreEntry))
+
+    def enrolment_authorities(self, root: bytes) -> tuple[EaEntry, ...]:
+        """The EAs of a root that are listed and not revoked."""
+        issuer, revoked = self._issuer(root), self.revoked(root)
+        listed = (entry for entry in issuer.entries if isinstance(entry, EaEntry))
+        return tuple(entry for entry in listed if entry.certificate.hashed_id8 not in revoked)
+
+    def authorization_authorities(self, root: bytes) -> tuple[AaEntry, ...]:
+        """The AAs of a root that are listed and not revoked."""
+        issuer, revoked = self._issuer(root), self.revoked(root)
+        listed = (entry for entry in issuer.entries if isinstance(entry, AaEntry))
+        return tuple(entry for entry in listed if entry.certificate.hashed_id8 not in revoked)
+
+    def revoked(self, root: bytes) -> frozenset[bytes]:
+        """What the CRL of a root has revoked."""
+        return self._issuer(root).revoked
+
+    def sequence(self, signer: bytes) -> int | None:
+        """The sequence of the trust list that is applied of a TLM or root."""
+        opened = self._issuer(signer).opened
+        return opened.values.sequence if opened is not None and isinstance(opened.values, TrustList) else None
+
+    def applied_lists(self) -> tuple[OpenedList, ...]:
+        """The newest list of each signer and kind, also one that has expired since."""
+        return tuple(one for issuer in self._issuers.values() for one in (issuer.opened, issuer.crl) if one is not None)
+
+    def apply_trust_list(self, octets: bytes) -> OpenedList:
+        """Apply an ECTL or a CTL of a root, full or delta. Raises `RefusedListError`."""
+        with self.store.turn:
+            opened = open_list(octets, self._signer, self._clock())
+            if not isinstance(opened.values, TrustList):
+                raise RefusedListError(ListReason.MALFORMED, "it is a revocation list")
+            issuer = self._issuer(opened.signer.hashed_id8)
+            if octets != issuer.octets:
+                self._check_order(opened, opened.values, issuer.opened)
+                self._apply_trust_list(octets, opened, opened.values, issuer)
+            return opened
+
+    def apply_revocation_list(self, octets: bytes) -> OpenedList:
+        """Apply a root's CRL. Raises `RefusedListError`."""
+        with self.store.turn:
+            opened = open_list(octets, self._signer, self._clock())
+            if not isinstance(opened.values, RevocationList):
+                raise RefusedListError(ListReason.MALFORMED, "it is a trust list")
+            issuer = self._issuer(opened.signer.hashed_id8)
+            if octets != issuer.crl_octets:
+                known = issuer.crl.values if issuer.crl is not None else None
+                if isinstance(known, RevocationList) and opened.values.this_update_s < known.this_update_s:
+                    raise RefusedListError(ListReason.OLDER, "its thisUpdate is older")
+                _check_generation(opened, issuer.crl)
+                issuer.crl, issuer.crl_octets = opened, octets
+                self._distrust(opened.signer, issuer)
+            return opened
+
+    def restore(self, octets: bytes) -> None:
+        """Apply a full list that was applied before, whatever its times: so that no older one is. Raises as those."""
+        with self.store.turn:
+            opened = read_list(octets, self._signer)
+            issuer = self._issuer(opened.signer.hashed_id8)
+            if isinstance(opened.values, TrustList):
+                self._apply_trust_list(octets, opened, opened.values, issuer)
+            else:
+                issuer.crl, issuer.crl_octets = opened, octets
+                self._distrust(opened.signer, issuer)
+
+    def _issuer(self, hashed_id8: bytes) -> _Issuer:
+        return self._issuers.setdefault(hashed_id8, _Issuer())
+
+    def _signer(self, content: Content, hashed_id8: bytes) -> Certificate | None:
+        if content is Content.TLM_TRUST_LIST:
+            return self.tlm if self.tlm is not None and self.tlm.hashed_id8 == hashed_id8 else None
+        return next((root for root in self.roots if root.hashed_id8 == hashed_id8), None)
+
+    def _check_order(self, opened: OpenedList, values: TrustList, known: OpenedList | None) -> None:
+        """Check that a list follows the one applied. Raises `RefusedListError`."""
+        before = known.values.sequence if known is not None and isinstance(known.values, TrustList) else None
+        _check_generation(opened, known)
+        if before is None:
+            if not values.is_full:
+                raise RefusedListError(ListReason.WRONG_BASE, "no full list is applied yet")
+            return
+        ahead = (values.sequence - before) % SEQUENCES
+        # Half of the numbers are ahead (RFC 1982): a list that has expired says nothing about numbers since.
+        in_use = known is not None and known.values.next_update_s > self._clock() // 1_000_000
+        if ahead >= SEQUENCES // 2 and (in_use or not values.is_full):
+            raise RefusedListError(ListReason.OLDER, f"its sequence is {values.sequence}, {before} is applied")
+        if not values.is_full and ahead != 1:
+            detail = f"it changes {(values.sequence - 1) % SEQUENCES}, {before} is applied"
+            raise RefusedListError(ListReason.WRONG_BASE, detail)
+
+    def _apply_trust_list(self, octets: bytes, opened: OpenedList, values: TrustList, issuer: _Issuer) -> None:
+        for command in values.commands:
+            if isinstance(command, RootEntry | EaEntry | AaEntry) and (fault := _entry_fault(command, opened.signer)):
+                name = command.certificate.name or command.certificate.hashed_id8.hex()
+                raise RefusedListError(ListReason.ENTRY_INVALID, f"{name}: {fault}")
+        before = _certificates(issuer.entries)
+        issuer.entries = applied(() if values.is_full else issuer.entries, values.commands)
+        issuer.octets, issuer.opened = octets, opened
+        after = _certificates(issuer.entries)
+        issuer.deleted = (issuer.deleted | before.keys()) - after.keys()
+        if opened.content is Content.TLM_TRUST_LIST:
+            for gone in issuer.deleted:
+                self._roots.pop(gone, None)
+            self._roots |= after
+        self._distrust(opened.signer, issuer)
+
+    def _distrust(self, signer: Certificate, issuer: _Issuer) -> None:
+        """Have the store follow what a signer lists, has deleted and has revoked."""
+        root = None if signer is self.tlm else signer.hashed_id8
+        wanted = issuer.revoked | issuer.deleted
+        for hashed_id8 in issuer.distrusted - wanted:
+            self.store.trust_again(hashed_id8, root)
+        for hashed_id8 in wanted - issuer.distrusted:
+            self.store.distrust(hashed_id8, root)
+        issuer.distrusted = frozenset(wanted)
+        for entry in issuer.entries:
+            if isinstance(entry, RootEntry) and entry.certificate in self.roots:
+                self.store.add_root(entry.certificate)
+            elif isinstance(entry, AaEntry):
+                self.store.add(entry.certificate)
+
+
+def tlm_fault(certificate: Certificate) -> str | None:
+    """Why a certificate is not one of a TLM: self-signed, and permitted to list roots."""
+    try:
+        fault = self_signature_fault(certificate, software_verifier(certificate.verification_key))
+    except ValueError as error:
+        return str(error)
+    if fault is not None:
+        return str(fault)
+    return permission_fault(TrustList(True, 0, 0, (RootEntry(certificate),)), certificate)
+
+
+def _certificates(entries: Iterable[Entry]) -> dict[bytes, Certificate]:
+    """The certificates that entries make trusted."""
+    trusted = (entry.certificate for entry in entries if isinstance(entry, RootEntry | EaEntry | AaEntry))
+    return {certificate.hashed_id8: certificate for certificate in trusted}
+
+
+def _check_generation(opened: OpenedList, known: OpenedList | None) -> None:
+    if known is not None and opened.generation_us <= known.generation_us:
+        raise RefusedListError(ListReason.OLDER, "it was generated before the list applied")
+
+
+def _entry_fault(entry: RootEntry | EaEntry | AaEntry, signer: Certificate) -> ChainFault | str | None:
+    certificate = entry.certificate
+    try:
+        if isinstance(entry, RootEntry):
+            return root_fault(certificate, software_verifier(certificate.verification_key))
+        software_verifier(certificate.verification_key)
+        return link_fault(certificate, (signer,), software_verifier(signer.verification_key))
+    except ValueError as error:
+        return str(error)
