@@ -1,23 +1,34 @@
-"""Backends that sign and verify: OpenSSL by `cryptography`, AWS-LC by `awscrt`, and a PKCS#11 token.
+"""Backends that sign, verify and encrypt: OpenSSL by `cryptography`, AWS-LC by `awscrt`, and a PKCS#11 token.
 
 The token is in the place of the source's ASIC (Figs. 4.1 and 4.2). Its Escrypt CyscurLib and its FPGA are not offered.
 """
 
 from __future__ import annotations
 
+import hmac
+import os
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.security.token.errors import TokenError, TokenFullError, TokenGoneError
 from labconsole_v2x.security.chain import DigestVerifier
 from labconsole_v2x.security.encoding import encode_x_only_signature
+from labconsole_v2x.security.encryption import (
+    KEY_SIZE,
+    NONCE_SIZE,
+    TAG_SIZE,
+    DecryptionError,
+)
 from labconsole_v2x.security.keys import (
     CURVES,
     SigningKey,
@@ -32,7 +43,14 @@ from labconsole_v2x.security.trust import KeyLoader, software_verifier
 if TYPE_CHECKING:
     from labconsole.model.role import RoleContext
     from labconsole.security.token.cryptoki.opening import Token
+    from labconsole.security.token.cryptoki.raw_aes import RawAESKey
     from labconsole.security.token.cryptoki.raw_ec import RawECKey, RawECPublicKey
+
+
+_BLOCK, _LENGTH_SIZE = 16, 3
+_COUNTER_FLAGS = bytes((_LENGTH_SIZE - 1,))
+_TAGGED_FLAGS = bytes(((TAG_SIZE - 2) // 2 << 3 | _LENGTH_SIZE - 1,))
+"""First octets of blocks of CCM (NIST SP 800-38C, A.2.1, A.3): no associated data, tags of 16 octets, lengths of 3."""
 
 
 class Backend(StrEnum):
@@ -72,6 +90,28 @@ def generate_key(
 
         return TokenKey(generate_ec(token.session(), CURVES[curve]), curve)
     return SoftwareKey.generate(curve, compressed_r=compressed_r)
+
+
+class SymmetricKey(Protocol):
+    """An AES-128 key in software or in a token, for AES-128-CCM as IEEE 1609.2 has it (5.3.8)."""
+
+    def encrypt(self, nonce: bytes, plaintext: bytes) -> bytes:
+        """The ciphertext, which ends with the tag; no nonce, of 12 octets, may be used twice under a key.
+
+        Raises ValueError: a nonce of another size.
+        """
+
+    def decrypt(self, nonce: bytes, ciphertext: bytes) -> bytes:
+        """The plaintext. Raises `DecryptionError`: another key or nonce, or altered octets."""
+
+
+def generate_symmetric_key(backend: Backend, token: Token | None = None) -> SymmetricKey:
+    """A new AES-128 key; one in a token cannot be read, and is lost with its session. AWS-LC is not used for AES."""
+    if backend is Backend.TOKEN and token is not None:
+        from labconsole.security.token.cryptoki.raw_aes import generate_aes
+
+        return TokenSymmetricKey(generate_aes(token.session(), KEY_SIZE * 8))
+    return SoftwareSymmetricKey(os.urandom(KEY_SIZE))
 
 
 def aws_lc_verifier(key: PublicKey) -> DigestVerifier:
@@ -115,6 +155,77 @@ class TokenKey:
         with self._turn:
             octets = self._key.sign(digest)
         return encode_x_only_signature(self._curve, octets)
+
+
+@dataclass(frozen=True)
+class SoftwareSymmetricKey:
+    """An AES-128 key in this process, used by `cryptography`."""
+
+    value: bytes = field(repr=False)
+
+    def encrypt(self, nonce: bytes, plaintext: bytes) -> bytes:
+        """As in `SymmetricKey`."""
+        return AESCCM(self.value, TAG_SIZE).encrypt(_checked(nonce), plaintext, None)
+
+    def decrypt(self, nonce: bytes, ciphertext: bytes) -> bytes:
+        """As in `SymmetricKey`."""
+        try:
+            return AESCCM(self.value, TAG_SIZE).decrypt(_checked(nonce), ciphertext, None)
+        except InvalidTag as error:
+            raise _not_decrypted() from error
+
+
+class TokenSymmetricKey:
+    """An AES-128 key in a token; several threads may use it, one after the other.
+
+    Tokens such as SoftHSM have no CCM: it is composed here (NIST SP 800-38C, 6) of enciphered blocks and CBC-MACs.
+    """
+
+    def __init__(self, key: RawAESKey) -> None:
+        self._key = key
+        self._turn = Lock()
+
+    def encrypt(self, nonce: bytes, plaintext: bytes) -> bytes:
+        """As in `SymmetricKey`. Raises TokenError."""
+        with self._turn:
+            return self._streamed(_checked(nonce), plaintext) + self._tag(nonce, plaintext)
+
+    def decrypt(self, nonce: bytes, ciphertext: bytes) -> bytes:
+        """As in `SymmetricKey`. Raises TokenError."""
+        tag = ciphertext[-TAG_SIZE:]
+        with self._turn:
+            plaintext = self._streamed(_checked(nonce), ciphertext[:-TAG_SIZE])
+            if not hmac.compare_digest(self._tag(nonce, plaintext), tag):
+                raise _not_decrypted()
+        return plaintext
+
+    def _streamed(self, nonce: bytes, octets: bytes) -> bytes:
+        """Octets combined with the key stream from counter 1 on."""
+        blocks = range(1, (len(octets) + _BLOCK - 1) // _BLOCK + 1)
+        counters = b"".join(_COUNTER_FLAGS + nonce + number.to_bytes(_LENGTH_SIZE, "big") for number in blocks)
+        stream = self._key.encipher(counters) if counters else b""
+        return _combined(octets, stream)
+
+    def _tag(self, nonce: bytes, plaintext: bytes) -> bytes:
+        """The tag: the CBC-MAC over the nonce, the length and the padded plaintext, with the block of counter 0."""
+        first = _TAGGED_FLAGS + nonce + len(plaintext).to_bytes(_LENGTH_SIZE, "big")
+        mac = self._key.last_chained(first + plaintext + bytes(-len(plaintext) % _BLOCK))
+        return _combined(mac, self._key.encipher(_COUNTER_FLAGS + nonce + bytes(_LENGTH_SIZE)))
+
+
+def _checked(nonce: bytes) -> bytes:
+    if len(nonce) != NONCE_SIZE:
+        raise ValueError(f"a nonce of {len(nonce)} octets instead of {NONCE_SIZE}")
+    return nonce
+
+
+def _combined(octets: bytes, stream: bytes) -> bytes:
+    size = len(octets)
+    return (int.from_bytes(octets, "big") ^ int.from_bytes(stream[:size], "big")).to_bytes(size, "big")
+
+
+def _not_decrypted() -> DecryptionError:
+    return DecryptionError("The data cannot be decrypted with this key. Check the key, and that the data is whole.")
 
 
 class TokenVerification:

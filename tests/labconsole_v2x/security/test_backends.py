@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from awscrt.crypto import EC
-from pkcs11 import Attribute, ObjectClass
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM
+from pkcs11 import Attribute, KeyType, ObjectClass, PKCS11Error
 
 from labconsole.security.secrets import Secret
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token, open_token
+from labconsole.security.token.cryptoki.raw_aes import RawAESKey, generate_aes
 from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import make_softhsm_token
-from labconsole_v2x.security.backends import Backend, TokenKey, aws_lc_verifier, generate_key, key_loader
+from labconsole_v2x.security.backends import (
+    Backend,
+    SoftwareSymmetricKey,
+    TokenKey,
+    TokenSymmetricKey,
+    aws_lc_verifier,
+    generate_key,
+    generate_symmetric_key,
+    key_loader,
+)
+from labconsole_v2x.security.encryption import DecryptionError
 from labconsole_v2x.security.issuing import issue
 from labconsole_v2x.security.keys import SigningKey, SoftwareKey, load_public_key
 from labconsole_v2x.security.signing import PacketSigner
@@ -226,6 +240,72 @@ def test_several_threads_verify_with_one_session_of_the_token(token: Token) -> N
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(verdicts, range(60))) == [[True, False]] * 60
+
+
+SYMMETRIC = [Backend.OPENSSL, Backend.TOKEN]
+
+
+@pytest.mark.parametrize("backend", SYMMETRIC)
+def test_symmetric_key_decrypts_what_it_encrypted_and_nothing_that_was_altered(backend: Backend, token: Token) -> None:
+    key = generate_symmetric_key(backend, token)
+    assert isinstance(key, TokenSymmetricKey) is (backend is Backend.TOKEN)
+    for size in (0, 1, 15, 16, 17, 300):
+        nonce, plaintext = bytes(range(12)), bytes(range(256))[:size].ljust(size, b"x")
+        ciphertext = key.encrypt(nonce, plaintext)
+        assert len(ciphertext) == size + 16
+        assert key.decrypt(nonce, ciphertext) == plaintext
+        for at in range(0, len(ciphertext), 7):
+            altered = ciphertext[:at] + bytes((ciphertext[at] ^ 1,)) + ciphertext[at + 1 :]
+            with pytest.raises(DecryptionError):
+                key.decrypt(nonce, altered)
+        for octets, number in ((ciphertext, bytes(12)), (ciphertext[:-1], nonce), (b"", nonce)):
+            with pytest.raises(DecryptionError):
+                key.decrypt(number, octets)
+    with pytest.raises(DecryptionError):
+        generate_symmetric_key(backend, token).decrypt(nonce, ciphertext)
+    for use in (key.encrypt, key.decrypt):
+        with pytest.raises(ValueError, match="a nonce of 11 octets instead of 12"):
+            use(bytes(11), ciphertext)
+
+
+def test_token_encrypts_as_software_does_under_the_same_key(token: Token) -> None:
+    """Both have the value of a key here that the token lets be read, which none of its own keys does."""
+    value = bytes(range(16))
+    template = {
+        Attribute.CLASS: ObjectClass.SECRET_KEY,
+        Attribute.KEY_TYPE: KeyType.AES,
+        Attribute.TOKEN: False,
+        Attribute.ENCRYPT: True,
+        Attribute.VALUE: value,
+    }
+    key = TokenSymmetricKey(RawAESKey(cast(Any, token.session().create_object(template))))
+    for size in (0, 5, 16, 100, 1000):
+        nonce, plaintext = os.urandom(12), os.urandom(size)
+        ciphertext = AESCCM(value, 16).encrypt(nonce, plaintext, None)
+        assert key.encrypt(nonce, plaintext) == SoftwareSymmetricKey(value).encrypt(nonce, plaintext) == ciphertext
+        assert key.decrypt(nonce, ciphertext) == plaintext
+
+
+def test_symmetric_key_of_another_token_decrypts_what_it_encrypted(token_without_brainpool: Token) -> None:
+    key = generate_symmetric_key(Backend.TOKEN, token_without_brainpool)
+    assert key.decrypt(bytes(12), key.encrypt(bytes(12), b"in any token")) == b"in any token"
+
+
+def test_several_threads_encrypt_with_one_key_of_the_token(token: Token) -> None:
+    key = generate_symmetric_key(Backend.TOKEN, token)
+    nonces = [bytes((number,)) * 12 for number in range(100)]
+    with ThreadPoolExecutor(4) as threads:
+        ciphertexts = list(threads.map(partial(key.encrypt, plaintext=b"plaintext of two blocks"), nonces))
+    for nonce, ciphertext in zip(nonces, ciphertexts, strict=True):
+        assert key.decrypt(nonce, ciphertext) == b"plaintext of two blocks"
+
+
+def test_symmetric_keys_are_not_shown(token: Token) -> None:
+    value = bytes(range(16))
+    assert repr(value) not in repr(SoftwareSymmetricKey(value))
+    handle = generate_aes(token.session()).handle
+    with pytest.raises(PKCS11Error):
+        handle[Attribute.VALUE]
 
 
 def public_keys(token: Token) -> int:
