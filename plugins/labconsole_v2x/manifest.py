@@ -12,6 +12,7 @@ plugin = Plugin(
         "v2x.live": "labconsole_v2x.live.live_trial:LiveTrial",
         "v2x.attack": "labconsole_v2x.attacks.attack_trial:AttackTrial",
         "v2x.benchmark": "labconsole_v2x.benchmark.benchmark_trial:BenchmarkTrial",
+        "v2x.use-cases": "labconsole_v2x.use_cases.use_case_trial:UseCaseTrial",
         "v2x.simulation": "labconsole_v2x.simulation.simulation_trial:SimulationTrial",
     },
     panels={

@@ -86,10 +86,10 @@ ATTACKS = (
         "Send CAMs signed under a chain that no trusted root leads to",
         _NONE,
         mandatory=True,
-        capability="Runs a root CA and AA of its own, which nobody trusts, and sends on the channel.",
+        capability="Runs a root CA and AA of its own, which no station trusts, and sends on the channel.",
         steps=(
-            "20 CAMs are signed with a ticket of the attacker's AA, 20 with a ticket of an AA that pretends to be under "
-            "the trusted root.",
+            "20 CAMs are signed with a ticket of the attacker's AA, 20 with one of an AA that pretends to be under the "
+            "trusted root.",
         ),
         criteria=(
             Packets("CAM under another root", ("unknown issuer", "unknown signer")),
@@ -163,7 +163,7 @@ ATTACKS = (
         "Attacks on PCA",
         _RP2,
         mandatory=False,
-        capability="Reaches the AA over the network, hears requests, and has keys and an enrolment credential of its own.",
+        capability="Reaches the AA over the network, hears requests, and has an enrolment credential of its own.",
         steps=(
             "The AA gets: a request sent again, a wrong proof of possession, keys that do not fit the keyTag, a "
             "credential of another EA, a withdrawn credential, permissions beyond those registered, an old request.",

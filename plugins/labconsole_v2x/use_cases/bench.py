@@ -273,7 +273,7 @@ class Bench:
         order: CheckOrder = CheckOrder.CHEAP_FIRST,
         knows: Sequence[Certificate] | None = None,
     ) -> BenchReceiver:
-        """A receiver that trusts the root and knows the AA, or only the certificates of `knows`, and runs from now on."""
+        """A receiver, which runs from now on; it trusts the root, and knows the AA, or what `knows` has."""
         number, settings = len(self.receivers) + 1, ReceiverSettings(order.name)
         receiver = CaseReceiver(settings, key_loader(self.settings.backend, self.token))
         self.recorder.add(Kind.RECEIVER, number=number, label=settings.to_json())
@@ -314,7 +314,7 @@ class Bench:
             self.settle()
 
     def settle(self) -> None:
-        """Wait until receivers have judged what was sent, or nothing was judged for two seconds. Raises their faults."""
+        """Wait until receivers have judged what was sent, or are silent for two seconds. Raises their faults."""
         judged, until_ns = self._judged, now_ns() + round(_LOST_AFTER_S * 1e9)
         while self._judged < self._expected and now_ns() < until_ns:
             time.sleep(0.0005)

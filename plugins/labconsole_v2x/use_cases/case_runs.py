@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from labconsole.errors import UserError
 from labconsole_v2x.use_cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
 from labconsole_v2x.use_cases.evidence import Evidence, Kind
+from labconsole_v2x.use_cases.function_cases import FUNCTION_CASES
 from labconsole_v2x.use_cases.packet_cases import PACKET_CASES
 from labconsole_v2x.use_cases.pki_cases import PKI_CASES
 from labconsole_v2x.use_cases.pseudonym_cases import PSEUDONYM_CASES
@@ -16,7 +17,13 @@ from labconsole_v2x.use_cases.station_cases import STATION_CASES
 if TYPE_CHECKING:
     from labconsole.security.token.cryptoki.opening import Token
 
-RUNS: Mapping[str, Callable[[Bench], None]] = {**PACKET_CASES, **PKI_CASES, **STATION_CASES, **PSEUDONYM_CASES}
+RUNS: Mapping[str, Callable[[Bench], None]] = {
+    **FUNCTION_CASES,
+    **PACKET_CASES,
+    **PKI_CASES,
+    **STATION_CASES,
+    **PSEUDONYM_CASES,
+}
 """What each case does, by its code."""
 
 

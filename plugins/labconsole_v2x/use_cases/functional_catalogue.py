@@ -171,7 +171,7 @@ FUNCTIONAL = (
         _RP5,
         mandatory=True,
         steps=(
-            "A station asks the AA for 5 tickets; the AA asks the EA for each, over HTTP (TS 102 941, 6.2.3.3, 6.2.3.4).",
+            "A station asks the AA for 5 tickets over HTTP; the AA asks the EA for each (TS 102 941, 6.2.3.3 and 4).",
             "What each authority has decrypted is searched for what it must not see.",
         ),
         criteria=(
@@ -277,7 +277,7 @@ FUNCTIONAL = (
         _RP1,
         mandatory=False,
         steps=(
-            "A station signs 20 CAMs with a ticket whose key is a compressed point, another one with an uncompressed one.",
+            "A station signs 20 CAMs with a ticket whose key is a compressed point, another one with both coordinates.",
             "A receiver verifies both.",
         ),
         criteria=(
@@ -326,7 +326,7 @@ FUNCTIONAL = (
         mandatory=False,
         steps=("20 stations drive for 30 s of their clock, with errors as satellite positions have them.",),
         criteria=(Packets("CAM of a genuine station", least=1000, share=0.999),),
-        interpretation="The source gives a code only: the counterpart of A-CON-01, whose checks must not raise false alarms.",
+        interpretation="The source gives a code only: here the counterpart of A-CON-01, without false alarms.",
     ),
     UseCase(
         "F-IVS-01",
@@ -343,8 +343,8 @@ FUNCTIONAL = (
             Figure("CAMs whose position is not that of the sensors", most=0),
         ),
         interpretation=(
-            "The source gives a code only. Its glossary has EVITA's Entity Authentication Module: in-vehicle components "
-            "are authenticated."
+            "The source gives a code only. Its glossary has EVITA's Entity Authentication Module, by which components "
+            "of a vehicle are authenticated."
         ),
     ),
 )

@@ -124,7 +124,7 @@ def _attacks_on_aa(bench: Bench) -> None:
 
 
 def _authorization_signed_with(authorities: BenchAuthorities, credential: CertifiedKey, *, fits: bool) -> bytes:
-    """A request signed with another key than that of the ticket; unless it `fits`, the keyTag is that of another key."""
+    """A request signed with another key than the ticket's; unless it `fits`, the keyTag is that of another key."""
 
     bench = authorities.bench
     wanted, other, now_us = bench.new_key(), bench.new_key(), bench.clock()

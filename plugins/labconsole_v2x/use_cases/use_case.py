@@ -1,4 +1,4 @@
-"""A use case as `preserve-d3.2.txt` lists it (Tables 2.1 to 2.17), with what it lacks there: steps and pass criterion."""
+"""A use case of `preserve-d3.2.txt` (Tables 2.1 to 2.17), with what it lacks there: steps and pass criterion."""
 
 from __future__ import annotations
 
