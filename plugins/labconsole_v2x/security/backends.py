@@ -28,6 +28,7 @@ from labconsole_v2x.security.encryption import (
     NONCE_SIZE,
     TAG_SIZE,
     DecryptionError,
+    DecryptionKey,
 )
 from labconsole_v2x.security.keys import (
     CURVES,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from labconsole.model.role import RoleContext
     from labconsole.security.token.cryptoki.opening import Token
     from labconsole.security.token.cryptoki.raw_aes import RawAESKey
-    from labconsole.security.token.cryptoki.raw_ec import RawECKey, RawECPublicKey
+    from labconsole.security.token.cryptoki.raw_ec import RawECDHKey, RawECKey, RawECPublicKey
 
 
 _BLOCK, _LENGTH_SIZE = 16, 3
@@ -90,6 +91,15 @@ def generate_key(
 
         return TokenKey(generate_ec(token.session(), CURVES[curve]), curve)
     return SoftwareKey.generate(curve, compressed_r=compressed_r)
+
+
+def generate_decryption_key(backend: Backend, curve: Curve = Curve.P256, token: Token | None = None) -> DecryptionKey:
+    """A new encryption key for tickets and authorities; one in a token is lost with its session."""
+    if backend is Backend.TOKEN and token is not None:
+        from labconsole.security.token.cryptoki.raw_ec import generate_ecdh
+
+        return TokenDecryptionKey(generate_ecdh(token.session(), CURVES[curve]), curve)
+    return SoftwareKey.generate(curve)
 
 
 class SymmetricKey(Protocol):
@@ -226,6 +236,31 @@ def _combined(octets: bytes, stream: bytes) -> bytes:
 
 def _not_decrypted() -> DecryptionError:
     return DecryptionError("The data cannot be decrypted with this key. Check the key, and that the data is whole.")
+
+
+class TokenDecryptionKey:
+    """A private encryption key in a token; several threads may use it, one after the other.
+
+    ECIES beyond ECDH is done here: the secret of each message leaves the token, the private key does not.
+    """
+
+    def __init__(self, key: RawECDHKey, curve: Curve) -> None:
+        self._key = key
+        self._turn = Lock()
+        self._public = PublicKey(curve, compressed_point(key.public_key))
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Its public key, compressed."""
+        return self._public
+
+    def shared_secret(self, peer: PublicKey) -> bytes:
+        """As in `DecryptionKey`. Raises TokenError."""
+        if peer.curve is not self._public.curve:
+            raise ValueError("a point of another curve")
+        public_key = load_public_key(peer)
+        with self._turn:
+            return self._key.shared_secret(public_key)
 
 
 class TokenVerification:

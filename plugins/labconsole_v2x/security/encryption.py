@@ -6,10 +6,10 @@ import hashlib
 import hmac
 import os
 from dataclasses import dataclass
+from typing import Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM
 from cryptography.hazmat.primitives.kdf.x963kdf import X963KDF
 
@@ -23,7 +23,7 @@ from labconsole_v2x.security.encoding import (
     encode_octets,
     encode_point,
 )
-from labconsole_v2x.security.keys import SoftwareKey, load_public_key
+from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.reading import (
     READ_ERRORS,
     MalformedDataError,
@@ -45,6 +45,17 @@ _KEY_P1 = hashlib.sha256(b"").digest()
 
 class DecryptionError(UserError):
     """Encrypted data that the key does not open: one message for every cause, so that none can be probed for."""
+
+
+class DecryptionKey(Protocol):
+    """A private encryption key in software (`SoftwareKey`) or in a token."""
+
+    @property
+    def public_key(self) -> PublicKey:
+        """Its public key, compressed."""
+
+    def shared_secret(self, peer: PublicKey) -> bytes:
+        """The secret of ECDH; ValueError where `peer` is not a point of the same curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,7 @@ def encrypt_to_certificate(plaintext: bytes, certificate: Certificate, aes_key: 
     )
 
 
-def decrypt_with_certificate(octets: bytes, certificate: Certificate, key: SoftwareKey) -> bytes:
+def decrypt_with_certificate(octets: bytes, certificate: Certificate, key: DecryptionKey) -> bytes:
     """The plaintext for the holder of `certificate`, whose encryption key is `key`.
 
     Raises `MalformedDataError` where the octets are not encrypted data, else `DecryptionError`.
@@ -98,7 +109,7 @@ def decrypt_with_certificate(octets: bytes, certificate: Certificate, key: Softw
     return open_with_certificate(octets, certificate, key)[0]
 
 
-def open_with_certificate(octets: bytes, certificate: Certificate, key: SoftwareKey) -> tuple[bytes, bytes]:
+def open_with_certificate(octets: bytes, certificate: Certificate, key: DecryptionKey) -> tuple[bytes, bytes]:
     """The plaintext, and the AES key for an answer; raises as `decrypt_with_certificate` does."""
     return _decrypt(octets, key, _CERTIFICATE_RECIPIENT, certificate.hashed_id8, _certificate_p1(certificate))
 
@@ -108,7 +119,7 @@ def encrypt_to_key(plaintext: bytes, key: PublicKey) -> bytes:
     return _encrypt(plaintext, os.urandom(KEY_SIZE), key, _KEY_RECIPIENT, _key_hashed_id8(key), _KEY_P1)
 
 
-def decrypt_with_key(octets: bytes, key: SoftwareKey) -> bytes:
+def decrypt_with_key(octets: bytes, key: DecryptionKey) -> bytes:
     """The plaintext for the holder of `key`; raises as `decrypt_with_certificate` does."""
     return _decrypt(octets, key, _KEY_RECIPIENT, _key_hashed_id8(key.public_key), _KEY_P1)[0]
 
@@ -135,7 +146,7 @@ def wrap_key(aes_key: bytes, recipient: PublicKey, p1: bytes, ephemeral: Softwar
     return WrappedKey(recipient.curve, ephemeral.public_key.point, c, _tag(mac_key, c))
 
 
-def unwrap_key(wrapped: WrappedKey, key: SoftwareKey, p1: bytes) -> bytes:
+def unwrap_key(wrapped: WrappedKey, key: DecryptionKey, p1: bytes) -> bytes:
     """The AES-128 key; raises `DecryptionError`."""
     try:
         mask, mac_key = _derive(key, PublicKey(wrapped.curve, wrapped.v), p1)
@@ -199,7 +210,7 @@ def _encoded(plaintext: bytes, aes_key: bytes, recipient: bytes) -> bytes:
     return bytes((PROTOCOL_VERSION, 0x82)) + encode_list([recipient], bytes) + b"\x80" + nonce + ciphertext
 
 
-def _decrypt(octets: bytes, key: SoftwareKey, choice: int, hashed_id8: bytes, p1: bytes) -> tuple[bytes, bytes]:
+def _decrypt(octets: bytes, key: DecryptionKey, choice: int, hashed_id8: bytes, p1: bytes) -> tuple[bytes, bytes]:
     """The plaintext, and the AES key."""
     data = scan_encrypted_data(octets)
     for recipient in data.recipients:
@@ -231,10 +242,9 @@ def _key_hashed_id8(key: PublicKey) -> bytes:
     return hashlib.sha256(encode_encryption_key(compressed(key))).digest()[-8:]
 
 
-def _derive(key: SoftwareKey, peer: PublicKey, p1: bytes) -> tuple[bytes, bytes]:
+def _derive(key: DecryptionKey, peer: PublicKey, p1: bytes) -> tuple[bytes, bytes]:
     """The mask of the AES key and the key of its tag (KDF2); ValueError where the curves differ."""
-    secret = key.private.exchange(ec.ECDH(), load_public_key(peer))
-    octets = X963KDF(hashes.SHA256(), KEY_SIZE + _MAC_KEY_SIZE, p1).derive(secret)
+    octets = X963KDF(hashes.SHA256(), KEY_SIZE + _MAC_KEY_SIZE, p1).derive(key.shared_secret(peer))
     return octets[:KEY_SIZE], octets[KEY_SIZE:]
 
 

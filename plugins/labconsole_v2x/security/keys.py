@@ -93,6 +93,10 @@ class SoftwareKey:
             return encode_signature(Signature(self.curve, self._compressed_r(r, s, digest), s))
         return encode_x_only_signature(self.curve, r + s)
 
+    def shared_secret(self, peer: PublicKey) -> bytes:
+        """x of the point that both sides compute (ECDH); ValueError where `peer` is not a point of the same curve."""
+        return self.private.exchange(ec.ECDH(), load_public_key(peer))
+
     def _compressed_r(self, r: bytes, s: bytes, digest: bytes) -> Point:
         # s = (e + r d) / k, so that k and the point R = k G follow; e is the digest, cut to the curve's size.
         order = _ORDERS[self.curve]

@@ -33,13 +33,14 @@ from labconsole_v2x.messages.its_time import gn_timestamp
 from labconsole_v2x.security.encryption import (
     KEY_SIZE,
     DecryptionError,
+    DecryptionKey,
     decrypt_with_shared_key,
     encrypt_to_certificate,
     encrypt_with_shared_key,
     open_with_certificate,
     scan_encrypted_data,
 )
-from labconsole_v2x.security.keys import SigningKey, SoftwareKey
+from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import CAM_PSID, PRIVATE_PSID, Certificate, Header
@@ -146,7 +147,7 @@ class CentreIdentity:
 
     ticket: Certificate
     key: SigningKey
-    encryption_key: SoftwareKey
+    encryption_key: DecryptionKey
 
 
 class TrafficCentre:

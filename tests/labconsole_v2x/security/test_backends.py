@@ -25,14 +25,22 @@ from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole_v2x.security.backends import (
     Backend,
     SoftwareSymmetricKey,
+    TokenDecryptionKey,
     TokenKey,
     TokenSymmetricKey,
     aws_lc_verifier,
+    generate_decryption_key,
     generate_key,
     generate_symmetric_key,
     key_loader,
 )
-from labconsole_v2x.security.encryption import DecryptionError
+from labconsole_v2x.security.encryption import (
+    DecryptionError,
+    decrypt_with_certificate,
+    decrypt_with_key,
+    encrypt_to_certificate,
+    encrypt_to_key,
+)
 from labconsole_v2x.security.issuing import issue
 from labconsole_v2x.security.keys import SigningKey, SoftwareKey, load_public_key
 from labconsole_v2x.security.signing import PacketSigner
@@ -242,6 +250,43 @@ def test_several_threads_verify_with_one_session_of_the_token(token: Token) -> N
         assert list(threads.map(verdicts, range(60))) == [[True, False]] * 60
 
 
+@pytest.mark.parametrize("curve", [Curve.P256, Curve.BRAINPOOL_P256R1], ids=str)
+@pytest.mark.parametrize("backend", [Backend.OPENSSL, Backend.TOKEN])
+def test_generated_encryption_key_decrypts_what_is_encrypted_to_its_ticket(
+    backend: Backend, curve: Curve, token: Token
+) -> None:
+    key, other = (generate_decryption_key(backend, curve, token) for _ in range(2))
+    assert isinstance(key, TokenDecryptionKey) is (backend is Backend.TOKEN)
+    certificate = ticket(AUTHORITY, encryption_key=key.public_key).certificate
+    secrets_before = secret_keys(token)
+    for plaintext in (b"one", b"another"):
+        octets = encrypt_to_certificate(plaintext, certificate)
+        assert decrypt_with_certificate(octets, certificate, key) == plaintext
+        for refused, by in ((spoiled(octets), key), (octets, other)):
+            with pytest.raises(DecryptionError):
+                decrypt_with_certificate(refused, certificate, by)
+    assert decrypt_with_key(encrypt_to_key(b"to a key", key.public_key), key) == b"to a key"
+    assert secret_keys(token) == secrets_before, "secrets of messages stay in the token"
+    for peer_curve in Curve:
+        if peer_curve is not curve:
+            with pytest.raises(ValueError, match=r"\w"):
+                key.shared_secret(SoftwareKey.generate(peer_curve).public_key)
+
+
+def secret_keys(token: Token) -> int:
+    """The number of secret keys in the token, of whatever session."""
+    return len(list(token.session().get_objects({Attribute.CLASS: ObjectClass.SECRET_KEY})))
+
+
+def test_several_threads_decrypt_with_one_key_of_the_token(token: Token) -> None:
+    key = generate_decryption_key(Backend.TOKEN, token=token)
+    messages = [encrypt_to_key(bytes((number,)) * 20, key.public_key) for number in range(60)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(partial(decrypt_with_key, key=key), messages)) == [
+            bytes((number,)) * 20 for number in range(60)
+        ]
+
+
 SYMMETRIC = [Backend.OPENSSL, Backend.TOKEN]
 
 
@@ -289,6 +334,11 @@ def test_token_encrypts_as_software_does_under_the_same_key(token: Token) -> Non
 def test_symmetric_key_of_another_token_decrypts_what_it_encrypted(token_without_brainpool: Token) -> None:
     key = generate_symmetric_key(Backend.TOKEN, token_without_brainpool)
     assert key.decrypt(bytes(12), key.encrypt(bytes(12), b"in any token")) == b"in any token"
+
+
+def test_encryption_key_of_another_token_decrypts(token_without_brainpool: Token) -> None:
+    key = generate_decryption_key(Backend.TOKEN, token=token_without_brainpool)
+    assert decrypt_with_key(encrypt_to_key(b"in any token", key.public_key), key) == b"in any token"
 
 
 def test_several_threads_encrypt_with_one_key_of_the_token(token: Token) -> None:

@@ -1,4 +1,4 @@
-"""Raw ECDSA in a token, as V2X stations use it: digests signed, and signatures verified, in fixed-size octets."""
+"""Raw ECDSA and ECDH in a token, as V2X stations use them: digests, signatures and secrets in fixed-size octets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import cast
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from pkcs11 import Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, PrivateKey, PublicKey, Session
-from pkcs11.types import SignMixin, VerifyMixin
+from pkcs11 import KDF, Attribute, KeyType, Mechanism, MechanismFlag, ObjectClass, PrivateKey, PublicKey, Session
+from pkcs11.types import DeriveMixin, SignMixin, VerifyMixin
 from pkcs11.util.ec import encode_named_curve_parameters
 
 from labconsole.security.token.cryptoki.key_pairs import public_key_of
@@ -25,6 +25,10 @@ _OIDS = {
 
 class _PrivateHandle(PrivateKey, SignMixin):
     """The type of python-pkcs11 for a private key that may sign."""
+
+
+class _DerivingHandle(PrivateKey, DeriveMixin):
+    """The type of python-pkcs11 for a private key that may derive."""
 
 
 class _PublicHandle(PublicKey, VerifyMixin):
@@ -61,18 +65,54 @@ class RawECPublicKey:
             self.handle.destroy()
 
 
+@dataclass(frozen=True)
+class RawECDHKey:
+    """A private key of a session object that agrees on secrets, and its public key outside; lost with its session."""
+
+    public_key: ec.EllipticCurvePublicKey
+    handle: _DerivingHandle
+
+    def shared_secret(self, peer: ec.EllipticCurvePublicKey) -> bytes:
+        """x of the shared point, which leaves the token (CKM_ECDH1_DERIVE, CKD_NULL). Raises TokenError."""
+        point = peer.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        with translated_errors("agree on a secret", self.handle.session.token.label):
+            secret = self.handle.derive_key(
+                KeyType.GENERIC_SECRET,
+                self.public_key.curve.key_size,
+                mechanism=Mechanism.ECDH1_DERIVE,
+                mechanism_param=(KDF.NULL, None, point),
+                store=False,
+                template={Attribute.SENSITIVE: False, Attribute.EXTRACTABLE: True},
+            )
+            value: bytes = secret[Attribute.VALUE]
+            secret.destroy()
+        return value
+
+
 def generate_ec(session: Session, curve: ec.EllipticCurve) -> RawECKey:
-    """A new key on this curve for the time of the session; it cannot be extracted.
+    """A new key on this curve for the time of the session, which signs; it cannot be extracted.
 
     Raises TokenError: the token has no such curve, is full or gone.
     """
+    public_key, handle = _generated(session, curve, _USES)
+    return RawECKey(public_key, cast(_PrivateHandle, handle))
+
+
+def generate_ecdh(session: Session, curve: ec.EllipticCurve) -> RawECDHKey:
+    """A new key on this curve for the time of the session, which agrees on secrets. As `generate_ec` otherwise."""
+    public_key, handle = _generated(session, curve, MechanismFlag.DERIVE)
+    return RawECDHKey(public_key, cast(_DerivingHandle, handle))
+
+
+def _generated(
+    session: Session, curve: ec.EllipticCurve, uses: MechanismFlag
+) -> tuple[ec.EllipticCurvePublicKey, PrivateKey]:
     private = {Attribute.PRIVATE: True, Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False}
     with translated_errors(f"generate a key pair on {curve.name}", session.token.label):
         domain = session.create_domain_parameters(KeyType.EC, {Attribute.EC_PARAMS: _encoded(curve)}, local=True)
-        public, handle = domain.generate_keypair(store=False, capabilities=_USES, private_template=private)
-        key = cast(_PrivateHandle, handle)
+        public, key = domain.generate_keypair(store=False, capabilities=uses, private_template=private)
         key.key_type = KeyType.EC  # python-pkcs11 would ask the token for it at the first signature
-        return RawECKey(cast(ec.EllipticCurvePublicKey, public_key_of(public)), key)
+        return cast(ec.EllipticCurvePublicKey, public_key_of(public)), key
 
 
 def import_ec(session: Session, public_key: ec.EllipticCurvePublicKey) -> RawECPublicKey:

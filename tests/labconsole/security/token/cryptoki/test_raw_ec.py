@@ -14,7 +14,7 @@ from pkcs11.exceptions import AttributeSensitive, AttributeTypeInvalid, PKCS11Er
 
 from labconsole.security.token.configuration import TokenConfiguration
 from labconsole.security.token.cryptoki.opening import Token
-from labconsole.security.token.cryptoki.raw_ec import generate_ec, import_ec
+from labconsole.security.token.cryptoki.raw_ec import generate_ec, generate_ecdh, import_ec
 from labconsole.security.token.errors import MechanismMissingError, TokenError, TokenGoneError
 
 CURVES = {
@@ -171,3 +171,11 @@ def test_curve_that_the_token_lacks_is_one_sentence(nss: Token) -> None:
     with pytest.raises(MechanismMissingError, match="cannot generate a key pair on brainpoolP384r1: it does not offer"):
         generate_ec(session, CURVES["brainpoolP384r1"])
     assert generate_ec(session, P256).sign(digest_for(P256))
+
+
+def test_secret_is_that_of_the_library_and_its_key_cannot_be_read(session: Session, curve: ec.EllipticCurve) -> None:
+    key, peer = generate_ecdh(session, curve), ec.generate_private_key(curve)
+    assert key.shared_secret(peer.public_key()) == peer.exchange(ec.ECDH(), key.public_key)
+    assert not list(session.get_objects({Attribute.CLASS: ObjectClass.SECRET_KEY}))
+    with pytest.raises(PKCS11Error):
+        key.handle[Attribute.VALUE]
