@@ -25,11 +25,12 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole_v2x.attacks.attack_fields import attack_contrast, attack_questions
+from labconsole_v2x.messages.geonetworking import LARGEST_SDU
 from labconsole_v2x.simulation import simulation_evaluation
 from labconsole_v2x.simulation.medium import BEST_EFFORT
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_metrics import METRICS
-from labconsole_v2x.simulation.simulation_parameters import LARGEST_SDU, MediumChoice, SimulationParameters
+from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from labconsole_v2x.stations.sending import SecurityMode
 
