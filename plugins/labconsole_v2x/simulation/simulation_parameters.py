@@ -53,6 +53,12 @@ class SimulationParameters(AttackFields):
         group=_STATIONS,
         shown_if={"generation": "fixed"},
     )
+    dcc: bool = parameter(
+        "Congestion control (DCC)",
+        "Stations hear the channel and keep the intervals of TS 102 687 (reactive, 6 Mbit/s)",
+        default=False,
+        group=_STATIONS,
+    )
     security: SecurityMode = parameter(
         "Configuration",
         "Security of each CAM, as far as the timing profile has it",
@@ -168,8 +174,13 @@ class SimulationParameters(AttackFields):
         return Origin.SIMULATED
 
     @property
+    def hears_channel(self) -> bool:
+        """Whether stations change by the channel busy ratio."""
+        return self.dcc or self.inclusion is InclusionChoice.CONGESTION
+
+    @property
     def benign_messages(self) -> float:
-        """CAMs a second of all benign stations; by the generation rules: at most."""
+        """CAMs a second of all benign stations; by the generation rules or with DCC: at most."""
         return self.senders * (self.rate if self.generation is Generation.FIXED else INSTANCE_HZ)
 
     def stack_timing(self) -> StackTiming:

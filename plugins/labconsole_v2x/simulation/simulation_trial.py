@@ -32,6 +32,7 @@ from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_metrics import METRICS
 from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
+from labconsole_v2x.stations.channel import LONGEST_US, airtime_us
 from labconsole_v2x.stations.sending import SecurityMode
 
 _ROLE = "labconsole_v2x.simulation.simulator_role:SimulatorRole"
@@ -108,6 +109,12 @@ def _warnings(parameters: SimulationParameters) -> Iterator[str]:
         yield (
             f"Packets of {largest:,} B do not fit GeoNetworking, which carries {LARGEST_SDU:,} B: each is simulated as "
             "one frame, which no station could send."
+        )
+    longest_us = airtime_us(largest)
+    if parameters.dcc and longest_us > LONGEST_US and parameters.security is not SecurityMode.NONE:
+        yield (
+            f"Packets are on air for up to {longest_us / 1e3:.1f} ms: the intervals of DCC are those of packets of at "
+            f"most {LONGEST_US / 1e3:g} ms."
         )
     if parameters.receiver_cores > (own := os.cpu_count() or 1):
         yield f"The receiver has {parameters.receiver_cores} cores, this computer {own}: no run here confirms it."
