@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from labconsole.clock import now_ns
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority
+from labconsole_v2x.pki.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
+from labconsole_v2x.pki.station_trust import StationTrust
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.issuing import CENTRE_RANGES, ROADSIDE_RANGES, TICKET_PERMISSIONS, TICKET_S, LabPki
@@ -34,6 +36,7 @@ from labconsole_v2x.stations.receiving import (
     ReceivingStation,
     Reception,
 )
+from labconsole_v2x.stations.refill import RsuRelay
 from labconsole_v2x.stations.routes import Route, vehicle_route
 from labconsole_v2x.stations.sending import CamSender, Identity
 from labconsole_v2x.stations.traffic_centre import TrafficCentre, TrafficSender
@@ -107,7 +110,10 @@ class Parts:
     authorization_authority: type[AuthorizationAuthority] = AuthorizationAuthority
     pool: type[PseudonymPool] = PseudonymPool
     schedule: type[ChangeSchedule] = ChangeSchedule
+    relay: type[RsuRelay] = RsuRelay
     centre: type[TrafficCentre] = TrafficCentre
+    station_trust: type[StationTrust] = StationTrust
+    distribution_centre: type[DistributionCentre] = DistributionCentre
     traffic_sender: type[TrafficSender] = TrafficSender
     vehicle_data: type[VehicleData] = VehicleData
 
@@ -292,6 +298,10 @@ class Bench:
         reception.start()
         self.receivers.append(BenchReceiver(number, receiver, sending, reception, distributions))
         return self.receivers[-1]
+
+    def distrusted(self, receiver: BenchReceiver, certificate: Certificate) -> None:
+        """Record that a receiver distrusts a certificate from now on."""
+        self.recorder.add(Kind.DISTRUSTED, number=receiver.number, octets=certificate.hashed_id8)
 
     def _give(self, number: int, receiver: CaseReceiver, kind: Kind, certificate: Certificate) -> None:
         record = Record(self.recorder.case, kind, self.clock(), number, octets=certificate.octets)
