@@ -25,6 +25,7 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole_v2x.attacks.attack_fields import attack_contrast, attack_questions
+from labconsole_v2x.choices import Attack
 from labconsole_v2x.messages.geonetworking import LARGEST_SDU
 from labconsole_v2x.simulation import simulation_evaluation
 from labconsole_v2x.simulation.medium import BEST_EFFORT
@@ -118,6 +119,11 @@ def _warnings(parameters: SimulationParameters) -> Iterator[str]:
         )
     if parameters.receiver_cores > (own := os.cpu_count() or 1):
         yield f"The receiver has {parameters.receiver_cores} cores, this computer {own}: no run here confirms it."
+    if parameters.attack is Attack.IMPLAUSIBLE_CONTENT:
+        yield (
+            "A-CON-01: no content is simulated. Each packet of an attacker takes the time of a benign one, and counts "
+            "as rejected; how many are detected is a figure of live runs."
+        )
     if parameters.medium is MediumChoice.IDEAL:
         yield "The medium is ideal: no packet waits for another one, and none collides."
     if parameters.security is SecurityMode.NONE:

@@ -56,7 +56,7 @@ def simulate(parameters: SimulationParameters, timing: StackTiming, random: np.r
     airtime_s = airtimes_s(size)
     service_ms = np.full(len(size), timing.receiver.service_ms[parameters.security])
     if parameters.attacking:
-        service_ms[attacker] = timing.receiver.attack_ms[parameters.attack]
+        service_ms[attacker] = timing.attack_ms(parameters.security, parameters.attack)
     heard_s = np.where(sent.collided, np.nan, sent.begun_s + airtime_s)
     done_s = np.full(len(size), np.nan)
     heard = _by_time(heard_s)
