@@ -218,21 +218,20 @@ class Bench:
         begin_s: int = -_SINCE_S,
         duration_s: int = TICKET_S,
         signs_with: SigningKey | None = None,
-        late_s: float = 0,
+        clock: Callable[[], int] | None = None,
         secured: bool = True,
         uncompressed: bool = False,
         kind: type[CamSender] = CamSender,
     ) -> Station:
         """A station with a ticket that begins `begin_s` from now.
 
-        `signs_with`: another key than that of its ticket; `late_s`: its clock is late by so much; `secured`: its
+        `signs_with`: another key than that of its ticket; `clock`: another one than that of the case; `secured`: its
         packets have a security header; `uncompressed`: the key in its ticket has both coordinates; `kind` of its
         sender.
         """
         ticket, key = self.ticket(
             permissions, pki=pki, begin_s=begin_s, duration_s=duration_s, uncompressed=uncompressed
         )
-        clock = self.clock if not late_s else lambda: self.clock() - round(late_s * 1e6)
         return self.station_of(ticket, (signs_with or key) if secured else None, kind, clock)
 
     def station_of(
@@ -244,9 +243,10 @@ class Bench:
     ) -> Station:
         """A station with this ticket, on a route of its own; without a key its packets have no security header."""
         identity = Identity.of(ticket.hashed_id8)
-        sender = self.parts.sender(kind, identity, ticket=ticket, key=key, clock=clock or self.clock)
+        clock = clock or self.clock
+        sender = self.parts.sender(kind, identity, ticket=ticket, key=key, clock=clock)
         sender.distribution = Distribution(ticket, self._trust)
-        return Station(ticket, key, sender, vehicle_route(self.random), self.clock, self.clock())
+        return Station(ticket, key, sender, vehicle_route(self.random), clock, clock())
 
     def ticket(
         self,
