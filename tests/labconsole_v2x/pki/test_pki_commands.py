@@ -29,7 +29,7 @@ COMMAND = [sys.executable, "-m", "labconsole.cli.main", "v2x"]
 @contextmanager
 def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """The command, and the URL of each authority that it serves."""
-    ports = ("--ea-port", "0", "--aa-port", "0")
+    ports = ("--ea-port", "0", "--aa-port", "0", "--dc-port", "0")
     with interruptible():
         process = subprocess.Popen(
             [*COMMAND, "authorities", str(lab), *ports, *arguments], stdout=subprocess.PIPE, text=True
@@ -37,10 +37,10 @@ def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[s
     assert process.stdout is not None
     urls: dict[str, str] = {}
     try:
-        while len(urls) < (1 if "--serve" in arguments else 2):
+        while len(urls) < (1 if "--serve" in arguments else 3):
             line = process.stdout.readline()
             assert line, "the command has ended"
-            if ready := re.fullmatch(r"Ready: (EA|AA) (http://127\.0\.0\.1:\d+/)\n", line):
+            if ready := re.fullmatch(r"Ready: (EA|AA|DC) (http://127\.0\.0\.1:\d+/)\n", line):
                 urls[ready[1]] = ready[2]
         yield process, urls
     finally:
@@ -151,3 +151,56 @@ def test_folder_of_others_is_left_as_it_is(tmp_path: Path, own_home: Path) -> No
         refused = run(command, folder)
         assert refused.returncode == 1 and "notes has files of others: choose an empty folder" in refused.stderr
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+def test_a_station_follows_the_lists_of_a_lab_and_a_revoked_aa_is_gone(tmp_path: Path, own_home: Path) -> None:
+    lab, car = tmp_path / "lab", tmp_path / "car-1"
+    with authorities(lab, "--serve", "dc") as (_, urls):
+        run("register", car, "--lab", lab)
+        options = ("trust", car, "--dc", urls["DC"], "--tlm", lab / "tlm" / "certificate.oer")
+        nothing = run(*options)
+        assert nothing.returncode == 1 and "HTTP 404, no such list is published" in nothing.stderr
+        urls_of_lists = ("--ea", "http://ea.test/", "--aa", "http://aa.test/", "--dc", urls["DC"])
+        issued = json.loads(run("issue-lists", lab, *urls_of_lists, "--json").stdout)
+        assert issued == {"ectl": 0, "ctl": 0, "revoked": []}
+        trusted = run(*options)
+        assert trusted.returncode == 0 and "Lists: 3 applied, 0 not; revoked: none." in trusted.stdout, trusted
+        for part in ("Lab EA - Lab root CA", "http://ea.test/", "http://aa.test/"):
+            assert part in trusted.stdout
+        older = {path: path.read_bytes() for path in (lab / "lists").glob("*.oer")}
+
+        revoked = json.loads(run("issue-lists", lab, *urls_of_lists, "--revoke", "aa", "--json").stdout)
+        assert revoked["ctl"] == 1 and len(revoked["revoked"]) == 1
+        data = json.loads(run(*options, "--json").stdout)
+        assert [one["kind"] for one in data["trusted"]] == ["root CA", "EA"]
+        assert (data["revoked"], data["failed"]) == (revoked["revoked"], [])
+
+        # The centre, or who answers in its place, comes with older lists: what was revoked stays so.
+        for path in (lab / "lists").glob("*.oer"):
+            path.unlink()
+        for path, octets in older.items():
+            path.write_bytes(octets)
+        rolled_back = run(*options, "--json")
+        data = json.loads(rolled_back.stdout)
+        assert rolled_back.returncode == 1 and len(data["failed"]) == 3
+        assert all("older than the list applied" in one["reason"] for one in data["failed"])
+        assert data["revoked"] == revoked["revoked"]
+
+
+def test_lists_of_what_is_missing_or_unknown_are_refused(tmp_path: Path, own_home: Path) -> None:
+    lab = tmp_path / "lab"
+    assert "has no root CA" in run("issue-lists", lab).stderr
+    with authorities(lab, "--serve", "dc"):
+        pass
+    for options, reason in (
+        (("--revoke", "rsu"), "rsu is neither aa, ea nor a HashedId8"),
+        (("--revoke", "00"), "00 is neither"),
+        (("--delete", "tlm"), "tlm is not an entry of a list"),
+        (("--dc", "nowhere"), "nowhere is not the URL"),
+    ):
+        refused = run("issue-lists", lab, *options)
+        assert refused.returncode == 1 and reason in refused.stderr
+    assert not (lab / "lists").exists()
+    assert "Nothing is trusted" in run("trust", tmp_path).stderr
+    wrong = run("trust", tmp_path, "--tlm", lab / "root" / "certificate.oer")
+    assert wrong.returncode == 1 and "Lab root CA cannot be a TLM" in wrong.stderr
