@@ -67,13 +67,15 @@ def test_a_station_enrols_gets_tickets_and_its_packets_are_accepted(tmp_path: Pa
         assert "Registered: car-1" in run("register", car, "--lab", lab).stdout
         enrolled = run("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"))
         assert (enrolled.returncode, "Lab EA - Lab root CA" in enrolled.stdout) == (0, True), enrolled
+        renewed = run("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"), "--renew")
+        assert (renewed.returncode, "Enrolled: 1 stored" in renewed.stdout) == (0, True), renewed
         options = ("authorize", car, "--aa", urls["AA"], *certificates(lab, "ea", "aa"))
         authorized = run(*options, "--count", "2", "--json")
         assert authorized.returncode == 0, authorized
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert output.splitlines()[-1] == "Stopped: 5 granted, 0 refused."
+    assert output.splitlines()[-1] == "Stopped: 6 granted, 0 refused."
     tickets = json.loads(authorized.stdout)["certificates"]
     assert len({one["hashed_id8"] for one in tickets}) == 2
     for key in (*car.glob("keys/*.pem"), *lab.glob("*/keys/*.pem")):
@@ -116,7 +118,7 @@ def test_authorities_run_in_a_process_each_and_refusals_are_one_sentence(tmp_pat
         assert run(*options, "--messages", "cam").returncode == 0
         # An AA is not an EA: it does not have the key that the request is encrypted to.
         wrong = run("enrol", car, "--ea", aa["AA"], *certificates(lab, "ea"))
-        assert wrong.returncode != 0 and f"{aa['AA']} refuses the request (HTTP 400" in wrong.stderr
+        assert wrong.returncode != 0 and f"{aa['AA']} cannot read the request (HTTP 400" in wrong.stderr
     gone = run("enrol", car, "--ea", ea["EA"], *certificates(lab, "ea"))
     assert gone.returncode != 0 and f"{ea['EA']} does not answer" in gone.stderr and "Traceback" not in gone.stderr
 
