@@ -214,10 +214,10 @@ class StationTrust:
         """Have the store follow what a signer lists, has deleted and has revoked."""
         root = None if signer is self.tlm else signer.hashed_id8
         wanted = issuer.revoked | issuer.deleted
-        for hashed_id8 in issuer.distrusted - wanted:
-            self.store.trust_again(hashed_id8, root)
-        for hashed_id8 in wanted - issuer.distrusted:
-            self.store.distrust(hashed_id8, root)
+        if gone := issuer.distrusted - wanted:
+            self.store.trust_again(*gone, root=root)
+        if new := wanted - issuer.distrusted:
+            self.store.distrust(*new, root=root)
         issuer.distrusted = frozenset(wanted)
         for entry in issuer.entries:
             if isinstance(entry, RootEntry) and entry.certificate in self.roots:
