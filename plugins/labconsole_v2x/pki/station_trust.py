@@ -146,13 +146,12 @@ class StationTrust:
             if not isinstance(opened.values, RevocationList):
                 raise RefusedListError(ListReason.MALFORMED, "it is a trust list")
             issuer = self._issuer(opened.signer.hashed_id8)
-            if octets != issuer.crl_octets:
-                known = issuer.crl.values if issuer.crl is not None else None
-                if isinstance(known, RevocationList) and opened.values.this_update_s < known.this_update_s:
-                    raise RefusedListError(ListReason.OLDER, "its thisUpdate is older")
-                _check_generation(opened, issuer.crl)
-                issuer.crl, issuer.crl_octets = opened, octets
-                self._distrust(opened.signer, issuer)
+            known = issuer.crl.values if issuer.crl is not None else None
+            if isinstance(known, RevocationList) and opened.values.this_update_s < known.this_update_s:
+                raise RefusedListError(ListReason.OLDER, "its thisUpdate is older")
+            _check_generation(opened, issuer.crl)
+            issuer.crl, issuer.crl_octets = opened, octets
+            self._distrust(opened.signer, issuer)
             return opened
 
     def restore(self, octets: bytes) -> None:
