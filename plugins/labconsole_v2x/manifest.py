@@ -35,7 +35,7 @@ plugin = Plugin(
         "v2x.serve-authorities": OperationEntry(
             "labconsole_v2x.pki.authorities_operation:ServeAuthorities",
             "v2x authorities",
-            "serve the EA and AA of a lab until Ctrl+C; they and the root CA are created the first time",
+            "serve the EA, AA and distribution centre of a lab until Ctrl+C; all is created the first time",
         ),
         "v2x.register": OperationEntry(
             "labconsole_v2x.pki.station_operations:RegisterStation",
@@ -51,6 +51,16 @@ plugin = Plugin(
             "labconsole_v2x.pki.station_operations:Authorize",
             "v2x authorize",
             "get authorization tickets for an enrolled station from an AA",
+        ),
+        "v2x.issue-lists": OperationEntry(
+            "labconsole_v2x.pki.list_operations:IssueLists",
+            "v2x issue-lists",
+            "sign the ECTL, CTL and CRL of a lab, and revoke certificates",
+        ),
+        "v2x.trust": OperationEntry(
+            "labconsole_v2x.pki.list_operations:FollowLists",
+            "v2x trust",
+            "fetch trust and revocation lists, and show what a station trusts then",
         ),
     },
     profiles=(
