@@ -153,12 +153,12 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
     key_names = {line.name for line in comparison.key_lines}
     inside = of = 0
     for index, column in enumerate(comparison.columns):
-        measured = counterpart(comparison.columns, column) if isinstance(column, PublishedColumn) else None
+        measured = counterpart(comparison.columns, index)
         if not isinstance(column, PublishedColumn) or measured is None:
             continue
         for line in comparison.metrics:
             holds = line.cells[index].holds
-            cell = line.cells[comparison.columns.index(measured)]
+            cell = line.cells[measured]
             if holds is None or cell.interval is None or cell.value is None:
                 continue
             of += 1
@@ -167,7 +167,7 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
                 said = f"the published {title_in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
                 ours = f"the {origin_words(cell.origins)} interval {span(cell.value, cell.interval)} {line.kind.unit}"
                 behind = f"{count(cell.runs)}; {column.title}"
-                yield Finding(f"{measured.title}: {said} {ours} ({behind})", True)
+                yield Finding(f"{comparison.columns[measured].title}: {said} {ours} ({behind})", True)
     if of:
         ours = f"The intervals {comparison.origin_of_ours()} for the same scenarios"
         yield Finding(f"{ours} hold {inside} of {of} published figures", True)
