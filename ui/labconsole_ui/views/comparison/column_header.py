@@ -150,8 +150,9 @@ class ColumnHeader(QHeaderView):
         font = self._font(published=heading.published)
         title, caption = QFontMetrics(font), self._caption()
         if heading.colour is not None:
-            painter.setBrush(theme.series_colour(heading.colour))
-            painter.drawRoundedRect(QRectF(area.left(), area.top() + title.height() / 2 - 2, SWATCH, 4), 2, 2)
+            theme.paint_swatch(
+                painter, QRectF(area.left(), area.top() + title.height() / 2 - 2, SWATCH, 4), heading.colour
+            )
         painter.setFont(font)
         painter.setPen(theme.colour("text"))
         inset = _inset(heading)
