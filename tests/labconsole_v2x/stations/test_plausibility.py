@@ -97,7 +97,7 @@ def test_confidence_of_the_position_is_room_within_limits() -> None:
         return found
 
     assert jump(5, 50) == {FOUND.POSITION_JUMP} and jump(5, 250) == set()
-    assert jump(20, 4000) == jump(20, 4095) == {FOUND.POSITION_JUMP}, "a large ellipse buys 14 m at most"
+    assert jump(20, 4000) == jump(20, 4095) == {FOUND.POSITION_JUMP}, "a large ellipse buys 13 m at most"
 
 
 def test_change_of_speed_beyond_the_grip_of_tyres_is_implausible() -> None:
@@ -130,6 +130,16 @@ def test_turns_at_the_grip_of_tyres_are_plausible(radius_m: float, speed: float)
         movement = route.at(tenth / 10)
         message = cam(movement.east_m, movement.north_m, speed=movement.speed, heading=movement.heading)
         assert receiver.hear(tenth / 10, message) == set()
+
+
+def test_emergency_braking_and_a_start_are_plausible() -> None:
+    """From 35 m/s with 8.8 m/s2 to a stop of two seconds, then with 4 m/s2 to 35 m/s again."""
+    receiver, east_m, speed = Receiver(), 0.0, 35.0
+    for tenth in range(200):
+        assert receiver.hear(tenth / 10, cam(east_m, speed=speed)) == set()
+        slower, faster = max(0.0, speed - 0.88), min(35.0, speed + 0.4)
+        after = speed if tenth < 20 else slower if tenth < 80 else faster
+        east_m, speed = east_m + (speed + after) / 20, after
 
 
 def test_station_id_of_another_station_is_implausible_where_that_one_is_not() -> None:
