@@ -1,9 +1,9 @@
 """Plausibility of content: a CAM against itself, against its station's earlier CAMs, and against other stations.
 
 A valid signature proves who sent a CAM, not that its content is true. The thresholds for speed and acceleration are the
-trigger conditions of TS 103 759 (EtsiTs103759AsrCam), as others quote them; those of F2MD (J. Kamel et al., Simulation Framework for
-Misbehavior Detection in Vehicular Networks, 2020) are for one city's traffic and would reject a motorway. A station
-is a ticket: after a change of pseudonym, nothing is compared with what the station sent before.
+trigger conditions of TS 103 759 (EtsiTs103759AsrCam), as others quote them; those of F2MD (J. Kamel et al., Simulation
+Framework for Misbehavior Detection in Vehicular Networks, 2020) are for one city's traffic and would reject a motorway.
+A station is a ticket: after a change of pseudonym, nothing is compared with what the station sent before.
 """
 
 from __future__ import annotations
