@@ -72,6 +72,7 @@ plugin = Plugin(
         "v2x-1500-per-second",
         "v2x-benchmark",
         "v2x-attacks-live",
+        "v2x-attacks-content",
         "v2x-attacks-published",
         "v2x-testbed-published",
         "v2x-neighbours",
