@@ -100,11 +100,11 @@ def linked_pairs(*packets: Observation) -> list[tuple[str, str]]:
 
 
 def test_motion_is_predicted_with_speed_and_heading() -> None:
-    east = round(20 * METRE / cos(radians(50)))
-    old = seen_at("old", 0, 0, speed=10.0)
+    east = round(80 * METRE / cos(radians(50)))
+    old = seen_at("old", 0, 0, speed=40.0)
     assert linked_pairs(old, seen_at("new", 2, 0)._replace(longitude=east)) == [("old", "new")]
-    assert linked_pairs(old, seen_at("new", 2, 20)) == []
-    assert linked_pairs(old._replace(heading=0.0), seen_at("new", 2, 20)) == [("old", "new")]
+    assert linked_pairs(old, seen_at("new", 2, 80)) == []
+    assert linked_pairs(old._replace(heading=0.0), seen_at("new", 2, 80)) == [("old", "new")]
 
 
 def test_gate_grows_with_silence() -> None:
