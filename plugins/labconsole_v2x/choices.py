@@ -90,6 +90,7 @@ class Attack(StrEnum):
     REPLAY = "a-sig-05"
     OLD_TIMESTAMP = "a-sig-06"
     EXPIRED_CERTIFICATE = "a-cer-03"
+    IMPLAUSIBLE_CONTENT = "a-con-01"
 
 
 ATTACKS = {
@@ -101,6 +102,25 @@ ATTACKS = {
     Attack.REPLAY.value: "A-SIG-05: replay",
     Attack.OLD_TIMESTAMP.value: "A-SIG-06: old timestamp",
     Attack.EXPIRED_CERTIFICATE.value: "A-CER-03: expired certificate",
+    Attack.IMPLAUSIBLE_CONTENT.value: "A-CON-01: implausible content",
+}
+
+
+class Falsehood(StrEnum):
+    """What is false about the content of rightly signed CAMs."""
+
+    MIXED = "mixed"
+    """One after the other."""
+    POSITION = "position"
+    SPEED = "speed"
+    DUPLICATE = "duplicate"
+
+
+FALSEHOODS = {
+    Falsehood.MIXED.value: "Position, speed and station ID in turn",
+    Falsehood.POSITION.value: "Position jumps",
+    Falsehood.SPEED.value: "Speed",
+    Falsehood.DUPLICATE.value: "Station ID of another station",
 }
 CURVE_TITLES = {choice.value: choice.curve.title for choice in CurveChoice}
 BACKENDS = {

@@ -224,7 +224,7 @@ _UNITS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("Hybrid", {"timing": "epyc-hybrid"}),
     *((f"Box, {cores} cores", {"timing": "nexcom-vtc6201-table42", "receiver_cores": cores}) for cores in (1, 2, 4, 8)),
 )
-_ALIKE = {"receiver_cores": 1, "inclusion": "etsi", "generation": "fixed"}
+_ALIKE = {"receiver_cores": 1, "inclusion": "etsi", "generation": "fixed", "dcc": False}
 
 NEIGHBOUR_TABLES = (
     TableShape(
@@ -242,13 +242,17 @@ NEIGHBOUR_TABLES = (
                     ("never with certificate", {"inclusion": "never"}),
                     ("certificates omitted", {"inclusion": "congestion"}),
                     ("generation rules", {"generation": "rules"}),
+                    ("DCC", {"dcc": True}),
+                    ("DCC, generation rules", {"dcc": True, "generation": "rules"}),
                 )
             ),
+            ShapeColumn("Box, DCC", {**_ALIKE, "timing": "nexcom-vtc6201-table42", "dcc": True}),
         ),
         rows=(
             ShapeRow("Neighbours served at most", "neighbours_served"),
             *_LOSS,
             ShapeRow("Channel busy ratio", "channel_busy_ratio"),
+            ShapeRow("Accepted a second", "accept_rate"),
             ShapeRow("99 % of the latencies", "latency_p99"),
         ),
         published="",

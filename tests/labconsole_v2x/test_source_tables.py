@@ -147,7 +147,7 @@ def test_one_campaign_says_how_many_neighbours_a_unit_serves(plugins: Plugins) -
     runs = [run(number, shape, one.kind, **one.parameters) for number, one in enumerate(new.scenarios, start=1)]
     table = fill(shape, group_repeats(runs), plugins)
     values = [cell.value for cell in table.cells[0]]
-    assert len(values) == 12 == len(set(values)) and None not in values, "each has the run of a scenario of its own"
+    assert len(values) == 15 == len(set(values)) and None not in values, "each has the run of a scenario of its own"
     assert not any("scenarios fit" in note for note in table.notes)
 
 

@@ -15,10 +15,12 @@ from labconsole_v2x.choices import ATTACKS, Attack
 from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
 from labconsole_v2x.live.live_evaluation import evaluate_joined, on_air_metrics
 from labconsole_v2x.security.verification import Reason
-from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS
+from labconsole_v2x.stations.receiving import IMPLAUSIBLE, QUEUE_FULL, REASONS
 
-_QUEUE_FULL = REASONS.index(QUEUE_FULL)
-REASONS_OF: Mapping[Attack, tuple[Reason, ...]] = {
+_QUEUE_FULL, _IMPLAUSIBLE = REASONS.index(QUEUE_FULL), REASONS.index(IMPLAUSIBLE)
+LEAST_DETECTED, MOST_FALSE_ALARMS = 95.0, 0.1
+"""In %, of the packets of attackers and of the CAMs of benign stations: with these, A-CON-01 is detected."""
+REASONS_OF: Mapping[Attack, tuple[str, ...]] = {
     Attack.INVALID_SIGNATURE: (Reason.SIGNATURE_INVALID,),
     Attack.INVALID_DENM_SIGNATURE: (Reason.SIGNATURE_INVALID,),
     Attack.NO_SIGNATURE: (Reason.UNSECURED,),
@@ -26,6 +28,7 @@ REASONS_OF: Mapping[Attack, tuple[Reason, ...]] = {
     Attack.REPLAY: (Reason.DUPLICATE, Reason.TOO_OLD),
     Attack.OLD_TIMESTAMP: (Reason.TOO_OLD,),
     Attack.EXPIRED_CERTIFICATE: (Reason.EXPIRED,),
+    Attack.IMPLAUSIBLE_CONTENT: (IMPLAUSIBLE,),
 }
 """For which reasons a receiver rejects what attackers send."""
 
@@ -43,10 +46,11 @@ def evaluate(parameters: AttackParameters, samples: Samples, events: Sequence[Ev
         return Evaluation(())
     benign = evaluate_joined(parameters, packets, samples)
     attacks = AttackPackets(parameters, packets)
-    own = [*_shares(parameters, packets, attacks), *_counts(packets, attacks), *_on_air(packets)]
+    content = _content_rates(parameters, packets, attacks)
+    own = [*_shares(parameters, packets, attacks), *_counts(packets, attacks), *_on_air(packets), *content]
     names = {one.name for one in own}
     metrics = metric.ordered((*(one for one in benign.metrics if one.name not in names), *own))
-    verdicts = _verdicts(parameters, attacks) if parameters.attacking else ()
+    verdicts = _verdicts(parameters, attacks, content) if parameters.attacking else ()
     return Evaluation(metrics, (*verdicts, *benign.verdicts), benign.disturbed)
 
 
@@ -129,20 +133,43 @@ def _counts(packets: JoinedPackets, attacks: AttackPackets) -> Iterator[Metric]:
         yield metric("attack_packet_time", spent_us.mean(), len(spent_us))
 
 
-def _verdicts(parameters: AttackParameters, attacks: AttackPackets) -> Iterator[Verdict]:
-    name = "no attack packet was accepted"
-    if not attacks.received:
+def _content_rates(parameters: AttackParameters, packets: JoinedPackets, attacks: AttackPackets) -> tuple[Metric, ...]:
+    """How much implausible content was detected, and how much of benign stations was taken for it, %."""
+    if parameters.attack is not Attack.IMPLAUSIBLE_CONTENT:
+        return ()
+    received = packets.received
+    checked = packets.counts(received["received_ns"]) & (received["waited"] == 0) & (received["reason"] != _QUEUE_FULL)
+    implausible = packets.counts(received["received_ns"]) & (received["reason"] == _IMPLAUSIBLE)
+    benign = np.isin(received["source"], packets.sent["source"])
+    rows = {"detection_rate": attacks.of_attackers}
+    if parameters.checks_plausibility:
+        rows["false_alarm_rate"] = benign
+    of = {name: int(np.count_nonzero(checked & chosen)) for name, chosen in rows.items()}
+    return tuple(
+        metric(name, 100 * int(np.count_nonzero(implausible & chosen)) / of[name], of[name])
+        for name, chosen in rows.items()
+        if of[name]
+    )
+
+
+def _verdicts(parameters: AttackParameters, attacks: AttackPackets, content: Sequence[Metric]) -> Iterator[Verdict]:
+    by_content = parameters.attack is Attack.IMPLAUSIBLE_CONTENT
+    name = "implausible content was detected" if by_content else "no attack packet was accepted"
+    if not attacks.received or (by_content and not any(one.name == "detection_rate" for one in content)):
         yield Verdict(name, "unknown", "No receiver has read a packet of an attacker.")
         return
-    yield Verdict(
-        name,
-        "fail" if attacks.false_accepts else "pass",
-        f"{attacks.false_accepts:,} of {attacks.received:,} packets of attackers were accepted."
-        if attacks.false_accepts
-        else f"{_RIGHTLY[parameters.attack is Attack.REPLAY].format(attacks.received)}, the warm-up included.",
-        {"false_accepts": attacks.false_accepts, "received": attacks.received},
-    )
-    expected = {reason.value for reason in REASONS_OF[parameters.attack]}
+    if by_content:
+        yield from _content_verdicts(name, content)
+    else:
+        yield Verdict(
+            name,
+            "fail" if attacks.false_accepts else "pass",
+            f"{attacks.false_accepts:,} of {attacks.received:,} packets of attackers were accepted."
+            if attacks.false_accepts
+            else f"{_RIGHTLY[parameters.attack is Attack.REPLAY].format(attacks.received)}, the warm-up included.",
+            {"false_accepts": attacks.false_accepts, "received": attacks.received},
+        )
+    expected = {str(reason) for reason in REASONS_OF[parameters.attack]}
     others = {reason: count for reason, count in attacks.rejected.items() if reason not in expected}
     named = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(others.items()))
     yield Verdict(
@@ -153,3 +180,25 @@ def _verdicts(parameters: AttackParameters, attacks: AttackPackets) -> Iterator[
         else f"Reason: {' or '.join(sorted(expected))}.",
         dict(attacks.rejected),
     )
+
+
+def _content_verdicts(name: str, content: Sequence[Metric]) -> Iterator[Verdict]:
+    """Some of the packets, such as the first one of a stream, are within plausible bounds: a share decides."""
+    rates = {one.name: one for one in content}
+    detected = rates["detection_rate"]
+    yield Verdict(
+        name,
+        "pass" if detected.value >= LEAST_DETECTED else "fail",
+        f"{detected.value:.4g} % of {detected.samples:,} packets of attackers were rejected for it; at least "
+        f"{LEAST_DETECTED:g} % must be.",
+        {"detection_rate": detected.value, "least": LEAST_DETECTED},
+    )
+    alarms = rates.get("false_alarm_rate")
+    if alarms is not None:
+        yield Verdict(
+            "genuine content raised no alarm",
+            "pass" if alarms.value <= MOST_FALSE_ALARMS else "fail",
+            f"{alarms.value:.4g} % of {alarms.samples:,} CAMs of benign stations were rejected for it; at most "
+            f"{MOST_FALSE_ALARMS:g} % may be.",
+            {"false_alarm_rate": alarms.value, "most": MOST_FALSE_ALARMS},
+        )

@@ -13,7 +13,7 @@ GROUP = "Attack"
 HIGHEST_ALLOWED_RATE = 10.0
 """CAMs a second that EN 302 637-2 allows a station: more of them are an overload."""
 _ATTACKED = {"attack": [attack.value for attack in Attack if attack is not Attack.NONE]}
-_DIFFERENT = {"attack", "attackers", "attack_rate", "backdated", "replay_delay"}
+_DIFFERENT = {"attack", "attackers", "attack_rate", "backdated", "replay_delay", "falsehood", "plausibility"}
 
 
 class AttackFields(Parameters):

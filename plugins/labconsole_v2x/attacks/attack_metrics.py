@@ -45,7 +45,22 @@ METRICS: tuple[MetricKind, ...] = (
         "msg",
         _LOWER,
         "Packets of attackers that a receiver accepted, warm-up included: must be none. A CAM that an attacker sent "
-        "again counts unless the receiver had not accepted it before, and it is in time: nothing is wrong with that.",
+        "again counts unless the receiver had not accepted it before, and it is in time: nothing is wrong with that. "
+        "Those of A-CON-01 need not be none: an attacker's first CAM can be compared with no other one.",
+    ),
+    MetricKind(
+        "detection_rate",
+        "Implausible content detected",
+        "%",
+        _HIGHER,
+        "Packets of attackers in A-CON-01 that receivers rejected for implausible content, of those that they checked.",
+    ),
+    MetricKind(
+        "false_alarm_rate",
+        "False alarms",
+        "%",
+        _LOWER,
+        "CAMs of benign stations that receivers rejected for implausible content, of those that they checked.",
     ),
     MetricKind("attack_sent", "Sent by attackers", "msg", _NEUTRAL, "Packets of all attackers."),
     MetricKind(

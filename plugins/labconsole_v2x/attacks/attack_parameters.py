@@ -8,17 +8,20 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
 from labconsole_v2x.attacks.attack_fields import GROUP, AttackFields
-from labconsole_v2x.choices import Attack
-from labconsole_v2x.live.live_parameters import LOOPBACK, LiveParameters
+from labconsole_v2x.choices import FALSEHOODS, Attack, Falsehood
+from labconsole_v2x.live.live_parameters import LOOPBACK, LiveParameters, plausibility, radio_range
 from labconsole_v2x.live.spread import spread
 from labconsole_v2x.stations.transports import TransportKind
 
 _LONGEST_SHIFT_S = 1500
 """Attackers' tickets are older than that."""
+_LISTENING = (Attack.REPLAY, Attack.IMPLAUSIBLE_CONTENT)
+"""Attackers that need what others send."""
+_CONTENT = {"attack": Attack.IMPLAUSIBLE_CONTENT.value}
 
 
-class _Shifts(AttackFields):
-    """How attackers shift time. Fields of base classes come first: the form begins with the attack."""
+class _Details(AttackFields):
+    """What attackers change. Fields of base classes come first: the form begins with the attack."""
 
     backdated: float = parameter(
         "Timestamps old by",
@@ -40,10 +43,21 @@ class _Shifts(AttackFields):
         group=GROUP,
         shown_if={"attack": Attack.REPLAY.value},
     )
+    falsehood: Falsehood = parameter(
+        "False content",
+        "What is false about the CAMs of attackers, from the first one on",
+        default=Falsehood.MIXED,
+        group=GROUP,
+        labels=FALSEHOODS,
+        shown_if=_CONTENT,
+    )
 
 
-class AttackParameters(LiveParameters, _Shifts):
+class AttackParameters(LiveParameters, _Details):
     """One scenario of live stations under attack (`preserve-d3.2.txt`, 2.3.2 and 4.2)."""
+
+    plausibility: bool = plausibility(default=True, shown_if=_CONTENT)
+    radio_range: float = radio_range(shown_if={**_CONTENT, "plausibility": True})
 
     @field_validator("cam_past")
     @classmethod
@@ -56,7 +70,7 @@ class AttackParameters(LiveParameters, _Shifts):
     @field_validator("transport")
     @classmethod
     def _attackers_hear(cls, transport: TransportKind, info: ValidationInfo) -> TransportKind:
-        if transport is TransportKind.UNICAST and info.data.get("attack") is Attack.REPLAY:
+        if transport is TransportKind.UNICAST and info.data.get("attack") in _LISTENING:
             raise ValueError("in unicast attackers hear no CAM that they could send again: choose multicast")
         return transport
 
@@ -64,9 +78,19 @@ class AttackParameters(LiveParameters, _Shifts):
     @classmethod
     def _attackers_hear_on_device(cls, device: str, info: ValidationInfo) -> str:
         ethernet = info.data.get("transport") is TransportKind.ETHERNET
-        if ethernet and device != LOOPBACK and info.data.get("attack") is Attack.REPLAY:
+        if ethernet and device != LOOPBACK and info.data.get("attack") in _LISTENING:
             raise ValueError("attackers do not hear other stations of this interface: choose lo or UDP multicast")
         return device
+
+    @property
+    def checks_plausibility(self) -> bool:
+        """Whether receivers check the plausibility of CAMs: against that attack alone."""
+        return self.plausibility and self.attack is Attack.IMPLAUSIBLE_CONTENT
+
+    @property
+    def attackers_listen(self) -> bool:
+        """Whether attackers need what others send."""
+        return self.attack in _LISTENING
 
     @property
     def messages_on_air(self) -> float:

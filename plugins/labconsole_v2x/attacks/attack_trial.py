@@ -51,9 +51,11 @@ class AttackTrial(StationTrial[AttackParameters]):
         return attack_evaluation.evaluate(parameters, samples, events)
 
     def contrast(self, reference: AttackParameters, other: AttackParameters) -> str:
-        return attack_contrast(reference, other)
+        return attack_contrast(reference, other) or _plausibility_contrast(reference, other)
 
     def questions(self, reference: AttackParameters, other: AttackParameters) -> tuple[Question, ...]:
+        if _plausibility_contrast(reference, other):
+            return (Question("What do they cost in latency?", "latency_mean", "Plausibility checks"),)
         return attack_questions(reference, other)
 
     def warnings(self, parameters: AttackParameters) -> tuple[str, ...]:
@@ -76,23 +78,38 @@ def _attacking(parameters: AttackParameters, settings: ProcessSettings) -> Proce
         rate=parameters.attack_rate,
         rules=False,
         dcc=False,
-        hears_channel=parameters.attack is Attack.REPLAY,
+        hears_channel=parameters.attackers_listen,
         signing=Backend.OPENSSL.value,
         verification=Backend.OPENSSL.value,
         token_configuration=None,
         roots=0,
         attack=parameters.attack.value,
         shift_us=parameters.shift_us,
+        falsehood=parameters.falsehood.value,
     )
 
 
 def _warnings(parameters: AttackParameters) -> Iterator[str]:
-    if parameters.attack is Attack.NONE:
-        yield "No attack: a reference for the same stations under attack."
-    elif parameters.attack is Attack.REPLAY:
-        yield (
-            "Attackers send again whole packets of others: of a CAM that the receiver has lost, a copy in time is "
-            "accepted as if it were the original."
-        )
-    elif parameters.attack is not Attack.NO_SIGNATURE:
+    match parameters.attack:
+        case Attack.NONE:
+            yield "No attack: a reference for the same stations under attack."
+            return
+        case Attack.REPLAY:
+            yield (
+                "Attackers send again whole packets of others: of a CAM that the receiver has lost, a copy in time is "
+                "accepted as if it were the original."
+            )
+            return
+        case Attack.IMPLAUSIBLE_CONTENT if not parameters.plausibility:
+            yield "The receiver does not check plausibility: it accepts what attackers send."
+        case Attack.IMPLAUSIBLE_CONTENT:
+            yield "A receiver compares CAMs with earlier ones: it may accept the first ones of an attacker."
+    if parameters.attack is not Attack.NO_SIGNATURE:
         yield "Each packet of an attacker carries its whole ticket, so that it is rejected for what is wrong with it."
+
+
+def _plausibility_contrast(reference: AttackParameters, other: AttackParameters) -> str:
+    """What plausibility checks cost under the same attack; empty where more differs."""
+    same = reference.model_dump(exclude={"plausibility"}) == other.model_dump(exclude={"plausibility"})
+    added = not reference.checks_plausibility and other.checks_plausibility
+    return "Plausibility checks against none" if same and added else ""

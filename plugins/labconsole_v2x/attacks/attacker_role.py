@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from random import Random
 from typing import ClassVar
 
 from labconsole.model.role import RoleContext
@@ -12,10 +13,12 @@ from labconsole_v2x.attacks.attack_senders import (
     AttackSender,
     DenmSender,
     HeardCam,
+    ImplausibleSender,
     ReplaySender,
     heard_cam,
+    heard_station_id,
 )
-from labconsole_v2x.choices import Attack
+from labconsole_v2x.choices import Attack, Falsehood
 from labconsole_v2x.live.series import ATTACKED_CHANNEL
 from labconsole_v2x.live.station_role import StationRole
 from labconsole_v2x.security.keys import SigningKey
@@ -33,6 +36,8 @@ class AttackerRole(StationRole):
         super().__init__(context)
         self._attack = Attack(self._settings.attack)
         self._heard: deque[HeardCam] = deque(maxlen=MOST_HEARD)
+        self._heard_ids: dict[int, int] = {}
+        self._heard_from: set[bytes] = set()
 
     def _sender(
         self, identity: Identity, ticket: Certificate | None, key: SigningKey | None, station_type: int
@@ -48,6 +53,11 @@ class AttackerRole(StationRole):
             case Attack.INVALID_SIGNATURE | Attack.OVERLOAD:
                 # Signed, but not with the key of the ticket: nothing but its verification shows that.
                 return AttackSender(identity, ticket=ticket, key=self._new_key(), station_type=station_type)
+            case Attack.IMPLAUSIBLE_CONTENT:
+                falsehood, random = Falsehood(self._settings.falsehood), Random(identity.station_id)
+                return ImplausibleSender(
+                    identity, falsehood, self._heard_ids, random, ticket=ticket, key=key, station_type=station_type
+                )
             case _:
                 return AttackSender(
                     identity, ticket=ticket, key=key, station_type=station_type, clock=lambda: its_now() - shift_us
@@ -55,7 +65,15 @@ class AttackerRole(StationRole):
 
     def _frame_read(self, frame: bytes, received_ns: int) -> None:
         super()._frame_read(frame, received_ns)
-        if self._attack is Attack.REPLAY and self._sources.get(frame[6:12], 0) > 0:
+        source = frame[6:12]
+        if self._sources.get(source, 0) == 0:
+            return
+        if self._attack is Attack.REPLAY:
             heard = heard_cam(frame, received_ns)
             if heard is not None:
                 self._heard.append(heard)
+        elif self._attack is Attack.IMPLAUSIBLE_CONTENT and source not in self._heard_from:
+            station_id = heard_station_id(frame)
+            if station_id is not None:
+                self._heard_from.add(source)
+                self._heard_ids[station_id] = received_ns

@@ -1,4 +1,4 @@
-"""`labconsole v2x inspect`: the verdicts on the packets of a capture, as an operation."""
+"""`labconsole v2x inspect`: the verdicts on the packets of a capture or on evidence of use cases, as an operation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class InspectParameters(Parameters):
 
     capture: HomePath = parameter(
         "Capture",
-        "Capture of Ethernet (EtherType 0x8947), IEEE 802.11 or radiotap, as pcap or pcapng",
+        "Capture of Ethernet (EtherType 0x8947), IEEE 802.11 or radiotap, as pcap or pcapng; or the evidence of a run "
+        "of use cases, which is judged again",
         kind="file",
         positional=True,
         metavar="FILE",
@@ -82,7 +83,7 @@ class InspectCapture(Operation[InspectParameters]):
     title: ClassVar[str] = "Inspect a capture"
     description: ClassVar[str] = (
         "Judges each GeoNetworking packet of a capture: signature, certificate chain, security profile and time, each "
-        "apart. Certificates are learnt from the capture first."
+        "apart. Certificates are learnt from the capture first. The evidence of use cases is judged again."
     )
     parameters: ClassVar[type[Parameters]] = InspectParameters
     isolated: ClassVar[bool] = True
@@ -93,6 +94,8 @@ class InspectCapture(Operation[InspectParameters]):
         from labconsole_v2x.inspection.inspector import inspect_capture
 
         must_be_new_files(*parameters.new_files)
+        if (judged := _judged_evidence(parameters)) is not None:
+            return judged
         roots = tuple(map(read_certificate, parameters.root))
         certificates = CaptureCertificates(roots)
         for path in parameters.issuer:
@@ -122,6 +125,20 @@ class InspectCapture(Operation[InspectParameters]):
 
             PacketTable.of(inspection.rows[:MOST_PACKETS]).write(parameters.npz)
         return Result(parts, report_data(inspection), tuple(warnings), passed=not inspection.fault)
+
+
+def _judged_evidence(parameters: InspectParameters) -> Result | None:
+    """The verdicts on evidence of use cases; None for another file. Raises UserError."""
+    from labconsole_v2x.use_cases.evidence_inspection import has_evidence, inspect_evidence
+
+    if not has_evidence(parameters.capture):
+        return None
+    if parameters.new_files:
+        raise UserError(
+            f"{shown(parameters.capture.name)} has evidence of use cases, not packets of a capture: judge it with "
+            "labconsole v2x inspect, without files to write."
+        )
+    return inspect_evidence(parameters.capture)
 
 
 def _write_pdf(

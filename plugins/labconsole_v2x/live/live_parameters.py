@@ -27,6 +27,7 @@ from labconsole_v2x.choices import (
 from labconsole_v2x.live.spread import spread
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.verification import CheckSettings
+from labconsole_v2x.stations.plausibility import RADIO_RANGE_M
 from labconsole_v2x.stations.sending import SecurityMode
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 
@@ -62,6 +63,31 @@ def _window(title: str, description: str, default_us: int, longest_ms: int) -> A
         unit="ms",
         group="Acceptance",
         shown_if=_VERIFIED,
+    )
+
+
+def plausibility(*, default: bool, shown_if: Mapping[str, Any]) -> Any:
+    """The field of the plausibility checks."""
+    return parameter(
+        "Plausibility checks",
+        "Reject rightly signed CAMs whose content is implausible: position jumps, false speeds, station IDs of others",
+        default=default,
+        group="Receiver",
+        shown_if=shown_if,
+    )
+
+
+def radio_range(*, shown_if: Mapping[str, Any]) -> Any:
+    """The field of the radio range."""
+    return parameter(
+        "Radio range",
+        "A CAM from a position further away than this is implausible",
+        default=RADIO_RANGE_M,
+        ge=100,
+        le=100_000,
+        unit="m",
+        group="Receiver",
+        shown_if=shown_if,
     )
 
 
@@ -237,6 +263,8 @@ class LiveParameters(Parameters):
         group="Receiver",
         shown_if=_VERIFIED,
     )
+    plausibility: bool = plausibility(default=False, shown_if=_VERIFIED)
+    radio_range: float = radio_range(shown_if={**_VERIFIED, "plausibility": True})
     capture: bool = parameter(
         "Keep a capture",
         "Keep each packet that a receiver hears, its own too, as a pcapng file with the run: Wireshark opens it",
@@ -421,6 +449,11 @@ class LiveParameters(Parameters):
     def hears_channel(self) -> bool:
         """Whether sending stations measure the channel busy ratio."""
         return _needs_channel(self.__dict__)
+
+    @property
+    def checks_plausibility(self) -> bool:
+        """Whether receivers check the plausibility of CAMs."""
+        return self.plausibility and self.security.verifies
 
     @property
     def duplicate_window(self) -> int:

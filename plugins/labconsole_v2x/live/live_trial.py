@@ -246,6 +246,7 @@ def process_settings(
         order=parameters.order.order.name,
         windows_us=parameters.windows_us,
         duplicate_window=parameters.duplicate_window,
+        radio_range=parameters.radio_range if parameters.checks_plausibility else None,
         threads=parameters.threads,
         queue_limit=parameters.queue_limit,
         roots=len(parameters.roots) if parameters.security.verifies else 0,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from labconsole_v2x.choices import Attack
+from labconsole_v2x.choices import Attack, Falsehood
 from labconsole_v2x.security.verification import AcceptanceWindow, CheckOrder, CheckSettings
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 
@@ -52,10 +52,14 @@ class ProcessSettings:
     capture: bool
     transport: Mapping[str, Any]
     unicast_receiver: bool
+    radio_range: float | None = None
+    """In m, for the plausibility of CAMs; None: receivers do not check it."""
     attack: str = Attack.NONE.value
     """What attackers send; that of other stations is none."""
     shift_us: int = 0
     """How old the generation times of attackers are, or how late they send again what they heard."""
+    falsehood: str = Falsehood.MIXED.value
+    """What is false about the content that attackers sign."""
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

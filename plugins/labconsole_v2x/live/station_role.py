@@ -31,6 +31,7 @@ from labconsole_v2x.live.series import (
     AGE_CHANNEL,
     DELIVERED_CHANNEL,
     END_EVENT,
+    IMPLAUSIBLE_EVENT,
     QUEUE,
     QUEUE_CHANNEL,
     QUIET_NS,
@@ -59,6 +60,7 @@ from labconsole_v2x.security.verification import Verifier
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
 from labconsole_v2x.stations.capture import capture_header, packet_block
 from labconsole_v2x.stations.channel import ChannelLoad
+from labconsole_v2x.stations.plausibility import Plausibility
 from labconsole_v2x.stations.receiving import (
     REASONS,
     PacketCheck,
@@ -106,6 +108,7 @@ class StationRole(Role):
         self._received: deque[ReceivedPacket] = deque()
         self._captured: deque[tuple[int, bytes]] = deque()
         self._reasons: Counter[str] = Counter()
+        self._plausibilities: dict[int, Plausibility] = {}
         self._last_frame_ns = 0
         self._seconds = 0
         self._load = ChannelLoad() if self._settings.hears_channel else None
@@ -241,7 +244,19 @@ class StationRole(Role):
     def _verified_check(self, instances: Sequence[Instance]) -> VerifiedCheck:
         trust = self._new_trust()
         distributions = self._add_distributions(instances, trust)
-        return VerifiedCheck(Verifier(trust, self._settings.check_settings()), distributions)
+        verifier = Verifier(trust, self._settings.check_settings())
+        return VerifiedCheck(verifier, distributions, self._new_plausibility(instances[0].station))
+
+    def _new_plausibility(self, station: int) -> Plausibility | None:
+        settings = self._settings
+        if not settings.records or settings.radio_range is None:
+            return None
+        self._plausibilities[station] = Plausibility(self._place(station, 0.0), settings.radio_range)
+        return self._plausibilities[station]
+
+    def _place(self, station: int, seconds: float) -> tuple[int, int]:
+        movement = self._routes[station].at(seconds)
+        return movement.latitude, movement.longitude
 
     def _add_distributions(self, instances: Sequence[Instance], trust: TrustStore) -> list[Distribution]:
         policy = CertificateInclusion[self._settings.inclusion]
@@ -293,6 +308,8 @@ class StationRole(Role):
         self._upkeep(now_ns())
         if self._capture_file is not None:
             self._capture_file.close()
+        if self._plausibilities:
+            self._report_implausible()
         sent, skipped = self._transmission.sent, self._transmission.skipped
         held_back = f", {skipped} held back by DCC" if settings.dcc else ""
         self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
@@ -300,6 +317,11 @@ class StationRole(Role):
             sentence = f"{too_late} CAMs were due and not sent: this computer is too slow for its senders."
             self.context.event(TOO_LATE_EVENT, sentence, Level.WARNING, number=too_late)
         return {"sent": sent}
+
+    def _report_implausible(self) -> None:
+        found = sum((one.found for one in self._plausibilities.values()), Counter[str]())
+        kinds = ", ".join(f"{kind}: {count:,}" for kind, count in found.most_common())
+        self.context.event(IMPLAUSIBLE_EVENT, f"Implausible content: {kinds or 'none'}.", found=dict(found))
 
     def _works(self, end_ns: int) -> bool:
         """Whether CAMs are still due, or on their way to a receiver here."""
@@ -334,6 +356,8 @@ class StationRole(Role):
     def _upkeep(self, now: int) -> None:
         """Hand on what was recorded, take commands, and report live values."""
         self._reception.check()
+        for station, plausibility in self._plausibilities.items():
+            plausibility.move(self._place(station, max(0, now - self.context.start_ns) / 1e9))
         while (command := self.context.take_command()) is not None:
             if command["name"] == STATION_COMMAND:
                 self._transmission.switch(int(command["number"]), on=bool(command["on"]))

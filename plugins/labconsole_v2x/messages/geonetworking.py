@@ -1,6 +1,6 @@
 """GeoNetworking packets (EN 302 636-4-1 v1.4.1): their headers, encoded and parsed.
 
-SHB and GBC are encoded and parsed; beacon, GUC and GAC are parsed; TSB and location service are refused with that
+SHB, GBC and GUC are encoded and parsed; beacon and GAC are parsed; TSB and location service are refused with that
 reason. Timestamps are ITS time in ms modulo 2^32, latitude and longitude are in 0.1 microdegree.
 
 A packet is `encode_basic_header(...) + encode_shb(...)`. In a secured packet, the basic header says so and the rest is
@@ -18,6 +18,8 @@ ETHERTYPE = 0x8947
 VERSION = 1
 DEFAULT_HOP_LIMIT = 10
 """itsGnDefaultHopLimit (annex H)."""
+LARGEST_SDU = 1398
+"""Octets of the largest payload, itsGnMaxSduSize (annex H)."""
 
 
 class GeoNetworkingError(Exception):
@@ -151,6 +153,7 @@ _GBC = struct.Struct(COMMON_HEADER.format + "HxxH6sIiiHHiiHHHxx")
 _SEQUENCE_AND_VECTOR = struct.Struct(">HxxH6sIiiHH")
 AREA = struct.Struct(">iiHHHxx")
 SHORT_VECTOR = struct.Struct(ADDRESS.format + "Iii")
+_GUC_HEADER = struct.Struct(COMMON_HEADER.format + "HxxH6sIiiHHH6sIii")
 
 _BASE_MS = (50, 1000, 10_000, 100_000)
 LIFETIME_MS = tuple((octet >> 2) * _BASE_MS[octet & 3] for octet in range(256))
@@ -233,6 +236,31 @@ def encode_gbc(
         return _GBC.pack(*first, *_vector_values(sender), *area[1:]) + payload
     except struct.error as error:
         raise GeoNetworkingError(f"GBC cannot be encoded: {error}") from error
+
+
+def encode_guc(
+    sender: PositionVector,
+    destination: ShortPositionVector,
+    sequence_number: int,
+    payload: bytes,
+    *,
+    max_hops: int = DEFAULT_HOP_LIMIT,
+    next_header: int = NextHeader.BTP_B,
+    traffic_class: int = 2,
+    mobile: bool = True,
+) -> bytes:
+    """Return a GeoUnicast from its common header on.
+
+    Raises:
+        GeoNetworkingError: a value is out of range.
+    """
+    flags = _MOBILE if mobile else 0
+    first = (next_header << 4, _GUC << 4, traffic_class, flags, len(payload), max_hops, sequence_number)
+    target = (*_address_values(destination.address), *destination[1:])
+    try:
+        return _GUC_HEADER.pack(*first, *_vector_values(sender), *target) + payload
+    except struct.error as error:
+        raise GeoNetworkingError(f"GUC cannot be encoded: {error}") from error
 
 
 def parse_packet(octets: bytes) -> Packet:
@@ -333,13 +361,17 @@ def _vector(values: Sequence[Any]) -> PositionVector:
 
 def _vector_values(vector: PositionVector) -> tuple[int, bytes, int, int, int, int, int]:
     address, timestamp, latitude, longitude, accurate, speed, heading = vector
+    first, mac = _address_values(address)
+    if not -0x4000 <= speed < 0x4000:
+        raise GeoNetworkingError(f"speed {speed} is out of range -16384 to 16383 (0.01 m/s)")
+    return first, mac, timestamp, latitude, longitude, accurate << 15 | speed & 0x7FFF, heading
+
+
+def _address_values(address: Address) -> tuple[int, bytes]:
     mac, station_type, manual = address
     if len(mac) != 6 or not 0 <= station_type <= 31:
         raise GeoNetworkingError(f"GN address needs a MAC address of 6 octets and a station type of 0 to 31: {address}")
-    if not -0x4000 <= speed < 0x4000:
-        raise GeoNetworkingError(f"speed {speed} is out of range -16384 to 16383 (0.01 m/s)")
-    first = manual << 15 | station_type << 10
-    return first, mac, timestamp, latitude, longitude, accurate << 15 | speed & 0x7FFF, heading
+    return manual << 15 | station_type << 10, mac
 
 
 def _address(first: int, mac: bytes) -> Address:

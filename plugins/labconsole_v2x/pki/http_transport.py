@@ -1,6 +1,6 @@
-"""Messages of TS 102 941 over HTTP POST: a server for an authority, and a request to one; both bounded.
+"""Messages of TS 102 941 over HTTP: a server for authorities (POST) and distribution centres (GET), and requests.
 
-The content types are those of TS 102 941, annex D, unless others are given.
+All are bounded. The content types are those of TS 102 941, annex D, unless others are given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
@@ -33,6 +33,11 @@ class ContentTypes(NamedTuple):
 PKI_TYPES = ContentTypes()
 MOST_OCTETS = 65_536
 """Of a request or response: those of one certificate have some 1,000."""
+MOST_LIST_OCTETS = 1 << 20
+"""Of a list: an entry has some 200."""
+CTL_TYPE, CRL_TYPE = "application/x-its-ctl", "application/x-its-crl"
+_LIST_TYPES = (CTL_TYPE, CRL_TYPE, "application/octet-stream")
+"""The content types of lists: the EU's ECTL comes as plain octets."""
 TIMEOUT_S = 10.0
 """Until a whole request was received, and until an authority has answered another one."""
 STATION_TIMEOUT_S = 25.0
@@ -46,10 +51,37 @@ class AuthorityUnreachableError(UserError):
     """An authority that does not answer, or answers something that is not a response; names the URL."""
 
 
+class UnknownListError(Exception):
+    """A path with no list at it; the text is the reason."""
+
+
+class ListNotFoundError(AuthorityUnreachableError):
+    """A distribution centre that has no such list (HTTP 404)."""
+
+
 def post(
     url: str, octets: bytes, timeout_s: float = STATION_TIMEOUT_S, content_types: ContentTypes = PKI_TYPES
 ) -> bytes:
     """The response to a request. Raises `AuthorityUnreachableError`: none, too late, too large, or another kind."""
+    request_type, response_type = content_types
+    return _exchange("POST", url, octets, (response_type,), MOST_OCTETS, timeout_s, request_type)
+
+
+def get(url: str, timeout_s: float = STATION_TIMEOUT_S) -> bytes:
+    """A list of a distribution centre. Raises `AuthorityUnreachableError`, `ListNotFoundError` where it has none."""
+    return _exchange("GET", url, None, _LIST_TYPES, MOST_LIST_OCTETS, timeout_s)
+
+
+def _exchange(
+    method: str,
+    url: str,
+    octets: bytes | None,
+    types: Sequence[str],
+    most_octets: int,
+    timeout_s: float,
+    request_type: str = REQUEST_TYPE,
+) -> bytes:
+    """The body of a response of one of these content types. Raises `AuthorityUnreachableError`."""
     parts = urlsplit(checked_url(url))
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     begin = time.monotonic()
@@ -57,9 +89,10 @@ def post(
         with closing(_CONNECTIONS[parts.scheme](parts.netloc, timeout=timeout_s)) as connection:
             connection.connect()
             with _cut_after(timeout_s, connection.sock):
-                connection.request("POST", path, octets, {"Content-Type": content_types.request})
+                headers = {"Content-Type": request_type} if octets is not None else {}
+                connection.request(method, path, octets, headers)
                 response = connection.getresponse()
-                body: bytes = response.read(MOST_OCTETS + 1)
+                body: bytes = response.read(most_octets + 1)
         if time.monotonic() - begin >= timeout_s:
             raise TimeoutError
     except (OSError, http.client.HTTPException) as error:
@@ -71,12 +104,13 @@ def post(
         ) from error
     if response.status != http.HTTPStatus.OK:
         why = shown(body[:200].decode(errors="replace").strip() or response.reason)
-        raise AuthorityUnreachableError(
+        refusal = ListNotFoundError if method == "GET" and response.status == http.HTTPStatus.NOT_FOUND else None
+        raise (refusal or AuthorityUnreachableError)(
             f"{url} refuses the request (HTTP {response.status}, {why}): check the URL and its certificate."
         )
-    is_whole = 0 < len(body) <= MOST_OCTETS and not response.length
-    if response.headers.get_content_type() != content_types.response or not is_whole:
-        raise AuthorityUnreachableError(f"{url} answers something else than {content_types.response}: check the URL.")
+    is_whole = 0 < len(body) <= most_octets and not response.length
+    if response.headers.get_content_type() not in types or not is_whole:
+        raise AuthorityUnreachableError(f"{url} answers something else than {types[0]}: check the URL.")
     return body
 
 
@@ -108,18 +142,30 @@ def _cut_after(timeout_s: float, connection: socket.socket) -> Iterator[threadin
         timer.cancel()
 
 
+AnswerPost = Callable[[bytes], bytes]
+AnswerGet = Callable[[str], tuple[str, bytes]]
+"""The content type and octets at a path. Raises `UnknownListError`."""
+
+
 class AuthorityServer(ThreadingHTTPServer):
-    """Serves an authority's `answer` on a host and port (0: any free one); `url` is its address."""
+    """Serves an authority's `answer`, or a centre's `answer_get`, on a host and port (0: any); `url` is its address."""
 
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 2 * MOST_CONNECTIONS
 
     def __init__(
-        self, host: str, port: int, answer: Callable[[bytes], bytes], content_types: ContentTypes = PKI_TYPES
+        self,
+        host: str,
+        port: int,
+        answer: AnswerPost | None = None,
+        answer_get: AnswerGet | None = None,
+        *,
+        content_types: ContentTypes = PKI_TYPES,
     ) -> None:
         """Raises UserError: the port is in use, or the host is not one of this computer."""
         self.answer = answer
+        self.answer_get = answer_get
         self.content_types = content_types
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         try:
@@ -170,11 +216,26 @@ class _Handler(BaseHTTPRequestHandler):
         with _cut_after(TIMEOUT_S, self.connection) as self._timer:
             super().handle()
 
+    def do_GET(self) -> None:
+        """Answer with a list."""
+        self._timer.cancel()
+        if self.server.answer_get is None:
+            self._reply(http.HTTPStatus.NOT_IMPLEMENTED, f"POST {REQUEST_TYPE}".encode())
+            return
+        try:
+            content_type, octets = self.server.answer_get(self.path)
+        except UnknownListError as error:
+            self._reply(http.HTTPStatus.NOT_FOUND, str(error).encode())
+        else:
+            self._reply(http.HTTPStatus.OK, octets, content_type)
+
     def do_POST(self) -> None:
         """Answer a request."""
         length = self.headers.get("Content-Length", "")
-        if self.headers.get_content_type() != self.server.content_types.request:
-            wanted = self.server.content_types.request
+        answer, wanted = self.server.answer, self.server.content_types.request
+        if answer is None:
+            self._reply(http.HTTPStatus.NOT_IMPLEMENTED, b"GET a list")
+        elif self.headers.get_content_type() != wanted:
             self._reply(http.HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {wanted}".encode())
         elif not (length.isascii() and length.isdigit() and len(length) < 10):
             self._reply(http.HTTPStatus.LENGTH_REQUIRED, b"send a Content-Length")
@@ -186,14 +247,13 @@ class _Handler(BaseHTTPRequestHandler):
             if len(octets) < int(length):
                 return
             try:
-                self._reply(http.HTTPStatus.OK, self.server.answer(octets))
+                self._reply(http.HTTPStatus.OK, answer(octets), self.server.content_types.response)
             except UnreadableRequestError as error:
                 self._reply(http.HTTPStatus.BAD_REQUEST, str(error).encode())
 
-    def _reply(self, status: http.HTTPStatus, body: bytes) -> None:
+    def _reply(self, status: http.HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)
-        answered = self.server.content_types.response
-        self.send_header("Content-Type", answered if status is http.HTTPStatus.OK else "text/plain; charset=utf-8")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

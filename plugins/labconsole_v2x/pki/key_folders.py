@@ -23,14 +23,16 @@ from labconsole_v2x.pki.request_parts import read_whole
 from labconsole_v2x.pki.secured_messages import AuthorityIdentity
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.encoding import encode_verification_key
-from labconsole_v2x.security.issuing import LabPki
+from labconsole_v2x.security.issuing import LabPki, issue_tlm
 from labconsole_v2x.security.keys import CURVES, SoftwareKey
 from labconsole_v2x.security.reading import MalformedDataError, read_key_on, read_on_curve
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Certificate, Permission
 
-ROOT, EA, AA = "root", "ea", "aa"
+TLM, ROOT, EA, AA = "tlm", "root", "ea", "aa"
 """The folders of a lab's authorities."""
+LISTS = "lists"
+"""The folder of the lists that a lab publishes."""
 _ENCRYPTION, _CERTIFICATE = "encryption", "certificate"
 _LOCK, _LOCK_TIMEOUT_S = ".lab.lock", 60.0
 _CURVES = {library.name: curve for curve, library in CURVES.items()}
@@ -88,17 +90,21 @@ class KeyFolder:
 
 
 def create_lab(folder: Path, start_s: int) -> bool:
-    """Create RCA, EA and AA, each in a folder of its own, unless they exist; whether it did. Raises UserError.
+    """Create TLM, RCA, EA and AA, each in a folder of its own, unless they exist; whether it did. Raises UserError.
 
-    The root's certificate is written last, so that what was interrupted is created again.
+    The root's certificate is written last, so that what was interrupted is created again. A lab without TLM, as it
+    was before labs had one, gets one.
     """
-    if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {ROOT, EA, AA, _LOCK}:
+    if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {TLM, ROOT, EA, AA, LISTS, _LOCK}:
         raise UserError(f"{folder} has files of others: choose an empty folder, or that of a lab.")
     try:
         with _writing(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with FileLock(folder / _LOCK, timeout=_LOCK_TIMEOUT_S, mode=0o600):
                 if certificate_file(folder, ROOT).exists():
+                    if not certificate_file(folder, TLM).exists():
+                        tlm, key = issue_tlm(start_s)
+                        KeyFolder(folder / TLM).add(_CERTIFICATE, key, tlm)
                     return False
                 _create_lab(folder, LabPki.create(start_s))
     except Timeout as error:
@@ -114,12 +120,18 @@ def _create_lab(folder: Path, pki: LabPki) -> None:
         authority = KeyFolder(folder / name)
         authority.add(_ENCRYPTION, encryption_key)
         authority.add(_CERTIFICATE, key, certificate)
+    KeyFolder(folder / TLM).add(_CERTIFICATE, pki.tlm_key, pki.tlm)
     KeyFolder(folder / ROOT).add(_CERTIFICATE, pki.root_key, pki.root)
 
 
 def certificate_file(folder: Path, authority: str) -> Path:
     """The certificate file of an authority of a lab."""
     return KeyFolder(folder / authority).certificate_path(_CERTIFICATE)
+
+
+def load_list_signer(folder: Path, name: str) -> CertifiedKey:
+    """The TLM or root CA of a lab with its key, to sign lists. Raises UserError."""
+    return KeyFolder(folder / name).certified(_CERTIFICATE)
 
 
 def load_authority(folder: Path, name: str) -> AuthorityIdentity:

@@ -43,7 +43,7 @@ from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.signing import sign_to_be_signed_data
-from labconsole_v2x.security.structures import Certificate, Permission
+from labconsole_v2x.security.structures import Certificate, Permission, Validity
 from labconsole_v2x.security.trust import software_verifier
 from labconsole_v2x.security.verification import its_now
 
@@ -123,16 +123,19 @@ def authorize(
     root: Certificate,
     post: Post,
     *,
+    validity: Validity | None = None,
     private: bool = True,
 ) -> CertifiedKey:
-    """A new authorization ticket. `private`: the AA does not learn which station asks.
+    """A new authorization ticket, valid from now on unless a validity is asked for.
+
+    `private`: the AA does not learn which station asks.
 
     Raises UserError: the AA does not answer, refuses (`RefusedRequestError`), or answers something else.
     """
     check_authority(aa.url, aa.certificate, root)
     check_authority("the EA", ea, root)
     key = SoftwareKey.generate()
-    attributes = SubjectAttributes(tuple(permissions))
+    attributes = SubjectAttributes(tuple(permissions), validity)
     sent = authorization_request(credential, key, attributes, ea, aa.certificate, its_now(), private=private)
     octets = post(aa.url, sent.octets)
     certificate = certificate_of_response(octets, sent, aa, root, Content.AUTHORIZATION_RESPONSE, AuthorizationCode)

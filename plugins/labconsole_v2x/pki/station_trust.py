@@ -211,6 +211,59 @@ class StationTrust:
                 self.store.add(entry.certificate)
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The result of fetching a list: from where, and the list, or why there is none or it is refused."""
+
+    url: str
+    opened: OpenedList | None = None
+    error: UserError | None = None
+
+
+Get = Callable[[str], bytes]
+"""Returns the octets at a URL. Raises UserError."""
+_MOST_DELTAS = 8
+
+
+def refresh(trust: StationTrust, centre: str, get: Get) -> list[Fetched]:
+    """Fetch and apply the ECTL, and the CTL and CRL of each trusted root: from its own centre, or from this one."""
+    results = []
+    if trust.tlm is not None:
+        results += _fetch_trust_list(trust, centre, "getectl", trust.tlm.hashed_id8, get)
+    for root in trust.roots:
+        signer = root.hashed_id8
+        own = next((one.url for one in trust.centres if signer in one.issuers), centre)
+        # First the CRL: a list of authorities is not followed once its root has revoked itself.
+        results.append(_fetch(_url(own, "getcrl", signer), get, trust.apply_revocation_list))
+        results += _fetch_trust_list(trust, own, "getctl", signer, get)
+    return results
+
+
+def _fetch_trust_list(trust: StationTrust, centre: str, path: str, signer: bytes, get: Get) -> list[Fetched]:
+    """The deltas from the list that is applied, or else the full list."""
+    results = []
+    for _ in range(_MOST_DELTAS):
+        if (sequence := trust.sequence(signer)) is None:
+            break
+        url = f"{_url(centre, path, signer)}/{(sequence + 1) % SEQUENCES}"
+        delta = _fetch(url, get, trust.apply_trust_list)
+        if delta.error is not None:
+            break
+        results.append(delta)
+    return results or [_fetch(_url(centre, path, signer), get, trust.apply_trust_list)]
+
+
+def _url(centre: str, path: str, signer: bytes) -> str:
+    return f"{centre.rstrip('/')}/{path}/{signer.hex().upper()}"
+
+
+def _fetch(url: str, get: Get, apply: Callable[[bytes], OpenedList]) -> Fetched:
+    try:
+        return Fetched(url, apply(get(url)))
+    except UserError as error:
+        return Fetched(url, error=error)
+
+
 def tlm_fault(certificate: Certificate) -> str | None:
     """Why a certificate is not one of a TLM: self-signed, and permitted to list roots."""
     try:
@@ -229,7 +282,7 @@ def _certificates(entries: Iterable[Entry]) -> dict[bytes, Certificate]:
 
 
 def _check_generation(opened: OpenedList, known: OpenedList | None) -> None:
-    if known is not None and opened.generation_us <= known.generation_us:
+    if known is not None and opened.generation_us < known.generation_us:
         raise RefusedListError(ListReason.OLDER, "it was generated before the list applied")
 
 

@@ -29,7 +29,7 @@ def traffic_server(host: str, port: int, centre: TrafficCentre) -> AuthorityServ
             raise UnreadableRequestError(verdict.value)
         return confirmation
 
-    return AuthorityServer(host, port, answer, TRAFFIC_TYPES)
+    return AuthorityServer(host, port, answer, content_types=TRAFFIC_TYPES)
 
 
 def post_report(url: str, report: SentReport, centre: Certificate, verifier: Verifier) -> str:

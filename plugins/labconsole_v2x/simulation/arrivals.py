@@ -1,4 +1,7 @@
-"""The packets that simulated stations and attackers generate: when, and which of them carry a certificate."""
+"""The packets that simulated stations and attackers generate: when, and which of them carry a certificate.
+
+Here no station hears another one: `closed_loop` has those that do.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole_v2x.choices import Attack, Generation, InclusionChoice
-from labconsole_v2x.security.distribution import MOST_OMITTED, omitted_at
 from labconsole_v2x.simulation.simulation_parameters import INSTANCE_HZ, SimulationParameters
 from labconsole_v2x.stations.cam_timing import RuleTiming
 from labconsole_v2x.stations.channel import airtime_us
@@ -39,12 +41,19 @@ def generated(parameters: SimulationParameters, jitter_s: float, random: np.rand
     benign = _included(parameters, benign)
     if not parameters.attacking:
         return benign
-    attacks = periodic_arrivals(parameters.attacking, parameters.attack_rate, total_s, jitter_s, random)
-    beyond = benign.instance.max(initial=-1) + 1
-    attacks = attacks._replace(station=attacks.station + parameters.senders, instance=attacks.instance + beyond)
+    attacks = attackers_arrivals(parameters, jitter_s, benign.instance.max(initial=-1) + 1, random)
     both = [np.concatenate(columns) for columns in zip(benign, attacks, strict=True)]
     order = np.argsort(both[2], kind="stable")
     return Arrivals(*(column[order] for column in both))
+
+
+def attackers_arrivals(
+    parameters: SimulationParameters, jitter_s: float, instances: int, random: np.random.Generator
+) -> Arrivals:
+    """The packets of attackers, whose stations and instances are numbered after the benign ones."""
+    total_s = parameters.warm_up + parameters.duration
+    attacks = periodic_arrivals(parameters.attacking, parameters.attack_rate, total_s, jitter_s, random)
+    return attacks._replace(station=attacks.station + parameters.senders, instance=attacks.instance + instances)
 
 
 def periodic_arrivals(
@@ -92,39 +101,23 @@ def by_rules(stations: int, duration_s: float, jitter_s: float, random: np.rando
 
 def _included(parameters: SimulationParameters, arrivals: Arrivals) -> Arrivals:
     """The arrivals with their certificates where the policy is not that of ETSI, one a second."""
-    match parameters.inclusion:
-        case InclusionChoice.ETSI:
-            return arrivals
-        case InclusionChoice.NEVER:
-            return arrivals._replace(certificate=np.zeros(len(arrivals.station), np.bool_))
-        case InclusionChoice.ALWAYS:
-            every = 1
-        case InclusionChoice.CONGESTION:
-            every = 1 + _omitted(parameters, arrivals)
-    order = np.argsort(arrivals.instance, kind="stable")
-    firsts = np.flatnonzero(np.diff(arrivals.instance[order], prepend=-1))
-    position = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
-    certificate = np.empty(len(order), np.bool_)
-    certificate[order] = position % every == 0
-    return arrivals._replace(certificate=certificate)
+    if parameters.inclusion is InclusionChoice.ETSI:
+        return arrivals
+    always = parameters.inclusion is InclusionChoice.ALWAYS
+    return arrivals._replace(certificate=np.full(len(arrivals.station), always))
 
 
-def _omitted(parameters: SimulationParameters, arrivals: Arrivals) -> int:
-    """CAMs in a row without certificate, for the channel busy ratio that comes of as many."""
-    rate = len(arrivals.station) / (parameters.warm_up + parameters.duration)
-    digest, whole = (airtime_us(size) / 1e6 for size in (parameters.size_digest, parameters.size_certificate))
-    for omitted in range(MOST_OMITTED + 1):
-        ratio = rate * (whole + omitted * digest) / (omitted + 1)
-        if omitted >= omitted_at(ratio):
-            return omitted
-    return MOST_OMITTED
-
-
-def sizes_of(parameters: SimulationParameters, arrivals: Arrivals, attacker: NDArray[np.bool_]) -> NDArray[np.int64]:
+def sizes_of(parameters: SimulationParameters, arrivals: Arrivals) -> NDArray[np.int64]:
     """Octets of the GeoNetworking packets."""
     size = np.where(arrivals.certificate, parameters.size_certificate, parameters.size_digest)
     if parameters.security is SecurityMode.NONE:
         size[:] = parameters.size_unsecured
     if parameters.attack is Attack.NO_SIGNATURE:
-        size[attacker] = parameters.size_unsecured
+        size[arrivals.station > parameters.senders] = parameters.size_unsecured
     return size
+
+
+def airtimes_s(size: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The time on air of GeoNetworking packets with so many octets."""
+    sizes, of_size = np.unique(size, return_inverse=True)
+    return np.array([airtime_us(octets) / 1e6 for octets in sizes.tolist()])[of_size]

@@ -7,7 +7,9 @@ collide, and no station receives any of them.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,22 +58,46 @@ def shared_medium(
 
     `room` is that of a station's transmit queue: frames that wait.
     """
-    return _Medium(station, ready_s, airtime_s, category, room, random).run()
+    medium = SharedMedium(category, room, random)
+    medium.add(station.tolist(), ready_s.tolist(), airtime_s.tolist())
+    medium.run()
+    return medium.transmissions()
 
 
-class _Medium:
-    def __init__(
-        self,
-        station: NDArray[np.int64],
-        ready_s: NDArray[np.float64],
-        airtime_s: NDArray[np.float64],
-        category: AccessCategory,
-        room: int,
-        random: np.random.Generator,
-    ) -> None:
-        self._station, self._ready_s, self._airtime_s = station.tolist(), ready_s.tolist(), airtime_s.tolist()
-        self._category, self._room = category, room
-        self._backoffs = iter(random.integers(0, category.cw_min + 1, 2 * len(ready_s) + 1).tolist())
+class IdealMedium:
+    """A medium on which every frame begins when it is ready, in steps as `SharedMedium`."""
+
+    def __init__(self) -> None:
+        self._begun_s: list[float] = []
+        self._ended_s: list[float] = []
+        self._heard = 0
+
+    def add(self, station: Sequence[int], ready_s: Sequence[float], airtime_s: Sequence[float]) -> None:
+        """Add frames in order of the times at which they become ready."""
+        self._begun_s.extend(ready_s)
+        self._ended_s.extend(ready + airtime for ready, airtime in zip(ready_s, airtime_s, strict=True))
+
+    def run(self, until_s: float = math.inf) -> list[tuple[float, float]]:
+        """Begin and end of each frame that was added since the last step."""
+        heard, self._heard = self._heard, len(self._begun_s)
+        return list(zip(self._begun_s[heard:], self._ended_s[heard:], strict=True))
+
+    def transmissions(self) -> Transmissions:
+        """The result for each frame, in the order in which they were added."""
+        return Transmissions(np.array(self._begun_s, np.float64), np.zeros(len(self._begun_s), np.bool_))
+
+
+class SharedMedium:
+    """The medium in steps: add frames, and let stations send until a time."""
+
+    def __init__(self, category: AccessCategory, room: int, random: np.random.Generator) -> None:
+        self._category, self._room, self._random = category, room, random
+        self._station: list[int] = []
+        self._ready_s: list[float] = []
+        self._airtime_s: list[float] = []
+        self._begun_s: list[float] = []
+        self._collided: list[bool] = []
+        self._backoffs: deque[int] = deque()
         self._next = 0
         """The first frame that is not ready yet."""
         self._queues: dict[int, deque[int]] = {}
@@ -82,23 +108,36 @@ class _Medium:
         self._idle_s = -1.0
         """When the medium last became idle."""
 
-    def run(self) -> Transmissions:
-        begun = np.full(len(self._ready_s), np.nan)
-        collided = np.zeros(len(self._ready_s), np.bool_)
+    def add(self, station: Sequence[int], ready_s: Sequence[float], airtime_s: Sequence[float]) -> None:
+        """Add frames in order of the times at which they become ready, none before the end of the last step."""
+        self._station.extend(station)
+        self._ready_s.extend(ready_s)
+        self._airtime_s.extend(airtime_s)
+        self._begun_s.extend([math.nan] * len(station))
+        self._collided.extend([False] * len(station))
+        self._backoffs.extend(self._random.integers(0, self._category.cw_min + 1, 2 * len(station) + 1).tolist())
+
+    def run(self, until_s: float = math.inf) -> list[tuple[float, float]]:
+        """Send the frames that begin before `until_s`; returns begin and end of each busy time, in order."""
+        busy: list[tuple[float, float]] = []
         while True:
             self._admit()
-            if not self._contending:
-                return Transmissions(begun, collided)
+            if not self._contending or (begin_s := self._begin_s(self._contending[0][0])) >= until_s:
+                return busy
             slot = self._contending[0][0]
-            begin_s = self._begin_s(slot)
             senders = self._senders(slot)
             frames = [self._queues[sender].popleft() for sender in senders]
-            begun[frames] = begin_s
-            collided[frames] = len(frames) > 1
+            for frame in frames:
+                self._begun_s[frame], self._collided[frame] = begin_s, len(frames) > 1
             self._slot, self._idle_s = slot, begin_s + max(self._airtime_s[frame] for frame in frames)
+            busy.append((begin_s, self._idle_s))
             for sender in senders:
                 if self._queues[sender]:
-                    self._contend(sender, next(self._backoffs))
+                    self._contend(sender, self._backoffs.popleft())
+
+    def transmissions(self) -> Transmissions:
+        """The result for each frame, in the order in which they were added."""
+        return Transmissions(np.array(self._begun_s, np.float64), np.array(self._collided, np.bool_))
 
     def _begin_s(self, slot: int) -> float:
         return self._idle_s + self._category.aifs_s + (slot - self._slot) * SLOT_S
@@ -116,7 +155,7 @@ class _Medium:
                 queue.append(self._next)
                 if len(queue) == 1:
                     # On an idle medium a frame is sent at once, in the slot that begins next.
-                    slots = -(-(ready_s - idle_s) // SLOT_S) if ready_s >= idle_s else next(self._backoffs)
+                    slots = -(-(ready_s - idle_s) // SLOT_S) if ready_s >= idle_s else self._backoffs.popleft()
                     self._contend(sender, int(slots))
             self._next += 1
 

@@ -18,7 +18,13 @@ PACKETS = Series(
         Column("service_ns", "i8", "ns", "The receiver's time for it, if it found room"),
         Column("size", "u2", "B", "Size of the GeoNetworking packet"),
         Column("certificate", "u1", "", "1 with the whole certificate"),
-        Column("fate", "u1", "", "0 accepted, 1 rejected, 2 no room at sender, 3 collided, 4 no room at receiver"),
+        Column(
+            "fate",
+            "u1",
+            "",
+            "0 accepted, 1 rejected, 2 no room at sender, 3 collided, 4 no room at receiver, 5 never generated: held "
+            "back by DCC when it was due",
+        ),
     ),
     Origin.SIMULATED,
 )

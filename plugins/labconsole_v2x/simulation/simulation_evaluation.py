@@ -28,13 +28,16 @@ _PLACES = {
 
 def evaluate(parameters: SimulationParameters, samples: Samples) -> Evaluation:
     """All figures of a run: those of the packets that were generated after the warm-up, and of the time since then."""
-    packets = _all(samples)
-    inside = packets["generated_ns"] >= round(parameters.warm_up * 1e9)
-    counted = {name: column[inside] for name, column in packets.items()}
-    if not inside.any():
+    due = _all(samples)
+    from_ns = round(parameters.warm_up * 1e9)
+    packets = _chosen(due, due["fate"] != Fate.HELD_BACK)
+    counted = _chosen(packets, packets["generated_ns"] >= from_ns)
+    if not len(counted["fate"]):
         return Evaluation(())
     metrics = [*latency_metrics(_latencies_ms(counted)), *_counts(parameters, counted)]
     metrics += [*_neighbours(parameters, counted), *_shares(parameters, packets)]
+    if parameters.dcc:
+        metrics.append(_held_back(_chosen(due, due["generated_ns"] >= from_ns)))
     return Evaluation(tuple(replace(one, origin=Origin.SIMULATED) for one in metric.ordered(metrics)))
 
 
@@ -51,8 +54,11 @@ def curves(parameters: SimulationParameters, samples: Samples) -> tuple[Curve, .
     generated_s, benign, accepted = _generated_s(packets), packets["attacker"] == 0, _accepted(packets)
     if not len(generated_s):
         return ()
+    held_back = packets["fate"] == Fate.HELD_BACK
+    attacks, benign = ~benign, benign & ~held_back
     edges = interval_edges(parameters.warm_up + parameters.duration)
-    shown = {"Sent": benign, "Accepted": accepted} | ({} if benign.all() else {ATTACKERS_SENT: ~benign})
+    further = {ATTACKERS_SENT: attacks, "Held back by DCC": held_back}
+    shown = {"Sent": benign, "Accepted": accepted, **{title: rows for title, rows in further.items() if rows.any()}}
     return (
         *(
             Curve(title, "Rate", "msg/s", middles(edges), counts(generated_s[chosen], edges) / edges[1])
@@ -67,6 +73,10 @@ def _all(samples: Samples) -> Table:
     for role in samples.roles(PACKETS.name):
         return dict(samples.table(PACKETS.name, role))
     return {column.name: np.empty(0, column.numpy_type) for column in PACKETS.columns}
+
+
+def _chosen(packets: Table, rows: NDArray[np.bool_]) -> Table:
+    return {name: column[rows] for name, column in packets.items()}
 
 
 def _generated_s(packets: Table) -> NDArray[np.float64]:
@@ -99,10 +109,16 @@ def _counts(parameters: SimulationParameters, packets: Table) -> Iterator[Metric
         yield metric("certificate_share", 100 * packets["certificate"][benign].mean(), sent)
     if got and parameters.security.verifies:
         yield metric("verify_time", packets["service_ns"][accepted].mean() / 1e3, got)
-    fixed = parameters.generation is Generation.FIXED
-    yield metric(OFFERED_RATE, parameters.benign_messages if fixed else sent / parameters.duration, sent)
+    as_set = parameters.generation is Generation.FIXED and not parameters.dcc
+    yield metric(OFFERED_RATE, parameters.benign_messages if as_set else sent / parameters.duration, sent)
     yield metric("accept_rate", got / parameters.duration, got)
     yield metric("goodput", got * parameters.size_unsecured * 8 / 1000 / parameters.duration, got)
+
+
+def _held_back(due: Table) -> Metric:
+    """What DCC held back of all that benign stations had due."""
+    benign = due["fate"][due["attacker"] == 0]
+    return metric("held_back", 100 * np.mean(benign == Fate.HELD_BACK), len(benign))
 
 
 def _neighbours(parameters: SimulationParameters, packets: Table) -> Iterator[Metric]:

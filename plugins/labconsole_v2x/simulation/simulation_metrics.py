@@ -66,6 +66,17 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     _as_live("airtime", "Airtime of all frames sent, over the duration: those that collide count each."),
     _as_live("certificate_share", "Share of the CAMs of benign stations that carried the whole certificate."),
-    _as_live(OFFERED_RATE, "CAMs a second of all benign stations, as set; by the generation rules: as generated."),
+    _as_live(
+        OFFERED_RATE,
+        "CAMs a second of all benign stations, as set; by the generation rules or with DCC: as generated.",
+    ),
+    MetricKind(
+        "held_back",
+        "Held back by DCC",
+        "%",
+        Direction.NEUTRAL,
+        "Share of the CAMs that benign stations had due which DCC did not allow: none of them was generated, and "
+        "packet loss counts none. Left out without DCC.",
+    ),
 )
 metric = MetricMaker(METRICS)

@@ -18,8 +18,6 @@ INSTANCE_HZ = 10.0
 """Most CAMs a second of one instance: higher rates are several, as the source's 100 Hz are ten of 10 Hz."""
 MOST_PACKETS = 2_000_000
 """Packets of a run, all of which are in memory at once: some 400 MB and half a minute."""
-LARGEST_SDU = 1398
-"""Octets that GeoNetworking carries (EN 302 636-4-1, itsGnMaxSduSize)."""
 _LARGEST = 10_000
 """Packets beyond GeoNetworking can be simulated: post-quantum signatures do not fit it."""
 _STATIONS, _PACKETS, _RUN = "Stations", "Packets", "Run"
@@ -54,6 +52,12 @@ class SimulationParameters(AttackFields):
         unit="Hz",
         group=_STATIONS,
         shown_if={"generation": "fixed"},
+    )
+    dcc: bool = parameter(
+        "Congestion control (DCC)",
+        "Stations hear the channel and keep the intervals of TS 102 687 (reactive, 6 Mbit/s)",
+        default=False,
+        group=_STATIONS,
     )
     security: SecurityMode = parameter(
         "Configuration",
@@ -170,8 +174,13 @@ class SimulationParameters(AttackFields):
         return Origin.SIMULATED
 
     @property
+    def hears_channel(self) -> bool:
+        """Whether stations change by the channel busy ratio."""
+        return self.dcc or self.inclusion is InclusionChoice.CONGESTION
+
+    @property
     def benign_messages(self) -> float:
-        """CAMs a second of all benign stations; by the generation rules: at most."""
+        """CAMs a second of all benign stations; by the generation rules or with DCC: at most."""
         return self.senders * (self.rate if self.generation is Generation.FIXED else INSTANCE_HZ)
 
     def stack_timing(self) -> StackTiming:

@@ -25,12 +25,15 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole_v2x.attacks.attack_fields import attack_contrast, attack_questions
+from labconsole_v2x.choices import Attack
+from labconsole_v2x.messages.geonetworking import LARGEST_SDU
 from labconsole_v2x.simulation import simulation_evaluation
 from labconsole_v2x.simulation.medium import BEST_EFFORT
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_metrics import METRICS
-from labconsole_v2x.simulation.simulation_parameters import LARGEST_SDU, MediumChoice, SimulationParameters
+from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
+from labconsole_v2x.stations.channel import LONGEST_US, airtime_us
 from labconsole_v2x.stations.sending import SecurityMode
 
 _ROLE = "labconsole_v2x.simulation.simulator_role:SimulatorRole"
@@ -108,8 +111,19 @@ def _warnings(parameters: SimulationParameters) -> Iterator[str]:
             f"Packets of {largest:,} B do not fit GeoNetworking, which carries {LARGEST_SDU:,} B: each is simulated as "
             "one frame, which no station could send."
         )
+    longest_us = airtime_us(largest)
+    if parameters.dcc and longest_us > LONGEST_US and parameters.security is not SecurityMode.NONE:
+        yield (
+            f"Packets are on air for up to {longest_us / 1e3:.1f} ms: the intervals of DCC are those of packets of at "
+            f"most {LONGEST_US / 1e3:g} ms."
+        )
     if parameters.receiver_cores > (own := os.cpu_count() or 1):
         yield f"The receiver has {parameters.receiver_cores} cores, this computer {own}: no run here confirms it."
+    if parameters.attack is Attack.IMPLAUSIBLE_CONTENT:
+        yield (
+            "A-CON-01: no content is simulated. Each packet of an attacker takes the time of a benign one, and counts "
+            "as rejected; how many are detected is a figure of live runs."
+        )
     if parameters.medium is MediumChoice.IDEAL:
         yield "The medium is ideal: no packet waits for another one, and none collides."
     if parameters.security is SecurityMode.NONE:

@@ -61,9 +61,17 @@ class StackTiming(_Strict):
         """What this profile does not have of a scenario, as a part of a sentence; empty if it has all."""
         if security not in self.receiver.service_ms:
             return f"receiver.service_ms.{security.value}"
-        if attack is not Attack.NONE and attack not in self.receiver.attack_ms:
+        if attack not in (Attack.NONE, Attack.IMPLAUSIBLE_CONTENT, *self.receiver.attack_ms):
             return f"receiver.attack_ms.{attack.value}"
         return ""
+
+    def attack_ms(self, security: SecurityMode, attack: Attack) -> float:
+        """The receiver's time for a packet of an attacker, which this profile has.
+
+        One with implausible content is verified and decoded as that of a benign station, unless the profile has a time.
+        """
+        times = self.receiver.attack_ms
+        return times[attack] if attack in times else self.receiver.service_ms[security]
 
 
 STACK_TIMINGS = TimingFiles("v2x-timing", StackTiming, own=("title", "reference", "fitted_to"))

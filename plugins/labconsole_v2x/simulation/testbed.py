@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import heapq
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole_v2x.simulation.arrivals import Arrivals, generated, sizes_of
+from labconsole_v2x.simulation.arrivals import Arrivals, airtimes_s, generated, sizes_of
+from labconsole_v2x.simulation.closed_loop import SentPackets, send_hearing
 from labconsole_v2x.simulation.medium import BEST_EFFORT, Transmissions, shared_medium
 from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
+from labconsole_v2x.simulation.stack_queue import served_s
 from labconsole_v2x.simulation.stack_timing import StackTiming
-from labconsole_v2x.stations.channel import airtime_us
 
 
 class Fate(IntEnum):
@@ -25,6 +25,8 @@ class Fate(IntEnum):
     SENDER_FULL = 2
     COLLIDED = 3
     RECEIVER_FULL = 4
+    HELD_BACK = 5
+    """Never generated: DCC allowed none at its due time."""
 
 
 class SimulatedPackets(NamedTuple):
@@ -47,16 +49,14 @@ class SimulatedPackets(NamedTuple):
 
 def simulate(parameters: SimulationParameters, timing: StackTiming, random: np.random.Generator) -> SimulatedPackets:
     """Let all stations send for warm-up and duration, to one receiver."""
-    arrivals = generated(parameters, timing.jitter_ms / 1e3, random)
+    send = send_hearing if parameters.hears_channel else _send_deaf
+    arrivals, held_back, sent = send(parameters, timing, random)
     attacker = arrivals.station > parameters.senders
-    size = sizes_of(parameters, arrivals, attacker)
-    sizes, of_size = np.unique(size, return_inverse=True)
-    airtime_s = np.array([airtime_us(octets) / 1e6 for octets in sizes.tolist()])[of_size]
-    ready_s = _through_sending_stacks(arrivals, timing.sender.service_ms / 1e3, timing.sender.room)
-    sent = _over_the_medium(parameters, arrivals, ready_s, airtime_s, timing.sender.room, random)
+    size = sizes_of(parameters, arrivals)
+    airtime_s = airtimes_s(size)
     service_ms = np.full(len(size), timing.receiver.service_ms[parameters.security])
     if parameters.attacking:
-        service_ms[attacker] = timing.receiver.attack_ms[parameters.attack]
+        service_ms[attacker] = timing.attack_ms(parameters.security, parameters.attack)
     heard_s = np.where(sent.collided, np.nan, sent.begun_s + airtime_s)
     done_s = np.full(len(size), np.nan)
     heard = _by_time(heard_s)
@@ -65,6 +65,7 @@ def simulate(parameters: SimulationParameters, timing: StackTiming, random: np.r
     fate[np.isnan(done_s)] = Fate.RECEIVER_FULL
     fate[np.isnan(sent.begun_s)] = Fate.SENDER_FULL
     fate[sent.collided] = Fate.COLLIDED
+    fate[held_back] = Fate.HELD_BACK
     return SimulatedPackets(arrivals, attacker, size, airtime_s, sent.begun_s, service_ms / 1e3, done_s, fate)
 
 
@@ -74,25 +75,13 @@ def _by_time(times_s: NDArray[np.float64]) -> NDArray[np.int64]:
     return known[np.argsort(times_s[known], kind="stable")]
 
 
-def served_s(
-    arrived_s: NDArray[np.float64], service_s: NDArray[np.float64], room: int, servers: int = 1
-) -> NDArray[np.float64]:
-    """When each packet has been served by a finite queue with `servers`, in s; not a number for one without room.
-
-    `arrived_s` ascends; `room` counts the packets that wait and those in service.
-    """
-    free_s, done_s, served = [0.0] * servers, list[float](), []
-    for arrived, service in zip(arrived_s.tolist(), service_s.tolist(), strict=True):
-        while done_s and done_s[0] <= arrived:
-            heapq.heappop(done_s)
-        if len(done_s) >= room:
-            served.append(np.nan)
-            continue
-        done = max(free_s[0], arrived) + service
-        heapq.heapreplace(free_s, done)
-        heapq.heappush(done_s, done)
-        served.append(done)
-    return np.array(served)
+def _send_deaf(parameters: SimulationParameters, timing: StackTiming, random: np.random.Generator) -> SentPackets:
+    """Let stations send that do not change by what they hear: each stage has all packets before the next one begins."""
+    arrivals = generated(parameters, timing.jitter_ms / 1e3, random)
+    ready_s = _through_sending_stacks(arrivals, timing.sender.service_ms / 1e3, timing.sender.room)
+    airtime_s = airtimes_s(sizes_of(parameters, arrivals))
+    sent = _over_the_medium(parameters, arrivals, ready_s, airtime_s, timing.sender.room, random)
+    return SentPackets(arrivals, np.zeros(len(airtime_s), np.bool_), sent)
 
 
 def _through_sending_stacks(arrivals: Arrivals, service_s: float, room: int) -> NDArray[np.float64]:

@@ -80,6 +80,8 @@ DCC_STATES = (
     DccState("restrictive", 0.60, 1000),
 )
 """TS 102 687 v1.2.1, table A.1: packets of at most 1 ms, as CAMs with certificate are."""
+LONGEST_US = 1000
+"""Airtime of the longest packets for which that table is."""
 
 
 class ReactiveDcc:

@@ -21,6 +21,7 @@ from labconsole_v2x.security.profiles import SspBit, has_ssp_bit, is_known_ssp, 
 from labconsole_v2x.security.structures import CAM_PSID, DENM_PSID, Certificate, Curve, Validity
 
 WEEK_S = 7 * 24 * 3600
+_MINUTE_S = 60
 
 
 @dataclass(frozen=True)
@@ -218,16 +219,18 @@ class PseudonymPool:
     def shortages(self, now_s: int) -> list[tuple[Validity, int]]:
         """How many tickets are missing in each period until the end of the preload time.
 
-        Periods are multiples of a ticket's lifetime: the tickets of all stations then begin at the same times.
+        Periods are multiples of a ticket's lifetime: the tickets of all stations then begin at the same times. Those
+        for the present period begin now, at a whole minute: a week in whole seconds cannot be encoded.
         """
-        policy = self.policy
-        first, end = now_s // policy.lifetime_s, -(-(now_s + policy.preload_s) // policy.lifetime_s)
+        life_s, until_s = self.policy.lifetime_s, now_s + self.policy.preload_s
+        begin_s = now_s // _MINUTE_S * _MINUTE_S
         periods = [
-            Validity(number * policy.lifetime_s, (number + 1) * policy.lifetime_s) for number in range(first, end)
+            Validity(max(begin_s, start_s), start_s + life_s)
+            for start_s in range(now_s // life_s * life_s, until_s + 1, life_s)
         ]
         with self._turn:
             self._drop_expired(now_s)
-            wanted = [(period, policy.most_valid - self._most_valid(period)) for period in periods]
+            wanted = [(period, self.policy.most_valid - self._most_valid(period)) for period in periods]
         return [(period, count) for period, count in wanted if count > 0]
 
     def missing(self, now_s: int) -> int:

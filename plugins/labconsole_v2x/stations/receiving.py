@@ -22,18 +22,26 @@ from labconsole_v2x.messages.its_time import GENERATION_DELTA_TIME_MODULUS_MS, f
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_signed_data
-from labconsole_v2x.security.verification import ACCEPTED, Reason, Verifier
+from labconsole_v2x.security.verification import ACCEPTED, Outcome, Reason, Verifier
 from labconsole_v2x.stations.neighbours import NeighbourTable
+from labconsole_v2x.stations.plausibility import Plausibility
 from labconsole_v2x.stations.sending import packet_hash
 from labconsole_v2x.stations.transports import Transport
 
 QUEUE_FULL = "receiver queue full"
 """The reason of a packet that found no room, or was still waiting at the end."""
+IMPLAUSIBLE = "implausible content"
+"""The reason of a CAM that is rightly signed, and says what is not plausible."""
 _LATER = (Reason.REVOKED,)
-REASONS = (*(one.value for one in Reason if one not in _LATER), QUEUE_FULL, *(one.value for one in _LATER))
+REASONS = (
+    *(one.value for one in Reason if one not in _LATER),
+    QUEUE_FULL,
+    *(one.value for one in _LATER),
+    IMPLAUSIBLE,
+)
 """The verdicts on packets, by the numbers under which they are recorded: later ones are appended, none is moved."""
 _ACCEPTED = 0
-_QUEUE_FULL = REASONS.index(QUEUE_FULL)
+_QUEUE_FULL, _IMPLAUSIBLE = REASONS.index(QUEUE_FULL), REASONS.index(IMPLAUSIBLE)
 _NUMBERS = {reason: REASONS.index(reason.value) for reason in Reason}
 _ETHERTYPE = ETHERTYPE.to_bytes(2, "big")
 _HEADER = 14
@@ -102,9 +110,16 @@ class PacketCheck(Protocol):
 class VerifiedCheck:
     """Verifies secured packets and checks their content; its stations take part in certificate distribution."""
 
-    def __init__(self, verifier: Verifier, distributions: Sequence[Distribution] = ()) -> None:
+    def __init__(
+        self,
+        verifier: Verifier,
+        distributions: Sequence[Distribution] = (),
+        plausibility: Plausibility | None = None,
+    ) -> None:
+        """Without `plausibility` all that is rightly signed, and permitted, is accepted."""
         self._verifier = verifier
         self._distributions = distributions
+        self._plausibility = plausibility
 
     def check(self, frame: ReceivedFrame) -> Checked:
         try:
@@ -121,15 +136,17 @@ class VerifiedCheck:
         for distribution in self._distributions:
             distribution.note(outcome)
         generated_us = _readable(outcome.generation_time)
-        accepted = outcome.reason is ACCEPTED
-        return Checked(
-            _ACCEPTED if accepted else _NUMBERS[outcome.reason],
-            generated_us,
-            outcome.message if accepted and isinstance(outcome.message, Cam) else None,
-            len(outcome.payload or b"") if accepted else 0,
-            generated_us,
-            verify_ns,
-        )
+        if outcome.reason is not ACCEPTED:
+            return Checked(_NUMBERS[outcome.reason], generated_us, None, 0, generated_us, verify_ns)
+        message = outcome.message if isinstance(outcome.message, Cam) else None
+        if message is not None and not self._is_plausible(outcome, message, generated_us):
+            return Checked(_IMPLAUSIBLE, generated_us, None, 0, generated_us, verify_ns)
+        return Checked(_ACCEPTED, generated_us, message, len(outcome.payload or b""), generated_us, verify_ns)
+
+    def _is_plausible(self, outcome: Outcome, message: Cam, generated_us: int) -> bool:
+        if self._plausibility is None or outcome.signer is None:
+            return True
+        return not self._plausibility.check(outcome.signer.hashed_id8, message, generated_us)
 
     def released(self) -> Sequence[ReceivedFrame]:
         return [origin for _, _, origin in self._verifier.released() if isinstance(origin, ReceivedFrame)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from math import degrees
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 from labconsole.clock import now_ns
@@ -20,7 +21,15 @@ from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.btp import Port, encode_btp_b
 from labconsole_v2x.messages.cam import Cam, LowFrequency, Motion
 from labconsole_v2x.messages.common_data import PathPoint, Position
-from labconsole_v2x.messages.geonetworking import Address, PositionVector, encode_basic_header, encode_shb
+from labconsole_v2x.messages.geonetworking import (
+    DEFAULT_HOP_LIMIT,
+    Address,
+    PositionVector,
+    ShortPositionVector,
+    encode_basic_header,
+    encode_guc,
+    encode_shb,
+)
 from labconsole_v2x.messages.its_time import generation_delta_time, gn_timestamp
 from labconsole_v2x.security.distribution import Distribution, Inclusion
 from labconsole_v2x.security.encoding import encode_x_only_signature
@@ -40,7 +49,7 @@ from labconsole_v2x.stations.routes import Movement
 
 PASSENGER_CAR, ROADSIDE_UNIT = 5, 15
 """StationType (TS 102 894-2, A.78)."""
-_LIFETIME_MS = 1000
+_LIFETIME_MS, _UNICAST_LIFETIME_MS = 1000, 10_000
 _LOW_FREQUENCY_US = 500_000
 """The low frequency container is in the first CAM and then each 500 ms (EN 302 637-2, 6.1.3)."""
 _PATH_POINTS = 5
@@ -197,6 +206,7 @@ class CamSender:
         self._last_place = (0, 0)
         self._low_frequency_us = 0
         self._path: deque[tuple[int, Movement]] = deque(maxlen=_PATH_POINTS)
+        self._turn = Lock()
 
     def change_identity(self, pseudonym: Pseudonym | None = None, layers: Set[Layer] = ALL_LAYERS) -> None:
         """Send under another identity from the next packet on: that of a pseudonym, or a random one without security.
@@ -208,11 +218,14 @@ class CamSender:
             raise ValueError("a sender with a ticket needs another one, and one without has none")
         new = Identity.of(os.urandom(8) if pseudonym is None else pseudonym.ticket.hashed_id8)
         old = self.identity
-        self.identity = Identity(
-            new.mac if Layer.MAC_ADDRESS in layers else old.mac,
-            new.station_id if Layer.STATION_ID in layers else old.station_id,
-            new.gn_mac if Layer.GN_ADDRESS in layers else old.gn_mac,
-        )
+        with self._turn:
+            self.identity = Identity(
+                new.mac if Layer.MAC_ADDRESS in layers else old.mac,
+                new.station_id if Layer.STATION_ID in layers else old.station_id,
+                new.gn_mac if Layer.GN_ADDRESS in layers else old.gn_mac,
+            )
+            if Layer.SEQUENCE_NUMBERS in layers:
+                self.sequence_numbers = SequenceNumbers()
         if pseudonym is not None and Layer.TICKET in layers:
             self.ticket = pseudonym.ticket
             self._signer = PacketSigner(pseudonym.ticket, pseudonym.key)
@@ -221,8 +234,15 @@ class CamSender:
         if Layer.PATH_HISTORY in layers:
             self._path.clear()
             self._low_frequency_us = 0
-        if Layer.SEQUENCE_NUMBERS in layers:
-            self.sequence_numbers = SequenceNumbers()
+
+    def unicast(self, destination: ShortPositionVector, payload: bytes, movement: Movement) -> bytes:
+        """A frame with a GeoUnicast that is not secured, under the identity of this moment; from any thread."""
+        with self._turn:
+            identity, number = self.identity, self.sequence_numbers.next_packet()
+        vector = self._vector(movement, self._clock())._replace(address=self._address_of(identity))
+        packet = encode_guc(vector, destination, number, payload, mobile=self._station_type != ROADSIDE_UNIT)
+        basic = encode_basic_header(_UNICAST_LIFETIME_MS, DEFAULT_HOP_LIMIT)
+        return ethernet_frame(basic + packet, identity.mac, destination.address.mac)
 
     def create(self, movement: Movement, channel_ratio: float = 0.0) -> SentCam:
         """The CAM of this moment; no two packets are alike."""
@@ -260,7 +280,7 @@ class CamSender:
 
     def _vector(self, movement: Movement, its_us: int) -> PositionVector:
         return PositionVector(
-            Address(self.identity.gn_mac, self._station_type if self._station_type < 32 else 0),
+            self._address_of(self.identity),
             gn_timestamp(its_us),
             movement.latitude,
             movement.longitude,
@@ -268,6 +288,9 @@ class CamSender:
             round(movement.speed * 100),
             round(movement.heading * 10) % 3600,
         )
+
+    def _address_of(self, identity: Identity) -> Address:
+        return Address(identity.gn_mac, self._station_type if self._station_type < 32 else 0)
 
     def _cam(self, movement: Movement, its_us: int) -> Cam:
         low = None

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from labconsole.clock import now_ns
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority
+from labconsole_v2x.pki.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
+from labconsole_v2x.pki.station_trust import StationTrust
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.issuing import CENTRE_RANGES, ROADSIDE_RANGES, TICKET_PERMISSIONS, TICKET_S, LabPki
@@ -35,6 +37,7 @@ from labconsole_v2x.stations.receiving import (
     ReceivingStation,
     Reception,
 )
+from labconsole_v2x.stations.refill import RsuRelay
 from labconsole_v2x.stations.routes import Route, vehicle_route
 from labconsole_v2x.stations.sending import CamSender, Identity
 from labconsole_v2x.stations.traffic_centre import TrafficCentre, TrafficSender
@@ -107,7 +110,10 @@ class Parts:
     authorization_authority: type[AuthorizationAuthority] = AuthorizationAuthority
     pool: type[PseudonymPool] = PseudonymPool
     schedule: type[ChangeSchedule] = ChangeSchedule
+    relay: type[RsuRelay] = RsuRelay
     centre: type[TrafficCentre] = TrafficCentre
+    station_trust: type[StationTrust] = StationTrust
+    distribution_centre: type[DistributionCentre] = DistributionCentre
     traffic_sender: type[TrafficSender] = TrafficSender
     vehicle_data: type[VehicleData] = VehicleData
 
@@ -212,21 +218,20 @@ class Bench:
         begin_s: int = -_SINCE_S,
         duration_s: int = TICKET_S,
         signs_with: SigningKey | None = None,
-        late_s: float = 0,
+        clock: Callable[[], int] | None = None,
         secured: bool = True,
         uncompressed: bool = False,
         kind: type[CamSender] = CamSender,
     ) -> Station:
         """A station with a ticket that begins `begin_s` from now.
 
-        `signs_with`: another key than that of its ticket; `late_s`: its clock is late by so much; `secured`: its
+        `signs_with`: another key than that of its ticket; `clock`: another one than that of the case; `secured`: its
         packets have a security header; `uncompressed`: the key in its ticket has both coordinates; `kind` of its
         sender.
         """
         ticket, key = self.ticket(
             permissions, pki=pki, begin_s=begin_s, duration_s=duration_s, uncompressed=uncompressed
         )
-        clock = self.clock if not late_s else lambda: self.clock() - round(late_s * 1e6)
         return self.station_of(ticket, (signs_with or key) if secured else None, kind, clock)
 
     def station_of(
@@ -238,9 +243,10 @@ class Bench:
     ) -> Station:
         """A station with this ticket, on a route of its own; without a key its packets have no security header."""
         identity = Identity.of(ticket.hashed_id8)
-        sender = self.parts.sender(kind, identity, ticket=ticket, key=key, clock=clock or self.clock)
+        clock = clock or self.clock
+        sender = self.parts.sender(kind, identity, ticket=ticket, key=key, clock=clock)
         sender.distribution = Distribution(ticket, self._trust)
-        return Station(ticket, key, sender, vehicle_route(self.random), self.clock, self.clock())
+        return Station(ticket, key, sender, vehicle_route(self.random), clock, clock())
 
     def ticket(
         self,
@@ -292,6 +298,10 @@ class Bench:
         reception.start()
         self.receivers.append(BenchReceiver(number, receiver, sending, reception, distributions))
         return self.receivers[-1]
+
+    def distrusted(self, receiver: BenchReceiver, certificate: Certificate) -> None:
+        """Record that a receiver distrusts a certificate from now on."""
+        self.recorder.add(Kind.DISTRUSTED, number=receiver.number, octets=certificate.hashed_id8)
 
     def _give(self, number: int, receiver: CaseReceiver, kind: Kind, certificate: Certificate) -> None:
         record = Record(self.recorder.case, kind, self.clock(), number, octets=certificate.octets)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from labconsole_v2x.pki.authority import Decision
-from labconsole_v2x.pki.authorization_authority import RemoteAuthority
+from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import AuthorizationCode
 from labconsole_v2x.pki.enrolment_authority import RegisteredStation
 from labconsole_v2x.pki.enrolment_messages import EnrolmentCode
@@ -144,11 +144,12 @@ class BenchAuthorities:
         credential: CertifiedKey,
         permissions: Sequence[Permission] = TICKET_PERMISSIONS,
         validity: Validity | None = None,
+        post: Post | None = None,
     ) -> CertifiedKey:
-        """A ticket. Raises UserError."""
+        """A ticket, by `post` in place of HTTP. Raises UserError."""
         key = self.bench.new_key()
         sent = self.authorization(credential, key, permissions=permissions, validity=validity)
-        response = self.post(self.aa.url, sent.octets)
+        response = (post or self.post)(self.aa.url, sent.octets)
         return self._certified(response, sent, self.aa, key)
 
     def _certified(

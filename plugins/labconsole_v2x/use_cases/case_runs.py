@@ -9,6 +9,7 @@ from labconsole.errors import UserError
 from labconsole_v2x.use_cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
 from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
 from labconsole_v2x.use_cases.function_cases import FUNCTION_CASES
+from labconsole_v2x.use_cases.list_cases import LIST_CASES
 from labconsole_v2x.use_cases.packet_cases import PACKET_CASES
 from labconsole_v2x.use_cases.pki_cases import PKI_CASES
 from labconsole_v2x.use_cases.pseudonym_cases import PSEUDONYM_CASES
@@ -21,6 +22,7 @@ RUNS: Mapping[str, Callable[[Bench], None]] = {
     **FUNCTION_CASES,
     **PACKET_CASES,
     **PKI_CASES,
+    **LIST_CASES,
     **STATION_CASES,
     **PSEUDONYM_CASES,
 }

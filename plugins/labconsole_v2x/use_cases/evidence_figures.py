@@ -102,6 +102,12 @@ def _ticket_keys_at_ea(evidence: Evidence) -> float:
     )
 
 
+def _ticket_keys_at_rsu(evidence: Evidence) -> float:
+    keys = [ticket.verification_key.point.x for ticket in _certificates(evidence, Kind.CERTIFICATE, "ticket")]
+    carried = evidence.of(Kind.MESSAGE, "frame by the RSU")
+    return sum(one.octets.count(key) for key in keys for one in carried) if carried else len(keys)
+
+
 def _its_id_in_clear(evidence: Evidence) -> float:
     return sum(one.octets.count(b"use-case-station") for one in evidence.of(Kind.MESSAGE))
 
@@ -246,4 +252,5 @@ _COUNTED: Mapping[str, Callable[[Evidence], float | None]] = {
     "first packet after the change carries the certificate": _first_has_certificate,
     "enrolment credential in what the AA has read": _credential_at_aa,
     "keys of tickets in what the EA has read": _ticket_keys_at_ea,
+    "keys of tickets in what the RSU has carried": _ticket_keys_at_rsu,
 }

@@ -246,7 +246,7 @@ FUNCTIONAL = (
         ),
         criteria=(
             Decisions("AA: authorization", (OK,), 5),
-            Figure("tickets got through the RSU", least=5),
+            Figure("tickets valid under the root CA", least=5),
             Figure("keys of tickets in what the RSU has carried", most=0),
             Packets("CAM with a new ticket", least=5),
         ),

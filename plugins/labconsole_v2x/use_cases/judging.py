@@ -119,3 +119,5 @@ def give(trust: TrustStore, record: Record) -> None:
         trust.add_root(scan_certificate(record.octets))
     elif record.kind is Kind.KNOWN:
         trust.add(scan_certificate(record.octets))
+    else:
+        trust.distrust(record.octets)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from labconsole.clock import now_ns
 from labconsole_v2x.attacks.attack_senders import AttackSender, DenmSender
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.issuing import LabPki, issue
@@ -18,7 +17,9 @@ MANY = 20
 """Packets of a kind in most cases."""
 _BENIGN = "CAM of a benign station"
 _HIGH_RATE_S, _HIGH_RATE_STATIONS = 2.0, 15
-_FLOOD_S, _FLOOD_ATTACKERS, _FLOOD_RATE, _FLOOD_BENIGN, _BENIGN_RATE = 2.0, 4, 100, 5, 10
+_FLOOD_S, _FLOOD_ATTACKERS, _FLOOD_RATE, _FLOOD_BENIGN, _BENIGN_RATE = 2.0, 4, 100.0, 5, 10.0
+_LEAD_US, _TRIED = 200_000, 30
+"""Time before the first packet, and packets by which the time to create one is estimated."""
 _OLD_S, _EXPIRED_S = 10.0, 1800
 _LATE_S = 3.0
 """Longer than a receiver accepts a CAM."""
@@ -46,9 +47,10 @@ def _denms(bench: Bench) -> None:
 
 def _high_rate(bench: Bench) -> None:
     bench.receiver()
-    stations = [bench.station() for _ in range(_HIGH_RATE_STATIONS)]
     bench.measured("rate asked for", bench.settings.rate)
-    _send_at(bench, _HIGH_RATE_S, [("CAM at a high rate", station, bench.settings.rate / 15) for station in stations])
+    rate = bench.settings.rate / _HIGH_RATE_STATIONS
+    sender = ("CAM at a high rate", lambda clock: bench.station(clock=clock), rate)
+    _send_at(bench, _HIGH_RATE_S, [sender] * _HIGH_RATE_STATIONS)
 
 
 def _attacked(label: str, attacker: Callable[[Bench], Station]) -> Callable[[Bench], None]:
@@ -70,27 +72,56 @@ def _with_wrong_key(sender: type[CamSender]) -> Callable[[Bench], Station]:
 
 def _overload(bench: Bench) -> None:
     bench.receiver()
-    attackers = [bench.station(signs_with=bench.new_key(), kind=AttackSender) for _ in range(_FLOOD_ATTACKERS)]
-    benign = [bench.station() for _ in range(_FLOOD_BENIGN)]
-    senders = [("CAM, invalid signature", station, float(_FLOOD_RATE)) for station in attackers]
-    senders += [(_BENIGN, station, float(_BENIGN_RATE)) for station in benign]
-    _send_at(bench, _FLOOD_S, senders)
+    attacker = (
+        "CAM, invalid signature",
+        lambda clock: bench.station(signs_with=bench.new_key(), kind=AttackSender, clock=clock),
+        _FLOOD_RATE,
+    )
+    benign = (_BENIGN, lambda clock: bench.station(clock=clock), _BENIGN_RATE)
+    _send_at(bench, _FLOOD_S, [attacker] * _FLOOD_ATTACKERS + [benign] * _FLOOD_BENIGN)
 
 
-def _send_at(bench: Bench, seconds: float, senders: Sequence[tuple[str, Station, float]]) -> None:
-    """Send the packets of stations at their rates, each as it is due (open loop)."""
+class _PlannedClock:
+    """ITS time in us at which the next packet is due."""
+
+    def __init__(self, now_us: int) -> None:
+        self.at_us = now_us
+
+    def __call__(self) -> int:
+        return self.at_us
+
+
+def _send_at(
+    bench: Bench, seconds: float, senders: Sequence[tuple[str, Callable[[_PlannedClock], Station], float]]
+) -> None:
+    """Send the packets of stations at their rates, each as it is due (open loop).
+
+    They are created and signed before, so that this process does nothing but receive meanwhile.
+    """
+    clock = _PlannedClock(bench.clock())
+    stations = [create(clock) for _, create, _ in senders]
     due = sorted(
-        (number / rate + offset / (rate * len(senders)), label, offset)
-        for offset, (label, _, rate) in enumerate(senders)
+        (number / rate + offset / (rate * len(senders)), offset)
+        for offset, (_, _, rate) in enumerate(senders)
         for number in range(round(seconds * rate))
     )
-    begin_ns = now_ns()
-    for at_s, label, index in due:
-        left_s = at_s - (now_ns() - begin_ns) / 1e9
-        if left_s > 0:
-            time.sleep(left_s)
-        bench.send(label, senders[index][1].frame(), wait=False)
+    begin_us = bench.clock() + _LEAD_US + round(len(due) * _sign_time_us(bench))
+    frames = []
+    for at_s, offset in due:
+        clock.at_us = begin_us + round(at_s * 1e6)
+        frames.append((clock.at_us, senders[offset][0], stations[offset].frame()))
+    for at_us, label, frame in frames:
+        time.sleep(max(0, at_us - bench.clock()) / 1e6)
+        bench.send(label, frame, wait=False)
     bench.settle()
+
+
+def _sign_time_us(bench: Bench) -> float:
+    """About how long it takes to create a packet."""
+    station, begin_us = bench.station(), bench.clock()
+    for _ in range(_TRIED):
+        station.frame()
+    return 1.5 * (bench.clock() - begin_us) / _TRIED
 
 
 def _replayed(bench: Bench) -> None:
@@ -178,7 +209,10 @@ PACKET_CASES: Mapping[str, Callable[[Bench], None]] = {
     "A-SIG-03": _attacked("CAM, no signature", lambda bench: bench.station(secured=False)),
     "A-SIG-04": _overload,
     "A-SIG-05": _replayed,
-    "A-SIG-06": _attacked("CAM, old timestamp", lambda bench: bench.station(late_s=_OLD_S, kind=AttackSender)),
+    "A-SIG-06": _attacked(
+        "CAM, old timestamp",
+        lambda bench: bench.station(clock=lambda: bench.clock() - round(_OLD_S * 1e6), kind=AttackSender),
+    ),
     "A-CER-01": _untrusted_chains,
     "A-CER-03": _attacked(
         "CAM, expired ticket",

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 
 from labconsole.clock import now_ns
 from labconsole_v2x.messages.cam import Cam, SpecialVehicle
+from labconsole_v2x.messages.geonetworking import Address, ShortPositionVector
 from labconsole_v2x.security.structures import CAM_PSID, Permission, Validity
 from labconsole_v2x.stations.identity_change import ChangeSchedule, IdentityChanger
 from labconsole_v2x.stations.pseudonyms import Need, Permitted, Pseudonym, PseudonymPolicy
-from labconsole_v2x.stations.routes import Movement
+from labconsole_v2x.stations.receiving import Reception
+from labconsole_v2x.stations.refill import RsuRequester
+from labconsole_v2x.stations.routes import Movement, Route
 from labconsole_v2x.stations.sending import CamSender
+from labconsole_v2x.stations.transports import Transport, open_pair
 from labconsole_v2x.use_cases.bench import Bench, Station
 from labconsole_v2x.use_cases.bench_authorities import BenchAuthorities
+from labconsole_v2x.use_cases.evidence import Kind
 from labconsole_v2x.use_cases.packet_cases import MANY, send_many
 from labconsole_v2x.use_cases.pki_cases import CAM_ONLY, EMERGENCY
 
@@ -21,6 +27,8 @@ _BEFORE, _AFTER = "CAM before the change", "CAM after the change"
 _POOL = 5
 _FULL_POOL = 20
 _LOCK_S = 60
+_ATTEMPT_S = 2.0
+"""How long a station waits for the RSU."""
 
 
 class EmergencySender(CamSender):
@@ -141,6 +149,41 @@ def _refill(bench: Bench) -> None:
         bench.send("CAM with a new ticket", bench.station_of(pseudonym.ticket, pseudonym.key).frame())
 
 
+def _refill_through_rsu(bench: Bench) -> None:
+    authorities = BenchAuthorities(bench, CAM_ONLY)
+    credential = authorities.enrol()
+    station, unit = bench.station(), bench.station()
+    place = Route().at(0)
+    (unit_receives, to_unit), (station_receives, to_station) = (_opened_pair(bench) for _ in range(2))
+
+    def recorded(transport: Transport) -> Callable[[bytes], None]:
+        def send(frame: bytes) -> None:
+            bench.recorder.add(Kind.MESSAGE, label="frame by the RSU", octets=frame)
+            transport.send(frame)
+
+        return send
+
+    relay = bench.parts.relay(authorities.aa.url, authorities.post, recorded(to_station), unit.sender, place)
+    address = ShortPositionVector(Address(unit.sender.identity.gn_mac, 0), 0, place.latitude, place.longitude)
+    requester = RsuRequester(recorded(to_unit), station.sender, address, lambda: place, attempt_s=_ATTEMPT_S)
+    bench.resources.enter_context(relay)
+    for transport, take in ((unit_receives, relay.take), (station_receives, requester.take)):
+        reception = Reception(transport, [], on_frame=lambda frame, _, take=take: take(frame))
+        bench.resources.callback(reception.stop)
+        reception.start()
+    bench.receiver()
+    for _ in range(_POOL):
+        certified = authorities.authorize(credential, CAM_ONLY, post=requester.post)
+        bench.send("CAM with a new ticket", bench.station_of(certified.certificate, certified.key).frame())
+
+
+def _opened_pair(bench: Bench) -> tuple[Transport, Transport]:
+    receiving, sending = open_pair()
+    for transport in (receiving, sending):
+        bench.resources.enter_context(closing(transport))
+    return receiving, sending
+
+
 PSEUDONYM_CASES: Mapping[str, Callable[[Bench], None]] = {
     "F-SIG-04": _emergency([EMERGENCY, CAM_ONLY]),
     "F-SIG-05": _emergency([CAM_ONLY, EMERGENCY]),
@@ -149,4 +192,5 @@ PSEUDONYM_CASES: Mapping[str, Callable[[Bench], None]] = {
     "F-PSN-02": _refill,
     "F-PSN-03": _locked,
     "F-PSN-04": _change_at_start,
+    "F-PSN-05": _refill_through_rsu,
 }

@@ -13,12 +13,14 @@ from labconsole_v2x.attacks.attack_metrics import METRICS
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.choices import Attack
 from labconsole_v2x.stations.channel import airtime_us, octets_on_air
-from labconsole_v2x.stations.receiving import ReceivedPacket
+from labconsole_v2x.stations.receiving import IMPLAUSIBLE, ReceivedPacket
 from tests.labconsole_v2x.live.synthetic_packets import EVENTS, A, B, C, named, received, samples, sent
 
 DUE = [1000.0 + 200 * number for number in range(10)]
 """Ten packets a station in the two seconds that count: A and B are benign, C attacks."""
 ACCEPTED, REJECTED_RIGHTLY = "no attack packet was accepted", "attack packets were rejected for what is wrong with them"
+
+DETECTED, NO_ALARM = "implausible content was detected", "genuine content raised no alarm"
 
 
 def evaluated(
@@ -116,6 +118,37 @@ def test_other_reason_than_that_of_the_attack_is_named() -> None:
         "Other reasons than that of A-SIG-01: invalid signature: malformed: 1.",
     )
     assert REASONS_OF.keys() == set(Attack) - {Attack.NONE}
+
+
+def test_implausible_content_is_judged_by_the_share_that_was_detected() -> None:
+    """Of 10 packets of the attacker 9 are detected, of 20 CAMs of benign stations one is taken for false."""
+    benign = [*cams()[1:], received(A, DUE[0], reason=IMPLAUSIBLE)]
+    packets = [*attacks(DUE[1:], IMPLAUSIBLE), *attacks(DUE[:1], "accepted")]
+    evaluation = evaluated(benign, packets, "a-con-01")
+    found, judged = named(evaluation), verdicts(evaluation)
+    assert (found["detection_rate"], found["false_alarm_rate"], found["false_accepts"]) == (90, 5, 1)
+    assert (judged[DETECTED], judged[NO_ALARM], judged[REJECTED_RIGHTLY]) == ("fail", "fail", "pass")
+    assert ACCEPTED not in judged, "one CAM may be within plausible bounds"
+    good = evaluated(cams(), [*attacks(reason=IMPLAUSIBLE), *attacks([500.0], "accepted")], "a-con-01")
+    assert (named(good)["detection_rate"], named(good)["false_alarm_rate"]) == (100, 0)
+    assert verdicts(good)[DETECTED] == verdicts(good)[NO_ALARM] == "pass"
+    (said,) = (one.reason for one in good.verdicts if one.name == DETECTED)
+    assert said == "100 % of 10 packets of attackers were rejected for it; at least 95 % must be."
+
+
+def test_packets_without_room_are_neither_detected_nor_missed() -> None:
+    packets = [*attacks(DUE[:5], IMPLAUSIBLE), *attacks(DUE[5:], "receiver queue full")]
+    assert named(evaluated(cams(), packets, "a-con-01"))["detection_rate"] == 100
+    nothing = evaluated(cams(), attacks(DUE, "receiver queue full"), "a-con-01")
+    assert verdicts(nothing)[DETECTED] == "unknown"
+
+
+def test_receiver_without_plausibility_checks_detects_nothing() -> None:
+    evaluation = evaluated(cams(), attacks(reason="accepted"), "a-con-01", plausibility=False)
+    found = named(evaluation)
+    assert (found["detection_rate"], found["false_accepts"]) == (0, 10) and "false_alarm_rate" not in found
+    assert verdicts(evaluation)[DETECTED] == "fail" and NO_ALARM not in verdicts(evaluation)
+    assert "detection_rate" not in named(evaluated(cams(), attacks()))
 
 
 def test_attackers_that_no_receiver_hears_prove_nothing() -> None:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from labconsole.model.validation_faults import fault_sentence
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.attacks.attack_trial import AttackTrial
+from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 
 TRIAL = AttackTrial()
@@ -42,6 +43,14 @@ def parameters(**values: Any) -> AttackParameters:
         (
             {"attack": "a-sig-05", "transport": "udp-unicast"},
             "transport: in unicast attackers hear no CAM that they could send again: choose multicast.",
+        ),
+        (
+            {"attack": "a-con-01", "transport": "udp-unicast"},
+            "transport: in unicast attackers hear no CAM that they could send again: choose multicast.",
+        ),
+        (
+            {"attack": "a-con-01", "radio_range": 10},
+            "radio_range: input should be greater than or equal to 100 (it is 10).",
         ),
         (
             {"attack": "a-sig-05", "transport": "ethernet", "device": "veth0"},
@@ -80,7 +89,26 @@ def test_attack_is_compared_with_the_same_stations_without_it() -> None:
 
 @pytest.mark.parametrize(
     ("attack", "words"),
-    [("none", "No attack"), ("a-sig-01", "whole ticket"), ("a-sig-05", "a copy in time"), ("a-sig-03", "Loopback")],
+    [
+        ("none", "No attack"),
+        ("a-sig-01", "whole ticket"),
+        ("a-sig-05", "a copy in time"),
+        ("a-sig-03", "Loopback"),
+        ("a-con-01", "may accept the first ones"),
+    ],
 )
 def test_caveats_say_how_attackers_send(attack: str, words: str) -> None:
     assert words in " ".join(TRIAL.warnings(parameters(attack=attack)))
+
+
+def test_plausibility_is_checked_against_that_attack_alone() -> None:
+    checked, unchecked = parameters(attack="a-con-01"), parameters(attack="a-con-01", plausibility=False)
+    assert checked.checks_plausibility and not unchecked.checks_plausibility
+    assert not parameters(attack="a-sig-01").checks_plausibility, "the field is hidden then"
+    assert not LiveParameters().checks_plausibility and LiveParameters(plausibility=True).checks_plausibility
+    assert not LiveParameters(plausibility=True, security="signed").checks_plausibility
+    assert TRIAL.contrast(unchecked, checked) == "Plausibility checks against none"
+    assert TRIAL.contrast(parameters(attack="none"), checked) == "A-CON-01: implausible content against no attack"
+    assert not TRIAL.contrast(checked, unchecked)
+    assert TRIAL.questions(unchecked, checked)[0].subject == "Plausibility checks"
+    assert any("accepts what attackers send" in warning for warning in TRIAL.warnings(unchecked))

@@ -35,6 +35,17 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 ACCEPTED, REJECTED_RIGHTLY = "no attack packet was accepted", "attack packets were rejected for what is wrong with them"
 
 
+CONTENT = {"attack": "a-con-01", "warm_up": 2.0}
+"""The warm-up is long enough for attackers to know station IDs, and for the receiver to know their movement."""
+CONTENT_CASES: Mapping[str, Mapping[str, Any]] = {
+    "mixed": {"falsehood": "mixed"},
+    "position": {"falsehood": "position"},
+    "speed": {"falsehood": "speed"},
+    "duplicate": {"falsehood": "duplicate"},
+    "every station receives": {"receivers": "all"},
+    "no checks": {"plausibility": False},
+}
+DETECTED, NO_ALARM = "implausible content was detected", "genuine content raised no alarm"
 BROKEN = ("a-sig-01", "a-sig-03", "a-sig-05", "a-sig-06", "a-cer-03")
 Cases = Mapping[str, Future[Outcome]]
 
@@ -44,6 +55,15 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """A run of each case, some at a time: nearly all of each is waiting."""
     folder = tmp_path_factory.mktemp("cases")
     return run_parallel(CASES, lambda name: run(folder / name.replace(" ", "-"), **CASES[name][1]), 4)
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """A run of each of these with implausible content."""
+    folder = tmp_path_factory.mktemp("content")
+    return run_parallel(
+        CONTENT_CASES, lambda name: run(folder / name.replace(" ", "-"), **CONTENT, **CONTENT_CASES[name]), 3
+    )
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +148,34 @@ def test_receiver_that_rejects_for_another_reason_is_shown_by_the_verdict(tmp_pa
     assert outcome.verdicts[ACCEPTED] == "pass"
     assert outcome.verdicts[REJECTED_RIGHTLY] == "fail"
     assert "unknown issuer" in outcome.labelled("attack_rejected")
+
+
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [
+        ("mixed", "station ID of another station"),
+        ("position", "position jump"),
+        ("speed", "speed against movement"),
+        ("duplicate", "station ID of another station"),
+        ("every station receives", "position jump"),
+    ],
+)
+def test_implausible_content_is_detected_and_genuine_is_not(content: Cases, case: str, kind: str) -> None:
+    outcome = content[case].result()
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert figures["detection_rate"] >= 95 and figures["false_alarm_rate"] == figures["lost"] == 0
+    assert outcome.labelled("attack_rejected").keys() == {"implausible content"}
+    assert figures["attack_rejected"] == pytest.approx(figures["attack_received"], rel=0.05)
+    assert {outcome.verdicts[name] for name in (DETECTED, NO_ALARM, REJECTED_RIGHTLY)} == {"pass"}
+    assert ACCEPTED not in outcome.verdicts, "the first CAMs may be accepted"
+    reported = [event.data["found"] for event in outcome.events_named("implausible content")]
+    assert sum(found.get(kind, 0) for found in reported) > 0
+
+
+def test_receiver_that_does_not_check_plausibility_accepts_what_is_rightly_signed(content: Cases) -> None:
+    outcome = content["no checks"].result()
+    assert outcome.failure is None and outcome.verdicts[DETECTED] == "fail"
+    assert outcome.figures["detection_rate"] == outcome.figures["attack_rejected"] == 0
+    assert outcome.figures["false_accepts"] > ATTACKS and "false_alarm_rate" not in outcome.figures
+    assert not outcome.events_named("implausible content")

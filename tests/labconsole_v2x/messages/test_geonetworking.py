@@ -21,6 +21,7 @@ from labconsole_v2x.messages.geonetworking import (
     carried_payload,
     encode_basic_header,
     encode_gbc,
+    encode_guc,
     encode_shb,
     lifetime_octet,
     parse_packet,
@@ -82,6 +83,19 @@ def test_shb_and_gbc_survive_encoding_and_parsing() -> None:
         gbc = parse_unsecured(encode_gbc(sender, area, number, payload, max_hops=hops, mobile=mobile))
         assert (gbc.kind, gbc.sender, gbc.area, gbc.payload) == (Kind.GBC, sender, area, payload)
         assert (gbc.sequence_number, gbc.max_hops, gbc.mobile) == (number, hops, mobile)
+
+
+def test_guc_survives_encoding_and_parsing_and_has_the_octets_of_the_standard() -> None:
+    random = Random("unicast")
+    for _ in range(200):
+        sender, receiver, number = random_vector(random), random_vector(random), random.getrandbits(16)
+        destination = ShortPositionVector(*receiver[:4])
+        payload, hops, mobile = random.randbytes(random.randint(0, 300)), random.randrange(256), random.random() < 0.5
+        guc = parse_unsecured(encode_guc(sender, destination, number, payload, max_hops=hops, mobile=mobile))
+        assert (guc.kind, guc.sender, guc.destination, guc.payload) == (Kind.GUC, sender, destination, payload)
+        assert (guc.sequence_number, guc.max_hops, guc.mobile) == (number, hops, mobile)
+    octets = encode_guc(SENDER, ShortPositionVector(*SENDER[:4]), 0x0102, b"ab", traffic_class=0)
+    assert octets == common(0x20) + SEQUENCE + VECTOR + VECTOR[:20] + b"ab"
 
 
 def test_unsecured_packets_are_parsed_whole_and_secured_ones_left_untouched() -> None:

@@ -36,7 +36,7 @@ def test_what_the_centre_cannot_decrypt_is_a_bad_request_with_the_reason(lab: Tr
 
 def test_server_that_is_not_the_centre_is_named(lab: TrafficLab) -> None:
     with (
-        AuthorityServer("127.0.0.1", 0, bytes, TRAFFIC_TYPES) as echo,
+        AuthorityServer("127.0.0.1", 0, bytes, content_types=TRAFFIC_TYPES) as echo,
         pytest.raises(AuthorityUnreachableError, match=r"answers no confirmation of the report \(it is not encrypted"),
     ):
         post_report(echo.url, lab.report(), lab.identity.ticket, lab.receiver)

@@ -7,7 +7,8 @@ import pytest
 
 from labconsole_v2x.simulation.arrivals import Arrivals, periodic_arrivals
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
-from labconsole_v2x.simulation.testbed import served_s, simulate
+from labconsole_v2x.simulation.stack_queue import served_s
+from labconsole_v2x.simulation.testbed import simulate
 
 
 def arrivals(stations: int, rate: float, *, jitter_s: float = 0.0) -> Arrivals:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from labconsole_v2x.simulation.simulation_evaluation import curves, distributions, evaluate
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.testbed import Fate
-from tests.labconsole_v2x.live.synthetic_packets import named
+from tests.labconsole_v2x.live.synthetic_packets import Tables, named
 from tests.labconsole_v2x.simulation.simulated_testbed import recorded
 
 MS = 1_000_000
@@ -32,20 +34,28 @@ def ns(time: int | None) -> int:
     return -1 if time is None else time * MS
 
 
-SAMPLES = recorded(
-    {
-        "station": [3 if row[0] else 1 for row in PACKETS],
-        "attacker": [row[0] for row in PACKETS],
-        "generated_ns": [row[1] * MS for row in PACKETS],
-        "sent_ns": [ns(row[2]) for row in PACKETS],
-        "airtime_ns": [MS] * len(PACKETS),
-        "done_ns": [ns(row[3]) for row in PACKETS],
-        "service_ns": [8 * MS] * len(PACKETS),
-        "size": [180] * len(PACKETS),
-        "certificate": [1, 1, 0, 0, 0, 0, 0, 0, 0],
-        "fate": [row[4] for row in PACKETS],
-    }
-)
+HELD_BACK = tuple((0, due, None, None, Fate.HELD_BACK) for due in (600, 1600, 1700, 2600))
+
+
+def samples(packets: Sequence[tuple[int, int, int | None, int | None, Fate]]) -> Tables:
+    """Samples with these packets, of which the first two benign ones carry the certificate."""
+    return recorded(
+        {
+            "station": [3 if row[0] else 1 for row in packets],
+            "attacker": [row[0] for row in packets],
+            "generated_ns": [row[1] * MS for row in packets],
+            "sent_ns": [ns(row[2]) for row in packets],
+            "airtime_ns": [MS] * len(packets),
+            "done_ns": [ns(row[3]) for row in packets],
+            "service_ns": [8 * MS] * len(packets),
+            "size": [180] * len(packets),
+            "certificate": [1, 1, *[0] * (len(packets) - 2)],
+            "fate": [row[4] for row in packets],
+        }
+    )
+
+
+SAMPLES = samples(PACKETS)
 
 
 def test_figures_count_the_packets_after_the_warm_up() -> None:
@@ -75,6 +85,21 @@ def test_figures_count_the_packets_after_the_warm_up() -> None:
         "certificate_share": 20,
         "offered_rate": 20,
     }
+
+
+def test_what_dcc_held_back_counts_for_no_other_figure() -> None:
+    """Three of eight CAMs that were due after the warm-up."""
+    with_dcc = PARAMETERS.model_copy(update={"dcc": True})
+    held_back = samples((*PACKETS, *HELD_BACK))
+    found = named(evaluate(with_dcc, held_back))
+    assert found.pop("held_back") == pytest.approx(100 * 3 / 8)
+    assert found.pop("offered_rate") == 5 / 2, "as generated"
+    without = named(evaluate(PARAMETERS, SAMPLES))
+    assert found == {name: value for name, value in without.items() if name != "offered_rate"}
+    rates = {curve.title: round(curve.values.sum() * 0.25) for curve in curves(with_dcc, held_back)[:4]}
+    assert rates == {"Sent": 6, "Accepted": 3, "Attackers, sent": 3, "Held back by DCC": 4}
+    (latency,) = distributions(with_dcc, held_back)
+    assert latency.values.tolist() == [10, 30]
 
 
 def test_curves_have_the_warm_up_too() -> None:

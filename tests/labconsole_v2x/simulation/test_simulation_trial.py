@@ -163,6 +163,17 @@ def test_timing_profile_that_extends_another_has_its_values_and_not_its_origin(
     assert len(TRIAL.warnings(parameters(timing="own"))) == 1 and len(shipped.fitted_to) == 6
 
 
+def test_implausible_content_costs_a_receiver_as_much_as_a_good_cam() -> None:
+    """It is verified and decoded, and then rejected."""
+    attacked = parameters(senders=1, rate=10.0, attack="a-con-01", attackers=1, attack_rate=10.0)
+    found, alone = figures(attacked, 1), figures(parameters(senders=1, rate=10.0), 1)
+    assert found["rejected_time"] == pytest.approx(alone["receiver_load"], rel=0.1)
+    assert found["benign_share"] == pytest.approx(50, abs=2)
+    assert found["accept_rate"] == pytest.approx(10, rel=0.1)
+    assert any("no content is simulated" in warning for warning in TRIAL.warnings(attacked))
+    assert attacked.stack_timing().attack_ms(attacked.security, attacked.attack) == 8.0
+
+
 def test_attack_is_contrasted_with_the_same_stations_without_it() -> None:
     plain, attacked = parameters(), parameters(attack="a-sig-03", attackers=4)
     assert TRIAL.contrast(plain, attacked) == "A-SIG-03: no signature against no attack"

@@ -148,7 +148,9 @@ def test_change_takes_no_ticket_that_does_not_permit_what_the_station_sends() ->
 
 def test_refill_fills_each_week_of_the_preload_time() -> None:
     pool = pool_of(pseudonym(), pseudonym(week(2)))
-    assert pool.shortages(NOW_S) == [(week(0), 2), (week(1), 3), (week(2), 2)]
+    present = Validity(NOW_S, WEEK.end_s)
+    assert pool.shortages(NOW_S) == [(present, 2), (week(1), 3), (week(2), 2)]
+    assert pool.shortages(NOW_S + 59)[0] == (present, 2), "from a whole minute on"
     assert (pool.missing(NOW_S), pool.is_low(NOW_S)) == (7, True)
     assert pool.refill(issue, NOW_S) == 7
     assert (pool.missing(NOW_S), pool.is_low(NOW_S), len(pool)) == (0, False, 9)
@@ -158,8 +160,8 @@ def test_refill_fills_each_week_of_the_preload_time() -> None:
 
 def test_pool_is_full_with_tickets_of_the_whole_preload_time() -> None:
     pool = PseudonymPool()
-    assert pool.missing(WEEK.start_s) == 1300
-    assert [count for _, count in pool.shortages(NOW_S)] == [100] * 14, "a week that has begun, and thirteen"
+    assert [count for _, count in pool.shortages(NOW_S)] == [100] * 14, "the present week and thirteen"
+    assert pool.missing(NOW_S) == pool.missing(WEEK.end_s - 1) == 1400
 
 
 def test_low_water_mark_counts_fresh_tickets_that_are_valid_now() -> None:
@@ -182,7 +184,7 @@ def test_refill_that_fails_keeps_the_tickets_before_it() -> None:
 
     with pytest.raises(UserError, match="does not answer"):
         pool.refill(authorize, NOW_S)
-    assert (len(pool), asked) == (3, [WEEK])
+    assert (len(pool), asked) == (3, [Validity(NOW_S, WEEK.end_s)])
 
 
 def test_refill_refuses_what_an_authority_gives_beyond_the_policy() -> None:

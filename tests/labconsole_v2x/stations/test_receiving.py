@@ -360,7 +360,8 @@ def test_numbers_of_reasons_are_those_of_stored_runs() -> None:
         "UNKNOWN_SIGNER SIGNATURE_INVALID CHAIN_INVALID UNKNOWN_ISSUER CONTENT_MALFORMED PERMISSION_MISSING"
     )
     assert REASONS[:21] == (*(Reason[name].value for name in numbered.split()), "receiver queue full")
-    assert len(set(REASONS)) == len(REASONS) == len(Reason) + 1
+    assert REASONS[21:] == ("certificate revoked", "implausible content")
+    assert len(set(REASONS)) == len(REASONS) == len(Reason) + 2
 
 
 def test_the_guide_to_the_export_has_every_reason_with_its_number() -> None:

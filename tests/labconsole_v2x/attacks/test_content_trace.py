@@ -1,0 +1,54 @@
+"""Rates of the plausibility checks on a labelled trace, as the documentation has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from labconsole_v2x.attacks.content_trace import Detections, FalseContent, TraceSettings, judge, labelled_trace
+
+LEAST_DETECTED, MOST_FALSE_ALARMS = 95.0, 0.1
+"""In %, of the CAMs of attackers and of genuine stations."""
+
+
+@pytest.fixture(scope="module")
+def detections() -> dict[FalseContent | None, Detections]:
+    """Those of a trace with the noise of sensors: 20 stations, 5 attackers of each kind, a minute."""
+    return judge(labelled_trace(TraceSettings()))
+
+
+@pytest.mark.parametrize("content", FalseContent)
+def test_attackers_are_found_within_a_second(
+    detections: dict[FalseContent | None, Detections], content: FalseContent
+) -> None:
+    found = detections[content]
+    assert found.streams_within_1_s == found.streams == 5
+    assert found.rate >= LEAST_DETECTED
+
+
+def test_genuine_stations_raise_no_alarm(detections: dict[FalseContent | None, Detections]) -> None:
+    """F-CON-01: with turns, braking, noise, jitter, lost packets and changes of pseudonym."""
+    genuine = detections[None]
+    assert genuine.cams > 11_000 and genuine.streams == 20
+    assert genuine.rate <= MOST_FALSE_ALARMS
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TraceSettings(attackers=0, position_m=0.3, seed=2),
+        TraceSettings(attackers=0, position_m=2.0, seed=3),
+        TraceSettings(attackers=0, rate=1.0, seconds=300, seed=4),
+        TraceSettings(attackers=0, loss=0.3, jitter_ms=50, seed=5),
+    ],
+    ids=["exact", "noisy", "rare", "lossy"],
+)
+def test_genuine_stations_raise_no_alarm_whatever_their_sensors_and_channel(settings: TraceSettings) -> None:
+    assert judge(labelled_trace(settings))[None].rate <= MOST_FALSE_ALARMS
+
+
+def test_trace_is_that_of_its_seed() -> None:
+    short = TraceSettings(stations=3, attackers=1, seconds=3)
+    assert labelled_trace(short) == labelled_trace(short)
+    assert labelled_trace(short) != labelled_trace(TraceSettings(stations=3, attackers=1, seconds=3, seed=2))
+    tickets = {received.ticket for received in labelled_trace(TraceSettings(attackers=0, stations=1, seconds=41))}
+    assert len(tickets) == 3, "a station changes its pseudonym each 20 s"
