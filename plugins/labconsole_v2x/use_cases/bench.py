@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -42,13 +43,12 @@ from labconsole_v2x.stations.sending import CamSender, Identity
 from labconsole_v2x.stations.traffic_centre import TrafficCentre, TrafficSender
 from labconsole_v2x.stations.transports import Transport, open_pair
 from labconsole_v2x.stations.vehicle_bus import VehicleData
-from labconsole_v2x.use_cases.evidence import Kind, Record
+from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Kind, Record
 from labconsole_v2x.use_cases.judging import CaseReceiver, ReceiverSettings, give
 
 if TYPE_CHECKING:
     from labconsole.security.token.cryptoki.opening import Token
 
-_ETHERNET_HEADER = 14
 _LOST_AFTER_S = 2.0
 """A packet that no receiver has judged for so long is lost."""
 _SINCE_S, _AUTHORITIES_SINCE_S = 3600, 14 * 24 * 3600
@@ -201,8 +201,8 @@ class Bench:
         self.receivers: list[BenchReceiver] = []
         self._labels: dict[bytes, tuple[int, str]] = {}
         self._turn = Lock()
-        self._judged = 0
-        self._expected = 0
+        self._outstanding: Counter[tuple[int, bytes]] = Counter()
+        """Packets sent to a receiver that it has not judged yet: those that wait for a certificate are judged again."""
 
     # Stations
 
@@ -312,34 +312,41 @@ class Bench:
 
     def send(self, label: str, frame: bytes, *, wait: bool = True, to: Sequence[BenchReceiver] | None = None) -> None:
         """Send a frame to all receivers or some, and wait until each has judged it, or it is lost."""
-        packet = frame[_ETHERNET_HEADER:]
+        packet = frame[ETHERNET_HEADER:]
         number, _ = self._labels.setdefault(packet, (len(self._labels) + 1, label))
         self._labels[packet] = (number, label)
         self.recorder.add(Kind.SENT, number=number, label=label, octets=frame)
         receivers = self.receivers if to is None else to
-        self._expected += len(receivers)
         for receiver in receivers:
+            with self._turn:
+                self._outstanding[receiver.number, packet] += 1
             receiver.sending.send(frame)
         if wait:
             self.settle()
 
     def settle(self) -> None:
         """Wait until receivers have judged what was sent, or are silent for two seconds. Raises their faults."""
-        judged, until_ns = self._judged, now_ns() + round(_LOST_AFTER_S * 1e9)
-        while self._judged < self._expected and now_ns() < until_ns:
+        left, until_ns = self._outstanding.total(), now_ns() + round(_LOST_AFTER_S * 1e9)
+        while left and now_ns() < until_ns:
             time.sleep(0.0005)
             for receiver in self.receivers:
                 receiver.reception.check()
-            if self._judged != judged:
-                judged, until_ns = self._judged, now_ns() + round(_LOST_AFTER_S * 1e9)
-        self._expected = self._judged
+            with self._turn:
+                still = self._outstanding.total()
+            if still < left:
+                left, until_ns = still, now_ns() + round(_LOST_AFTER_S * 1e9)
+        with self._turn:
+            self._outstanding.clear()
 
     def judged(self, receiver: int, packet: bytes, verdict: str, at_us: int) -> None:
         """Record a receiver's verdict."""
         _, label = self._labels.get(packet, (0, "unknown packet"))
         self.recorder.add(Kind.RECEIVED, number=receiver, label=label, result=verdict, octets=packet, at_us=at_us)
         with self._turn:
-            self._judged += 1
+            if self._outstanding[receiver, packet] > 1:
+                self._outstanding[receiver, packet] -= 1
+            else:
+                del self._outstanding[receiver, packet]
 
     # Decisions
 

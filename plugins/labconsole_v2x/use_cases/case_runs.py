@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from labconsole.errors import UserError
 from labconsole_v2x.use_cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
-from labconsole_v2x.use_cases.evidence import Evidence, Kind
+from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
 from labconsole_v2x.use_cases.function_cases import FUNCTION_CASES
 from labconsole_v2x.use_cases.list_cases import LIST_CASES
 from labconsole_v2x.use_cases.packet_cases import PACKET_CASES
@@ -30,7 +30,7 @@ RUNS: Mapping[str, Callable[[Bench], None]] = {
 
 
 def run_case(code: str, settings: BenchSettings, token: Token | None = None, parts: Parts = Parts()) -> Evidence:  # noqa: B008
-    """The evidence of a case; one that breaks off has the reason in it."""
+    """The evidence of a case; one that breaks off has the reason in it, and no other case is affected."""
     clock = CaseClock()
     recorder = Recorder(code, clock)
     recorder.add(Kind.BEGUN, label=settings.backend.value)
@@ -40,4 +40,7 @@ def run_case(code: str, settings: BenchSettings, token: Token | None = None, par
             RUNS[code](bench)
     except UserError as error:
         recorder.add(Kind.FAULT, result=str(error))
-    return Evidence(code, recorder.records)
+    except Exception as error:  # noqa: BLE001 - whatever a unit under test does
+        recorder.add(Kind.FAULT, result=f"{type(error).__name__}: {error}")
+    records = list(recorder.records)
+    return Evidence(code, [*records, Record(code, Kind.ENDED, clock(), len(records))])

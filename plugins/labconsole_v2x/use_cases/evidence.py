@@ -20,6 +20,8 @@ FORMAT = "lab console: evidence of V2X use cases"
 VERSION = 1
 MOST_OCTETS = 65_536
 """Of one record; PKI messages and packets have fewer."""
+ETHERNET_HEADER = 14
+"""Octets before the packet in the frame of what was sent."""
 
 
 class Kind(IntEnum):
@@ -53,6 +55,8 @@ class Kind(IntEnum):
     """The case cannot be tested: `result` is the reason."""
     FAULT = 13
     """The case broke off: `result` is the reason."""
+    ENDED = 14
+    """The case came to its end: `number` records are before this one."""
 
 
 class Record(NamedTuple):
@@ -66,6 +70,8 @@ class Record(NamedTuple):
     result: str = ""
     octets: bytes = b""
 
+
+_TYPES = (str, Kind, int, int, str, str, bytes)
 
 EVIDENCE = Series(
     "evidence",
@@ -167,9 +173,11 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[Record]:
                 continue
             kind, octets = Kind[values.pop("kind").upper()], bytes.fromhex(values.pop("octets", ""))
             record = Record(kind=kind, octets=octets, **values)
-            if record.case not in CODES or len(octets) > MOST_OCTETS or not isinstance(record.at_us, int):
+            if record.case not in CODES or len(octets) > MOST_OCTETS:
                 raise ValueError("an unknown case, or too many octets")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if any(type(value) is not kind for value, kind in zip(record, _TYPES, strict=True)):
+                raise ValueError("a value of another type")
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"line {number}: {error}") from error
         yield record
 

@@ -20,9 +20,8 @@ from labconsole_v2x.security.structures import Certificate, PointForm, SignedDat
 from labconsole_v2x.security.trust import TrustStore, software_verifier
 from labconsole_v2x.security.verification import Verifier, decode_message
 from labconsole_v2x.stations.vehicle_bus import DataId, VehicleFrame
-from labconsole_v2x.use_cases.evidence import Evidence, Kind
+from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind
 
-_ETHERNET_HEADER = 14
 _COMPRESSED = (PointForm.COMPRESSED_Y0, PointForm.COMPRESSED_Y1)
 
 
@@ -38,7 +37,7 @@ def figures_of(evidence: Evidence, label: str) -> list[float]:
 def signed_data(frame: bytes) -> SignedData | None:
     """The signed data in a frame; None where it is not secured, or cannot be read."""
     try:
-        secured = secured_octets(frame[_ETHERNET_HEADER:])
+        secured = secured_octets(frame[ETHERNET_HEADER:])
         return None if secured is None else scan_signed_data(secured)
     except (GeoNetworkingError, MalformedDataError):
         return None

@@ -14,7 +14,7 @@ from labconsole_v2x.security.trust import KeyLoader, TrustStore, UntrustedRootEr
 from labconsole_v2x.security.verification import CheckOrder, CheckSettings, Verifier
 from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS, PacketCheck, ReceivedFrame, VerifiedCheck
 from labconsole_v2x.use_cases.catalogue import USE_CASES
-from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
+from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind, Record
 
 PASSED, FAILED, NOT_TESTED = "pass", "fail", "unknown"
 """The results, as a `Verdict` has them."""
@@ -57,9 +57,20 @@ class CaseReceiver:
 
 def judge(evidence: Evidence) -> Judgement:
     """The verdict on a case. Raises nothing: evidence that cannot be read is a failure."""
+    try:
+        return _judged(evidence)
+    except Exception as error:  # noqa: BLE001 - a file from outside may have any records
+        return Judgement(evidence.case, FAILED, f"The evidence cannot be read: {str(error) or type(error).__name__}.")
+
+
+def _judged(evidence: Evidence) -> Judgement:
     code = evidence.case
     if missing := evidence.of(Kind.NOT_TESTED):
         return Judgement(code, NOT_TESTED, missing[0].result)
+    if not (ended := evidence.of(Kind.ENDED)):
+        return Judgement(code, NOT_TESTED, "The run ended during it, or its evidence is incomplete")
+    if len(evidence.records) != ended[-1].number + 1:
+        return Judgement(code, FAILED, f"The evidence has not the {ended[-1].number} records that it had.")
     if faults := evidence.of(Kind.FAULT):
         return Judgement(code, FAILED, f"The case broke off: {faults[0].result}")
     if different := next(_differences(evidence), None):
@@ -74,6 +85,9 @@ def judge(evidence: Evidence) -> Judgement:
 def _differences(evidence: Evidence) -> Iterator[str]:
     """The packets on which a second verification with the recorded certificates and times says something else."""
     receivers: dict[int, tuple[CaseReceiver, PacketCheck]] = {}
+    sent: dict[str, set[bytes]] = {}
+    for record in evidence.of(Kind.SENT):
+        sent.setdefault(record.label, set()).add(record.octets[ETHERNET_HEADER:])
     for position, record in enumerate(evidence.records, 1):
         if record.kind is Kind.RECEIVER:
             receiver = CaseReceiver(ReceiverSettings(**json.loads(record.label)))
@@ -83,7 +97,11 @@ def _differences(evidence: Evidence) -> Iterator[str]:
                 give(receivers[record.number][0].trust, record)
             except (MalformedDataError, UntrustedRootError) as error:
                 yield f"Record {position}: the certificate cannot be used ({error})."
-        elif record.kind is Kind.RECEIVED and record.result != QUEUE_FULL:
+        elif record.kind is Kind.RECEIVED:
+            if record.label in sent and record.octets not in sent[record.label]:
+                yield f"Record {position}: no packet with these octets was sent as {record.label}."
+            if record.result == QUEUE_FULL:
+                continue
             if record.number not in receivers:
                 yield f"Record {position}: receiver {record.number} is unknown."
                 return

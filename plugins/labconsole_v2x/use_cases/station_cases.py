@@ -70,11 +70,11 @@ class _Centre:
         trust.add(self.bench.pki.aa)
         return Verifier(trust, clock=self.bench.clock)
 
-    def report(self) -> SentReport:
+    def report(self, *, by_radio: bool = False) -> SentReport:
         """The next report, recorded as sent, with what the centre finds in it and what the other station tries."""
         report = self.sender.report(_PLACE)
-        recorder = self.bench.recorder
-        recorder.add(Kind.MESSAGE, label="traffic information", octets=report.octets)
+        recorder, sent = self.bench.recorder, report.sent.frame if by_radio else report.octets
+        recorder.add(Kind.MESSAGE, label="traffic information", octets=sent)
         own = self.identity
         signed = open_with_certificate(report.octets, own.ticket, own.encryption_key)[0]
         recorder.add(Kind.OPENED, label="centre", octets=signed)
@@ -88,7 +88,7 @@ def _traffic_information_by_radio(bench: Bench) -> None:
     receiving, sending = open_pair()
     with closing(receiving), closing(sending):
         for _ in range(MANY):
-            sending.send(parties.report().sent.frame)
+            sending.send(parties.report(by_radio=True).sent.frame)
             frame = receiving.receive()
             octets = secured_octets(frame[14:]) if frame is not None else None
             verdict = parties.centre.receive(octets).verdict.value if octets is not None else "nothing was received"
