@@ -61,6 +61,7 @@ plugin = Plugin(
         "v2x-loads",
         "v2x-1500-per-second",
         "v2x-benchmark",
+        "v2x-use-cases",
         "v2x-attacks-live",
         "v2x-attacks-published",
         "v2x-testbed-published",
@@ -72,6 +73,7 @@ plugin = Plugin(
         "preserve-d3.2-benchmark",
         "preserve-d3.2-attacks",
         "preserve-d3.2-simulated",
+        "preserve-d3.2-use-cases",
     ),
     table_shapes=(
         "labconsole_v2x.source_tables:LIVE_TABLES",
