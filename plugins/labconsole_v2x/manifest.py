@@ -19,6 +19,7 @@ plugin = Plugin(
         "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
         "v2x.attack": "labconsole_v2x.panel.attack_panel:make_attack_panel",
         "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
+        "v2x.use-cases": "labconsole_v2x.panel.use_case_panel:make_use_case_panel",
         "v2x.simulation": "labconsole_v2x.panel.simulation_panel:make_simulation_panel",
     },
     operations={
@@ -71,6 +72,7 @@ plugin = Plugin(
         "v2x-loads",
         "v2x-1500-per-second",
         "v2x-benchmark",
+        "v2x-use-cases",
         "v2x-attacks-live",
         "v2x-attacks-content",
         "v2x-attacks-published",
@@ -83,6 +85,7 @@ plugin = Plugin(
         "preserve-d3.2-benchmark",
         "preserve-d3.2-attacks",
         "preserve-d3.2-simulated",
+        "preserve-d3.2-use-cases",
     ),
     table_shapes=(
         "labconsole_v2x.source_tables:LIVE_TABLES",
