@@ -120,6 +120,8 @@ class IdentityChanger:
     layers: Set[Layer] = ALL_LAYERS
     clock: Callable[[], int] = its_now
     """ITS time in us."""
+    notify: Callable[[int], None] = lambda now_ns: None
+    """Called after each change, in the thread that sends."""
     changes: int = 0
     failures: int = 0
     """Changes that were due, but no further ticket was valid: the identity stays."""
@@ -136,4 +138,5 @@ class IdentityChanger:
             return False
         self.sender.change_identity(pseudonym, self.layers)
         self.changes += 1
+        self.notify(now_ns)
         return True
