@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from labconsole_v2x.pki.authority import Decision
@@ -80,8 +81,9 @@ class BenchAuthorities:
         recorder = self.bench.recorder
 
         def recorded(octets: bytes) -> bytes:
-            try:
+            with suppress(UnreadableRequestError):
                 recorder.add(Kind.OPENED, label=name, octets=open_request(octets, identity).signed_octets)
+            try:
                 return answer(octets)
             except UnreadableRequestError:
                 self.bench.decided(f"{name}: {self.step}", "refused")
