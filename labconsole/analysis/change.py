@@ -193,8 +193,9 @@ def fitting_titles(titles: Sequence[str], fits: Callable[[str], bool]) -> list[s
 
 
 def origin_words(origins: Iterable[Origin]) -> str:
-    """The origins of figures in a sentence: `measured` (also without any), `measured and simulated`."""
-    return " and ".join(sorted(set(origins))) or Origin.MEASURED
+    """The origins of figures in a sentence: `measured` (also without any), `calculated, measured and simulated`."""
+    *before, last = sorted(set(origins)) or [Origin.MEASURED]
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def count(runs: int, origins: Iterable[Origin] = ()) -> str:

@@ -91,16 +91,28 @@ def column_of_run(groups: Sequence[RunGroup], run_id: int) -> int:
     raise ValueError(f"run {run_id} is in no column")
 
 
-def counterpart(columns: Sequence[Column], published: PublishedColumn) -> RunGroup | None:
-    """The column that was measured for the scenario of a `published` one; of several, the one with most runs."""
-    fitting = [
-        column
-        for column in columns
-        if isinstance(column, RunGroup)
-        and column.kind in published.kinds
-        and same_scenario(published.parameters, column.parameters)
-    ]
-    return max(fitting, key=lambda column: column.repeats, default=None)
+def counterparts(columns: Sequence[Column], published: PublishedColumn) -> tuple[RunGroup, ...]:
+    """Our columns of the scenario of a `published` one: of each trial the one with most runs, in their order."""
+    fitting: dict[str, RunGroup] = {}
+    for column in columns:
+        if (
+            isinstance(column, RunGroup)
+            and column.kind in published.kinds
+            and same_scenario(published.parameters, column.parameters)
+            and (column.kind not in fitting or column.repeats > fitting[column.kind].repeats)
+        ):
+            fitting[column.kind] = column
+    return tuple(column for column in columns if isinstance(column, RunGroup) and column in fitting.values())
+
+
+def counterpart(columns: Sequence[Column], index: int) -> int | None:
+    """The column of ours at the right of which the published column `index` is shown; None where it is of no scenario
+    of ours, or is not a published one."""
+    column = columns[index]
+    if not isinstance(column, PublishedColumn):
+        return None
+    left = next((place for place in reversed(range(index)) if isinstance(columns[place], RunGroup)), None)
+    return left if left is not None and columns[left] in counterparts(columns, column) else None
 
 
 def title_with_origin(column: Column) -> str:
@@ -116,15 +128,17 @@ def has_figures(column: Column) -> bool:
 
 
 def published_next_to_measured(columns: Sequence[Column], baseline: int) -> tuple[tuple[Column, ...], int]:
-    """The columns with each published one directly right of its `counterpart`, and the baseline's index in them."""
-    ours = [
-        columns.index(found)
-        if isinstance(column, PublishedColumn) and (found := counterpart(columns, column)) is not None
-        else index
-        for index, column in enumerate(columns)
-    ]
-    order = sorted(range(len(columns)), key=lambda index: (ours[index], ours[index] != index, index))
-    return tuple(columns[index] for index in order), order.index(baseline)
+    """The columns with each published one directly right of each of its `counterparts`, and the baseline's index in
+    them. A published column of a live and of a simulated one is there twice; columns in this order stay as they are."""
+    places: list[tuple[int, bool, int]] = []
+    for index, column in enumerate(columns):
+        if not isinstance(column, PublishedColumn):
+            places.append((index, False, index))
+        elif columns.index(column) == index:
+            ours = [columns.index(group) for group in counterparts(columns, column)]
+            places += [(place, True, index) for place in ours] or [(index, False, index)]
+    order = [index for *_, index in sorted(places)]
+    return tuple(columns[index] for index in order), order.index(columns.index(columns[baseline]))
 
 
 def _titled(groups: list[list[RunRow]]) -> tuple[RunGroup, ...]:

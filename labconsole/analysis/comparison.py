@@ -37,7 +37,6 @@ from labconsole.analysis.confidence_intervals import Interval, centre, interval_
 from labconsole.analysis.contrasts import apart
 from labconsole.analysis.number_format import NO_FIGURE, Scale, row_scale
 from labconsole.analysis.parameter_texts import describe_parameters
-from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
 from labconsole.errors import UserError
 from labconsole.model.metrics import Direction, MetricKind
@@ -135,8 +134,8 @@ class ParameterLine:
 class Comparison:
     """Columns, the baseline's index among them, lines, and notes on the whole, one sentence each.
 
-    A published column is directly right of the one that was measured for its scenario. `origins` is the sentence on
-    cells that are `marked`, for above the table; nothing where none is.
+    A published column is directly right of ours of its scenario, of each trial that has one. `origins` is the sentence
+    on cells that are `marked`, for above the table; nothing where none is.
     """
 
     columns: tuple[Column, ...]
@@ -150,11 +149,12 @@ class Comparison:
     verdicts: tuple[VerdictLine, ...] = ()
     """Verdicts in all columns, as far as those of the runs were given to `compare`."""
 
-    def origin_of_ours(self, published: Column | None = None) -> str:
+    def origin_of_ours(self, published: int | None = None) -> str:
         """How our figures of the scenarios of published columns (or of this one) came about: "measured"."""
-        columns = [column for column in self.columns if published is None or column is published]
-        ours = [counterpart(self.columns, column) for column in columns if isinstance(column, PublishedColumn)]
-        return origin_words(origin for group in ours if group is not None for origin in group.origins)
+        indices = range(len(self.columns)) if published is None else (published,)
+        ours = {counterpart(self.columns, index) for index in indices} - {None}
+        groups = [column for index, column in enumerate(self.columns) if index in ours]
+        return origin_words(origin for group in groups if isinstance(group, RunGroup) for origin in group.origins)
 
 
 def compare(
@@ -326,17 +326,10 @@ def _changes(columns: Sequence[Column], row: _Row, baseline: int, excluded: Coll
         if index == baseline
         or index in excluded
         or not row.figures[index].metrics
-        or _measured(columns, index) is not None
+        or counterpart(columns, index) is not None
         else change(reference, row.side(columns, index), row.kind.direction)
         for index in range(len(columns))
     ]
-
-
-def _measured(columns: Sequence[Column], index: int) -> int | None:
-    """The column that was measured for the scenario of the published column `index`."""
-    column = columns[index]
-    measured = counterpart(columns, column) if isinstance(column, PublishedColumn) else None
-    return None if measured is None else columns.index(measured)
 
 
 def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Change | None) -> Cell:
@@ -349,7 +342,7 @@ def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Ch
         return Cell(
             centre(values), len(values), interval, against_baseline, not_judged=reason, marked=marked, origins=origins
         )
-    measured = _measured(columns, index)
+    measured = counterpart(columns, index)
     if measured is None or not row.figures[measured].metrics or len(row.units) > 1:
         return Cell(values[0], 0, None, against_baseline, marked=marked, origins=origins)
     interval = interval_of(row.values(measured))

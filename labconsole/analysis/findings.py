@@ -22,7 +22,9 @@ from labconsole.analysis.change import (
 from labconsole.analysis.column_figures import SEPARATOR, most_frequent, short_reasons
 from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine, RunGroup, compare
+from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.contrasts import Pair, contrasts
+from labconsole.analysis.number_format import format_number
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.model.trial import Trial
 
@@ -153,21 +155,28 @@ def _published(comparison: Comparison, trial: Trial[Any] | None) -> Iterator[Fin
     key_names = {line.name for line in comparison.key_lines}
     inside = of = 0
     for index, column in enumerate(comparison.columns):
-        measured = counterpart(comparison.columns, column) if isinstance(column, PublishedColumn) else None
+        measured = counterpart(comparison.columns, index)
         if not isinstance(column, PublishedColumn) or measured is None:
             continue
         for line in comparison.metrics:
             holds = line.cells[index].holds
-            cell = line.cells[comparison.columns.index(measured)]
+            cell = line.cells[measured]
             if holds is None or cell.interval is None or cell.value is None:
                 continue
             of += 1
             inside += holds
             if not holds and line.name in key_names:
-                said = f"the published {title_in_sentence(line.kind)} of {column.figures[line.name].printed} is outside"
-                ours = f"the {origin_words(cell.origins)} interval {span(cell.value, cell.interval)} {line.kind.unit}"
+                said = f"the published {title_in_sentence(line.kind)} of {column.figures[line.name].printed} is"
+                ours = _not_held(cell.value, cell.interval, line.kind.unit, origin_words(cell.origins))
                 behind = f"{count(cell.runs)}; {column.title}"
-                yield Finding(f"{measured.title}: {said} {ours} ({behind})", True)
+                yield Finding(f"{comparison.columns[measured].title}: {said} {ours} ({behind})", True)
     if of:
         ours = f"The intervals {comparison.origin_of_ours()} for the same scenarios"
         yield Finding(f"{ours} hold {inside} of {of} published figures", True)
+
+
+def _not_held(value: float, interval: Interval, unit: str, origin: str) -> str:
+    """How a published figure is not in our interval, which is one value where all runs have the same."""
+    if interval.low == interval.high:
+        return f"not the {origin} value {format_number(value)} {unit}"
+    return f"outside the {origin} interval {span(value, interval)} {unit}"

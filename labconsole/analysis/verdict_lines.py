@@ -73,12 +73,12 @@ def _of_runs(group: RunGroup, verdicts: Verdicts) -> dict[str, list[Verdict]]:
 def _cells(
     columns: Sequence[Column], own: Sequence[Mapping[str, Sequence[Verdict]]], name: str
 ) -> Iterator[VerdictCell]:
-    for column, found in zip(columns, own, strict=True):
+    for index, (column, found) in enumerate(zip(columns, own, strict=True)):
         if isinstance(column, RunGroup):
             yield _own_cell(found.get(name, ()))
             continue
-        ours = counterpart(columns, column)
-        measured = () if ours is None else own[columns.index(ours)].get(name, ())
+        ours = counterpart(columns, index)
+        measured = () if ours is None else own[ours].get(name, ())
         yield _published_cell(column, name, {verdict.result for verdict in measured})
 
 

@@ -18,7 +18,6 @@ from labconsole.analysis.comparison import NOT_JUDGED, Cell, Comparison, common_
 from labconsole.analysis.comparison_notes import MARK, ours_text
 from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.number_format import NO_FIGURE, Scale
-from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell, VerdictLine
 from labconsole.model.metrics import Direction
 from labconsole.model.trial import Trial
@@ -116,10 +115,7 @@ def _print_parts(console: Console, comparison: Comparison, table: Callable[[int,
 
 def _is_counterpart(comparison: Comparison, index: int) -> bool:
     """Whether a column is a published one directly right of the one that was measured for its scenario."""
-    column = comparison.columns[index]
-    return (
-        isinstance(column, PublishedColumn) and counterpart(comparison.columns, column) is comparison.columns[index - 1]
-    )
+    return counterpart(comparison.columns, index) == index - 1
 
 
 def _width(console: Console, table: Table) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from labconsole.analysis.comparison import Cell, Change, Column, Comparison, MetricLine, RunGroup
+from labconsole.analysis.comparison import Cell, Change, Column, Comparison, MetricLine, RunGroup, counterpart
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell
 from labconsole.model.series import Origin
@@ -21,6 +21,7 @@ COLUMNS = (
     *("p (Holm)", "judgement", "note", "remark", "published reference", "interval holds published"),
     *("ours / published", "ours / published low", "ours / published high", "not judged"),
     *_VERDICT,
+    "ours",
 )
 
 
@@ -32,15 +33,16 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
 def _rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
     """Rows under `COLUMNS`; a missing value is an empty cell. A column without the metric has no row."""
     baseline = comparison.columns[comparison.baseline].title
+    ours = [_title_of_ours(comparison, index) for index in range(len(comparison.columns))]
     for line in comparison.metrics:
-        for column, cell in zip(comparison.columns, line.cells, strict=True):
+        for column, cell, our in zip(comparison.columns, line.cells, ours, strict=True):
             if cell.value is not None:
-                yield (*_row(line, column, cell, baseline), *("",) * len(_VERDICT))
+                yield (*_row(line, column, cell, baseline), *("",) * len(_VERDICT), our)
     published = any(isinstance(column, PublishedColumn) and column.verdicts for column in comparison.columns)
     for verdict in comparison.verdicts if published else ():
-        for column, result in zip(comparison.columns, verdict.cells, strict=True):
+        for column, result, our in zip(comparison.columns, verdict.cells, ours, strict=True):
             if result.result:
-                yield _verdict_row(verdict.name, column, result)
+                yield _verdict_row(verdict.name, column, result, our)
 
 
 def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequence[Any]:
@@ -58,7 +60,13 @@ def _row(line: MetricLine, column: Column, cell: Cell, baseline: str) -> Sequenc
     )
 
 
-def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
+def _title_of_ours(comparison: Comparison, index: int) -> str:
+    """The title of our column at the left of a published one of its scenario: it may be there once for each trial."""
+    ours = counterpart(comparison.columns, index)
+    return "" if ours is None else comparison.columns[ours].title
+
+
+def _verdict_row(name: str, column: Column, cell: VerdictCell, ours: str) -> Sequence[Any]:
     """A row with the cells of `_VERDICT`, and those on the column."""
     runs, origin = "", str(Origin.PUBLISHED)
     if isinstance(column, RunGroup):
@@ -73,6 +81,7 @@ def _verdict_row(name: str, column: Column, cell: VerdictCell) -> Sequence[Any]:
         "result": cell.text,
         "reason": cell.reason,
         "result agrees with published": _yes_or_no(cell.agrees),
+        "ours": ours,
     }
     return [printed.get(heading, "") for heading in COLUMNS]
 

@@ -19,6 +19,7 @@ plugin = Plugin(
         "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
         "v2x.attack": "labconsole_v2x.panel.attack_panel:make_attack_panel",
         "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
+        "v2x.use-cases": "labconsole_v2x.panel.use_case_panel:make_use_case_panel",
         "v2x.simulation": "labconsole_v2x.panel.simulation_panel:make_simulation_panel",
     },
     operations={
@@ -35,7 +36,7 @@ plugin = Plugin(
         "v2x.serve-authorities": OperationEntry(
             "labconsole_v2x.pki.authorities_operation:ServeAuthorities",
             "v2x authorities",
-            "serve the EA and AA of a lab until Ctrl+C; they and the root CA are created the first time",
+            "serve the EA, AA and distribution centre of a lab until Ctrl+C; all is created the first time",
         ),
         "v2x.register": OperationEntry(
             "labconsole_v2x.pki.station_operations:RegisterStation",
@@ -52,6 +53,16 @@ plugin = Plugin(
             "v2x authorize",
             "get authorization tickets for an enrolled station from an AA",
         ),
+        "v2x.issue-lists": OperationEntry(
+            "labconsole_v2x.pki.list_operations:IssueLists",
+            "v2x issue-lists",
+            "sign the ECTL, CTL and CRL of a lab, and revoke certificates",
+        ),
+        "v2x.trust": OperationEntry(
+            "labconsole_v2x.pki.list_operations:FollowLists",
+            "v2x trust",
+            "fetch trust and revocation lists, and show what a station trusts then",
+        ),
     },
     profiles=(
         "v2x-demo",
@@ -61,7 +72,9 @@ plugin = Plugin(
         "v2x-loads",
         "v2x-1500-per-second",
         "v2x-benchmark",
+        "v2x-use-cases",
         "v2x-attacks-live",
+        "v2x-attacks-content",
         "v2x-attacks-published",
         "v2x-testbed-published",
         "v2x-neighbours",
@@ -72,6 +85,7 @@ plugin = Plugin(
         "preserve-d3.2-benchmark",
         "preserve-d3.2-attacks",
         "preserve-d3.2-simulated",
+        "preserve-d3.2-use-cases",
     ),
     table_shapes=(
         "labconsole_v2x.source_tables:LIVE_TABLES",

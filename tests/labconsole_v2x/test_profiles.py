@@ -9,6 +9,7 @@ import pytest
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import Order, Profile, load_profile
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
+from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.benchmark.benchmark_trial import expected_seconds
 from labconsole_v2x.live.live_parameters import LiveParameters
@@ -47,7 +48,7 @@ def loads(name: str, *more: str) -> list[tuple[Any, ...]]:
 def test_all_of_them_belong_to_the_plugin() -> None:
     (plugin,) = (plugin for plugin in Plugins.discover().found if plugin.name == "v2x")
     simulated = {"v2x-testbed-published", "v2x-attacks-published", "v2x-neighbours"}
-    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-attacks-live", *simulated}
+    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-attacks-live", "v2x-attacks-content", *simulated}
 
 
 def test_live_attacks_are_the_simulated_ones() -> None:
@@ -60,6 +61,18 @@ def test_live_attacks_are_the_simulated_ones() -> None:
         assert parameters.order.value == "signature-first", "as the source's kit"
     minutes = len(live.scenarios) * (parameters.warm_up + parameters.duration + START_S) / 60
     assert minutes == pytest.approx(3.5, rel=0.1) and "Three minutes and a half" in live.description
+
+
+def test_implausible_content_is_sent_to_receivers_without_and_with_checks() -> None:
+    content = profile("v2x-attacks-content")
+    found = [AttackParameters.model_validate(dict(one.parameters)) for one in content.scenarios]
+    assert [one.checks_plausibility for one in found] == [False, True, True, True, True]
+    assert [one.falsehood.value for one in found] == ["mixed", "mixed", "position", "speed", "duplicate"]
+    assert AttackTrial().contrast(found[0], found[1]) == "Plausibility checks against none"
+    bounded = [{"detection_rate", "false_alarm_rate"} == set(one.thresholds) for one in content.scenarios]
+    assert bounded == [one.checks_plausibility for one in found]
+    minutes = sum(one.warm_up + one.duration + START_S for one in found) / 60
+    assert minutes == pytest.approx(1.5, rel=0.1) and "A minute and a half" in content.description
 
 
 def test_loads_are_the_twelve_of_the_source() -> None:

@@ -12,9 +12,12 @@ import pytest
 from labconsole.analysis.published_figures import PublishedTable, published_columns, published_tables, same_scenario
 from labconsole.model.plugin import Plugins
 from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.security.backends import Backend
+from labconsole_v2x.use_cases.catalogue import USE_CASES
+from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
 
 SOURCE = Path(__file__).resolve().parents[3] / "shared" / "sources" / "preserve-d3.2.txt"
-KINDS = {"v2x.live", "v2x.benchmark", "v2x.simulation", "v2x.attack"}
+KINDS = {"v2x.live", "v2x.benchmark", "v2x.simulation", "v2x.attack", "v2x.use-cases"}
 needs_source = pytest.mark.skipif(not SOURCE.exists(), reason="the source's text is not next to the checkout")
 ATTACKS = {"a-sig-01": 5, "a-sig-06": 5, "a-sig-03": 2, "a-cer-03": 2}
 """Rows of Table 4.2 for each case."""
@@ -148,6 +151,18 @@ def test_every_verdict_is_in_table_2_17(published: Mapping[str, PublishedTable],
     assert {case: verdict.printed for case, verdict in column.verdicts.items()} == printed
     assert len(printed) == 35 and list(printed.values()).count("passed") == 20
     assert {verdict.result for verdict in column.verdicts.values()} == {"pass", "not tested"}
+
+
+def test_verdicts_are_those_of_runs_in_software(published: Mapping[str, PublishedTable]) -> None:
+    """The source's verdicts have the codes of ours, and are next to no run with a token."""
+    table = published["preserve-table-2-17"]
+    (column,) = table.columns
+    assert table.kinds == ("v2x.use-cases",)
+    counted = {code for code, case in USE_CASES.items() if case.counted}
+    assert counted - set(column.verdicts) == {"A-SIG-06"} and not set(column.verdicts) - counted
+    software, token = (UseCaseParameters(backend=backend) for backend in (Backend.OPENSSL, Backend.TOKEN))
+    assert same_scenario(column.parameters, software.model_dump(mode="json"))
+    assert not same_scenario(column.parameters, token.model_dump(mode="json"))
 
 
 @needs_source

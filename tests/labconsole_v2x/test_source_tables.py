@@ -41,7 +41,7 @@ MODELS: Mapping[str, type[Parameters]] = {
     "v2x.attack": AttackParameters,
 }
 WITHOUT_SHAPE = {"preserve-table-2-17"}
-"""Verdicts."""
+"""Verdicts: rows of a shape are metrics, and the lines of a comparison have them."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def plugins() -> Plugins:
 
 @pytest.fixture(scope="module")
 def published(plugins: Plugins) -> Mapping[str, PublishedTable]:
-    return {table.name: table for table in published_tables(plugins) if set(MODELS) & set(table.kinds)}
+    return {table.name: table for table in published_tables(plugins) if {*MODELS, "v2x.use-cases"} & set(table.kinds)}
 
 
 def run(number: int, shape: TableShape, kind: str, **parameters: Any) -> RunRow:
@@ -77,6 +77,7 @@ def test_manifest_brings_a_shape_for_every_table_with_figures_of_these_trials(
         table_shapes(plugins, "v2x.simulation") == TESTBED_TABLES + ATTACK_TABLES + SIMULATED_TABLES + NEIGHBOUR_TABLES
     )
     assert table_shapes(plugins, "v2x.attack") == ATTACK_TABLES
+    assert table_shapes(plugins, "v2x.use-cases") == ()
     assert published.keys() - SHAPES.keys() == WITHOUT_SHAPE
     assert all(shape.published == name for name, shape in SHAPES.items())
 

@@ -79,7 +79,8 @@ def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 def printed_tables(comparison: Comparison) -> tuple[Table, ...]:
     """The published figures as their source prints them, as far as that differs from how the console writes them."""
-    columns = [column for column in comparison.columns if isinstance(column, PublishedColumn)]
+    published = {column.name: column for column in comparison.columns if isinstance(column, PublishedColumn)}
+    columns = list(published.values())
     lines = [line for line in comparison.metrics if any(_printed_differently(line, column) for column in columns)]
     tables = []
     for first in range(0, len(columns), MOST_COLUMNS) if lines else ():
@@ -133,8 +134,8 @@ def parts(comparison: Comparison, most: int = MOST_COLUMNS) -> Iterator[tuple[in
     """Indices of the columns of each table, `most` at most, the baseline before the others; a published column stays
     with the one of its scenario, but for that of the baseline, which is in the first table only."""
     blocks: list[list[int]] = []
-    for index, column in enumerate(comparison.columns):
-        if isinstance(column, PublishedColumn) and counterpart(comparison.columns, column) is not None:
+    for index in range(len(comparison.columns)):
+        if counterpart(comparison.columns, index) is not None:
             blocks[-1].append(index)
         else:
             blocks.append([index])
@@ -171,7 +172,8 @@ def _comparison_table(comparison: Comparison, part: Sequence[int], index: int, o
     )
     caption = "Figures with 95 % intervals, and their differences from the baseline"
     published = [comparison.columns[column] for column in part]
-    sources = [f"{column.title}: {column.reference}." for column in published if isinstance(column, PublishedColumn)]
+    stated = (f"{column.title}: {column.reference}." for column in published if isinstance(column, PublishedColumn))
+    sources = tuple(dict.fromkeys(stated))
     remarks = (f"All lines: {'; '.join(common)}.",) if common else ()
     ours = f"{ours_text(comparison.origin_of_ours()).capitalize()}."
     notes = (*remarks, _LEGEND, *((ours,) if sources else ()), *sources)

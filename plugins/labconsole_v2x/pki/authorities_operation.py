@@ -1,4 +1,4 @@
-"""`labconsole v2x authorities`: the root CA, EA and AA of a lab, served over HTTP, as an operation."""
+"""`labconsole v2x authorities`: EA, AA and distribution centre of a lab, served over HTTP, as an operation."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ _MOST_WAITING = 1000
 class Served(StrEnum):
     """Which authorities a process serves."""
 
+    ALL = "all"
     BOTH = "both"
     EA = "ea"
     AA = "aa"
+    DC = "dc"
 
 
 class AuthoritiesParameters(Parameters):
@@ -35,7 +37,7 @@ class AuthoritiesParameters(Parameters):
 
     lab: HomePath = parameter(
         "Folder of the lab",
-        "Folder of the root CA, EA and AA; they are created there if it is empty or missing",
+        "Folder of the TLM, root CA, EA and AA; they are created there if it is empty or missing",
         kind="folder",
         positional=True,
         metavar="FOLDER",
@@ -43,11 +45,25 @@ class AuthoritiesParameters(Parameters):
     host: str = parameter("Host", "Address to listen on", default="127.0.0.1", min_length=1)
     ea_port: int = parameter("EA port", "Port of the EA; 0: any free port", default=8941, ge=0, le=65_535, kind="port")
     aa_port: int = parameter("AA port", "Port of the AA; 0: any free port", default=8942, ge=0, le=65_535, kind="port")
+    dc_port: int = parameter(
+        "DC port",
+        "Port of the distribution centre; 0: any free port",
+        default=8943,
+        ge=0,
+        le=65_535,
+        kind="port",
+    )
     serve: Served = parameter(
         "Serve",
         "Which authorities this process serves",
-        default=Served.BOTH,
-        labels={Served.BOTH.value: "EA and AA", Served.EA.value: "EA only", Served.AA.value: "AA only"},
+        default=Served.ALL,
+        labels={
+            Served.ALL.value: "EA, AA and distribution centre",
+            Served.BOTH.value: "EA and AA",
+            Served.EA.value: "EA only",
+            Served.AA.value: "AA only",
+            Served.DC.value: "Distribution centre only",
+        },
     )
     ea_url: str | None = parameter(
         "URL of the EA",
@@ -64,8 +80,8 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
     name: ClassVar[str] = "v2x.serve-authorities"
     title: ClassVar[str] = "Serve authorities"
     description: ClassVar[str] = (
-        "Serves the EA and AA of a lab to stations (ETSI TS 102 941), until it is cancelled. "
-        "The first time, it creates them and the root CA."
+        "Serves the EA, AA and distribution centre of a lab to stations (ETSI TS 102 941), until it is cancelled. "
+        "The first time, it creates them, the root CA and the TLM."
     )
     parameters: ClassVar[type[Parameters]] = AuthoritiesParameters
     runs_until_cancelled: ClassVar[bool] = True
@@ -74,39 +90,51 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
         # imported late: the window, which imports this module, does without cryptography
         from labconsole_v2x.inspection.capture_certificates import read_certificate
         from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
+        from labconsole_v2x.pki.distribution_centre import DistributionCentre
         from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
         from labconsole_v2x.pki.http_transport import TIMEOUT_S, AuthorityServer, checked_url, post
         from labconsole_v2x.pki.key_folders import (
             AA,
             EA,
+            LISTS,
             StationFolder,
             certificate_file,
             create_lab,
             load_authority,
         )
+        from labconsole_v2x.pki.published_lists import Kind, PublishedLists
         from labconsole_v2x.security.verification import its_now
 
         lab, serve = parameters.lab, parameters.serve
         if create_lab(lab, its_now() // 1_000_000 - _AGE_S):
-            context.say(f"Created: root CA, EA and AA in {lab}")
+            context.say(f"Created: TLM, root CA, EA and AA in {lab}")
         decisions: Queue[Decision] = Queue(_MOST_WAITING)
         counts = {"granted": 0, "refused": 0}
 
         ea_certificate, aa_certificate = (read_certificate(certificate_file(lab, name)) for name in (EA, AA))
         ea_url = parameters.ea_url or f"http://{parameters.host}:{parameters.ea_port}/"
         with ExitStack() as servers:
-            if serve is not Served.AA:
+            if serve in (Served.ALL, Served.BOTH, Served.EA):
                 identity = load_authority(lab, EA)
                 ea = EnrolmentAuthority(identity, StationFolder(lab), [aa_certificate], notify=decisions.put)
                 server = servers.enter_context(AuthorityServer(parameters.host, parameters.ea_port, ea.answer))
                 ea_url = server.url
                 context.say(f"Ready: EA {server.url}")
-            if serve is not Served.EA:
+            if serve in (Served.ALL, Served.BOTH, Served.AA):
                 known = RemoteAuthority(checked_url(ea_url), ea_certificate)
                 identity = load_authority(lab, AA)
                 aa = AuthorizationAuthority(identity, [known], partial(post, timeout_s=TIMEOUT_S), notify=decisions.put)
                 server = servers.enter_context(AuthorityServer(parameters.host, parameters.aa_port, aa.answer))
                 context.say(f"Ready: AA {server.url}")
+            if serve in (Served.ALL, Served.DC):
+                lists = PublishedLists(lab / LISTS)
+                answer_get = DistributionCentre(lists).answer_get
+                server = servers.enter_context(
+                    AuthorityServer(parameters.host, parameters.dc_port, answer_get=answer_get)
+                )
+                context.say(f"Ready: DC {server.url}")
+                if not lists.signers(Kind.ECTL):
+                    context.say(f"No lists are published yet: issue them with labconsole v2x issue-lists {lab}.")
             while not context.stop_requested:
                 with suppress(Empty):
                     decision = decisions.get(timeout=_PAUSE_S)

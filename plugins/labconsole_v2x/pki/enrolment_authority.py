@@ -59,6 +59,8 @@ CREDENTIAL_S, LONGEST_CREDENTIAL_S = YEAR_S, 3 * YEAR_S
 """The validity of an enrolment credential: by default, and at most."""
 _TO_AUTHORIZE = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x40"),)
 """What a credential must permit that signs requests for tickets."""
+_TO_ENROL = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x80"),)
+"""What a credential must permit that signs a request for the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class StationRegister(Protocol):
         """A credential that was issued and not withdrawn, and its station."""
 
     def add_credential(self, its_id: bytes, certificate: Certificate) -> None:
-        """Note a credential before it is sent."""
+        """Note a credential before it is sent, and withdraw the one before."""
 
 
 class EnrolmentAuthority(Authority):
@@ -135,17 +137,11 @@ class EnrolmentAuthority(Authority):
         possession = scan_signed_data(message)
         check_profile(possession)
         wanted = read_enrolment_request(payload_of(possession))
-        if outer.digest is not None or possession.digest is not None:
-            raise Refusal(EnrolmentCode.DENIEDREQUEST, "it is not signed by canonical key and new key (re-enrolment)")
+        if possession.digest is not None:
+            raise Refusal(EnrolmentCode.DENIEDREQUEST, "the proof of possession names a certificate")
         for data in (outer, possession):
             self.check_time(data, EnrolmentCode.DENIEDREQUEST)
-        station = self._register.station(wanted.its_id)
-        if station is None:
-            raise Refusal(
-                EnrolmentCode.UNKNOWNITS, f"no station {shown(wanted.its_id.decode(errors='replace'))} is registered"
-            )
-        if not is_signed_by(outer, station.canonical_key, b""):
-            raise Refusal(EnrolmentCode.INVALIDSIGNATURE, "it is not signed with the station's canonical key")
+        station = self._registered(outer, wanted) if outer.digest is None else self._enrolled_before(outer, wanted)
         self._check_keys(wanted)
         if not is_signed_by(possession, wanted.keys.verification, b""):
             raise Refusal(EnrolmentCode.INVALIDSIGNATURE, "the proof of possession of the new key is wrong")
@@ -160,6 +156,30 @@ class EnrolmentAuthority(Authority):
         certificate = self.certify(wanted.keys, validity, attributes, EnrolmentCode.DENIEDPERMISSIONS)
         self._register.add_credential(station.its_id, certificate)
         return certificate
+
+    def _registered(self, outer: SignedData, wanted: EnrolmentRequest) -> RegisteredStation:
+        """The station whose canonical key has signed. Raises `Refusal`."""
+        station = self._register.station(wanted.its_id)
+        if station is None:
+            raise Refusal(
+                EnrolmentCode.UNKNOWNITS, f"no station {shown(wanted.its_id.decode(errors='replace'))} is registered"
+            )
+        if not is_signed_by(outer, station.canonical_key, b""):
+            raise Refusal(EnrolmentCode.INVALIDSIGNATURE, "it is not signed with the station's canonical key")
+        return station
+
+    def _enrolled_before(self, outer: SignedData, wanted: EnrolmentRequest) -> RegisteredStation:
+        """The station whose current credential has signed (re-enrolment, 6.2.3.2.1). Raises `Refusal`."""
+        known = self._register.credential(outer.digest or b"")
+        if known is None or wanted.its_id != outer.digest:
+            raise Refusal(EnrolmentCode.UNKNOWNITS, "the enrolment credential is unknown here, withdrawn, or another")
+        station, credential = known
+        if credential.validity.end_s <= self.clock() // 1_000_000:
+            raise Refusal(EnrolmentCode.UNKNOWNITS, "the enrolment credential has expired")
+        if not is_signed_by(outer, credential.verification_key, credential.canonical):
+            raise Refusal(EnrolmentCode.INVALIDSIGNATURE, "it is not signed with the enrolment credential")
+        check_permissions(_TO_ENROL, credential.permissions, EnrolmentCode.DENIEDPERMISSIONS)
+        return station
 
     def _check_keys(self, wanted: EnrolmentRequest) -> None:
         if not is_point(wanted.keys.verification):
@@ -199,7 +219,7 @@ class EnrolmentAuthority(Authority):
         self.check_time(signature, ValidationCode.DENIEDREQUEST)
         known = self._register.credential(signature.digest or b"")
         if known is None:
-            raise Refusal(ValidationCode.UNKNOWNITS, "the enrolment credential is unknown here")
+            raise Refusal(ValidationCode.UNKNOWNITS, "the enrolment credential is unknown here, or withdrawn")
         station, credential = known
         if credential.validity.end_s <= self.clock() // 1_000_000:
             raise Refusal(ValidationCode.UNKNOWNITS, "the enrolment credential has expired")

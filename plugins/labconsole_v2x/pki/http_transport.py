@@ -104,6 +104,10 @@ def _exchange(
         ) from error
     if response.status != http.HTTPStatus.OK:
         why = shown(body[:200].decode(errors="replace").strip() or response.reason)
+        if method == "POST" and response.status == http.HTTPStatus.BAD_REQUEST:
+            raise AuthorityUnreachableError(
+                f"{url} cannot read the request (HTTP 400, {why}): give the certificate of the authority at this URL."
+            )
         refusal = ListNotFoundError if method == "GET" and response.status == http.HTTPStatus.NOT_FOUND else None
         raise (refusal or AuthorityUnreachableError)(
             f"{url} refuses the request (HTTP {response.status}, {why}): check the URL and its certificate."

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -35,6 +37,7 @@ LISTS = "lists"
 """The folder of the lists that a lab publishes."""
 _ENCRYPTION, _CERTIFICATE = "encryption", "certificate"
 _LOCK, _LOCK_TIMEOUT_S = ".lab.lock", 60.0
+_HASHED_ID8 = re.compile("[0-9a-f]{16}")
 _CURVES = {library.name: curve for curve, library in CURVES.items()}
 
 
@@ -148,6 +151,8 @@ class StationFolder:
     def __init__(self, lab: Path) -> None:
         self._stations = lab / EA / "stations"
         self._credentials = lab / EA / "credentials"
+        self._current = lab / EA / "current"
+        self._turn = Lock()
 
     def add_station(self, station: RegisteredStation) -> None:
         """Register a station, again with other permissions if it was registered. Raises UserError."""
@@ -175,12 +180,20 @@ class StationFolder:
         return RegisteredStation(its_id, key, permissions)
 
     def add_credential(self, its_id: bytes, certificate: Certificate) -> None:
-        """Note a credential. Raises UserError."""
-        record = {"station": its_id.hex(), "certificate": certificate.octets.hex()}
-        _write(self._credentials / f"{certificate.hashed_id8.hex()}.json", record)
+        """Note a credential, and withdraw the station's one before. Raises UserError."""
+        name, current = certificate.hashed_id8.hex(), self._current / f"{its_id.hex()}.json"
+        with self._turn:
+            before = (_read(current) or {}).get("credential")
+            _write(
+                self._credentials / f"{name}.json", {"station": its_id.hex(), "certificate": certificate.octets.hex()}
+            )
+            _write(current, {"credential": name})
+            if isinstance(before, str) and _HASHED_ID8.fullmatch(before) and before != name:
+                with _writing(self._credentials):
+                    (self._credentials / f"{before}.json").unlink(missing_ok=True)
 
     def credential(self, hashed_id8: bytes) -> tuple[RegisteredStation, Certificate] | None:
-        """A credential that was issued, and its station; None once its file was removed. Raises UserError."""
+        """A credential that was issued, and its station; None once it was withdrawn. Raises UserError."""
         path = self._credentials / f"{hashed_id8.hex()}.json"
         record = _read(path)
         if record is None:

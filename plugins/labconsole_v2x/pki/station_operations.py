@@ -13,6 +13,8 @@ from labconsole.safe_text import shown
 
 if TYPE_CHECKING:
     from labconsole_v2x.pki.authorization_authority import RemoteAuthority
+    from labconsole_v2x.pki.key_folders import KeyFolder
+    from labconsole_v2x.pki.station_requests import CertifiedKey
     from labconsole_v2x.security.structures import Certificate, Permission
 
 _CANONICAL, _CREDENTIAL = "canonical", "credential"
@@ -125,6 +127,9 @@ class EnrolParameters(_RequestParameters):
     """The station, and the EA."""
 
     ea: str = parameter("URL of the EA", "URL of the EA", metavar="URL", default="http://127.0.0.1:8941/")
+    renew: bool = parameter(
+        "Renew", "Sign the request with the current credential instead of the canonical key", default=False
+    )
 
 
 class Enrol(Operation[EnrolParameters]):
@@ -134,20 +139,23 @@ class Enrol(Operation[EnrolParameters]):
     title: ClassVar[str] = "Enrol a station"
     description: ClassVar[str] = (
         "Gets an enrolment credential for a station from an EA (ETSI TS 102 941) and stores it in the station's "
-        "folder, in place of an older one."
+        "folder, in place of an older one, which the EA withdraws."
     )
     parameters: ClassVar[type[Parameters]] = EnrolParameters
 
     def run(self, parameters: EnrolParameters, context: OperationContext) -> Result:
         from labconsole_v2x.pki.http_transport import post
         from labconsole_v2x.pki.key_folders import KeyFolder
-        from labconsole_v2x.pki.station_requests import enrol
+        from labconsole_v2x.pki.station_requests import enrol, re_enrol
 
         folder, its_id = KeyFolder(parameters.station), _station_id(parameters.station)
         if not folder.has_key(_CANONICAL):
             raise UserError(f"{folder.folder} is not the folder of a station: register it first (v2x register).")
         ea, root = _remote(parameters.ea, parameters.ea_certificate), _certificate(parameters.root)
-        credential = enrol(its_id, folder.key(_CANONICAL), ea, root, post)
+        if parameters.renew:
+            credential = re_enrol(_credential(folder), ea, root, post)
+        else:
+            credential = enrol(its_id, folder.key(_CANONICAL), ea, root, post)
         folder.add(_CREDENTIAL, credential.key, credential.certificate)
         return _result(
             "Enrolled", [credential.certificate], (ea.certificate, root), [folder.certificate_path(_CREDENTIAL)]
@@ -184,9 +192,7 @@ class Authorize(Operation[AuthorizeParameters]):
         folder = KeyFolder(parameters.station)
         aa, root = _remote(parameters.aa, parameters.aa_certificate), _certificate(parameters.root)
         ea = _certificate(parameters.ea_certificate)
-        if not folder.has_key(_CREDENTIAL):
-            raise UserError(f"{folder.folder} has no enrolment credential: enrol the station first (v2x enrol).")
-        credential, permissions = folder.certified(_CREDENTIAL), parameters.messages.permissions
+        credential, permissions = _credential(folder), parameters.messages.permissions
         tickets, files = [], []
         for number in range(parameters.count):
             if context.stop_requested:
@@ -198,6 +204,13 @@ class Authorize(Operation[AuthorizeParameters]):
             files.append(folder.certificate_path(name))
             context.progress(number + 1, parameters.count)
         return _result("Authorized", tickets, (aa.certificate, root), files)
+
+
+def _credential(folder: KeyFolder) -> CertifiedKey:
+    """The station's enrolment credential. Raises UserError."""
+    if not folder.has_key(_CREDENTIAL):
+        raise UserError(f"{folder.folder} has no enrolment credential: enrol the station first (v2x enrol).")
+    return folder.certified(_CREDENTIAL)
 
 
 def _certificate(path: Path) -> Certificate:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from labconsole.errors import UserError
 from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
@@ -38,7 +38,7 @@ from labconsole_v2x.pki.secured_messages import (
 from labconsole_v2x.security.chain import link_fault, root_fault
 from labconsole_v2x.security.encoding import compressed, encode_to_be_signed_hash
 from labconsole_v2x.security.encryption import encrypt_to_certificate
-from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS
+from labconsole_v2x.security.issuing import CERTIFICATE_REQUEST_PSID, CREDENTIAL_PERMISSIONS
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
@@ -79,8 +79,22 @@ class CertifiedKey:
     key: SoftwareKey
 
 
-def check_authority(name: str, certificate: Certificate, root: Certificate) -> None:
-    """Check that an authority's certificate is one under the root, and can be encrypted to. Raises UserError."""
+class Task(Enum):
+    """What an authority does: its bit in the SSP of certificate requests (TS 102 941, annex B), and who does it."""
+
+    ENROLMENT = (0x04, "an EA")
+    AUTHORIZATION = (0x10, "an AA")
+
+    def __init__(self, bit: int, authority: str) -> None:
+        self.bit = bit
+        self.authority = authority
+
+
+def check_authority(name: str, certificate: Certificate, root: Certificate, task: Task) -> None:
+    """Check that an authority's certificate is one under the root, for a task, and can be encrypted to.
+
+    Raises UserError.
+    """
     if not is_point(root.verification_key):
         raise UserError("The root's public key is not a point of its curve: choose another root.")
     verify = software_verifier(root.verification_key)
@@ -90,6 +104,11 @@ def check_authority(name: str, certificate: Certificate, root: Certificate) -> N
         raise UserError(
             f"The certificate of {name} is not one under the root {root.hashed_id8.hex()} ({fault}): choose another "
             "certificate or root."
+        )
+    ssps = (one.ssp for one in certificate.permissions if one.psid == CERTIFICATE_REQUEST_PSID and one.bitmap)
+    if not any(ssp and len(ssp) > 1 and ssp[1] & task.bit for ssp in ssps):
+        raise UserError(
+            f"The certificate of {name} is not one of {task.authority}: choose the certificate of {task.authority}."
         )
     if certificate.encryption_key is None or not is_point(certificate.encryption_key):
         raise UserError(f"The certificate of {name} has no key for encryption: choose that of an EA or AA.")
@@ -106,10 +125,24 @@ def enrol(
 
     Raises UserError: the EA does not answer, refuses (`RefusedRequestError`), or answers something else.
     """
-    check_authority(ea.url, ea.certificate, root)
+    check_authority(ea.url, ea.certificate, root, Task.ENROLMENT)
     key = SoftwareKey.generate()
     attributes = SubjectAttributes(CREDENTIAL_PERMISSIONS)
-    sent = enrolment_request(its_id, canonical_key, key, attributes, ea.certificate, its_now())
+    return _enrolled(
+        enrolment_request(its_id, canonical_key, key, attributes, ea.certificate, its_now()), key, ea, root, post
+    )
+
+
+def re_enrol(credential: CertifiedKey, ea: RemoteAuthority, root: Certificate, post: Post) -> CertifiedKey:
+    """The next enrolment credential, signed for by the current one, which the EA withdraws. Raises as `enrol`."""
+    check_authority(ea.url, ea.certificate, root, Task.ENROLMENT)
+    key = SoftwareKey.generate()
+    attributes = SubjectAttributes(CREDENTIAL_PERMISSIONS)
+    sent = re_enrolment_request(credential, key, attributes, ea.certificate, its_now())
+    return _enrolled(sent, key, ea, root, post)
+
+
+def _enrolled(sent: SentRequest, key: SoftwareKey, ea: RemoteAuthority, root: Certificate, post: Post) -> CertifiedKey:
     octets = post(ea.url, sent.octets)
     certificate = certificate_of_response(octets, sent, ea, root, Content.ENROLMENT_RESPONSE, EnrolmentCode)
     return _certified(certificate, key, ea)
@@ -132,8 +165,8 @@ def authorize(
 
     Raises UserError: the AA does not answer, refuses (`RefusedRequestError`), or answers something else.
     """
-    check_authority(aa.url, aa.certificate, root)
-    check_authority("the EA", ea, root)
+    check_authority(aa.url, aa.certificate, root, Task.AUTHORIZATION)
+    check_authority("the EA", ea, root, Task.ENROLMENT)
     key = SoftwareKey.generate()
     attributes = SubjectAttributes(tuple(permissions), validity)
     sent = authorization_request(credential, key, attributes, ea, aa.certificate, its_now(), private=private)
@@ -151,10 +184,21 @@ def enrolment_request(
     now_us: int,
 ) -> SentRequest:
     """`EnrolmentRequestMessage`: signed with the new key (proof of possession), then with the canonical key."""
+    possession = _proof_of_possession(its_id, key, attributes, now_us)
+    return seal_request(sign_payload(possession, canonical_key, None, now_us), ea)
+
+
+def re_enrolment_request(
+    credential: CertifiedKey, key: SoftwareKey, attributes: SubjectAttributes, ea: Certificate, now_us: int
+) -> SentRequest:
+    """`EnrolmentRequestMessage` of an enrolled station: the current credential is its itsId, and signs (6.2.3.2.1)."""
+    possession = _proof_of_possession(credential.certificate.hashed_id8, key, attributes, now_us)
+    return seal_request(sign_payload(possession, credential.key, credential.certificate, now_us), ea)
+
+
+def _proof_of_possession(its_id: bytes, key: SoftwareKey, attributes: SubjectAttributes, now_us: int) -> bytes:
     request = EnrolmentRequest(its_id, CERTIFICATE_FORMAT, PublicKeys(key.public_key), attributes)
-    possession = sign_payload(encode_enrolment_request(request), key, None, now_us)
-    signed = sign_payload(encode_data(Content.ENROLMENT_REQUEST, possession), canonical_key, None, now_us)
-    return seal_request(signed, ea)
+    return encode_data(Content.ENROLMENT_REQUEST, sign_payload(encode_enrolment_request(request), key, None, now_us))
 
 
 def authorization_request(

@@ -39,7 +39,8 @@ from labconsole_v2x.security.verification import its_now
 class _Issuer:
     """What was applied of the lists of a TLM or root, the newest of each kind."""
 
-    octets: bytes = b""
+    octets: tuple[bytes, ...] = ()
+    """Of the last full list, and of the deltas since."""
     opened: OpenedList | None = None
     entries: tuple[Entry, ...] = ()
     deleted: set[bytes] = field(default_factory=set)
@@ -55,7 +56,7 @@ class _Issuer:
 
 
 class StationTrust:
-    """The trusted roots and authorities of a station, kept in its `TrustStore`; any thread may call it."""
+    """The trusted roots and authorities of a station, kept in its `TrustStore`, whose `turn` is held meanwhile."""
 
     def __init__(
         self,
@@ -111,9 +112,20 @@ class StationTrust:
         opened = self._issuer(signer).opened
         return opened.values.sequence if opened is not None and isinstance(opened.values, TrustList) else None
 
+    def deltas(self, signer: bytes) -> int:
+        """How many deltas were applied since the last full list of a TLM or root."""
+        return max(len(self._issuer(signer).octets) - 1, 0)
+
     def applied_lists(self) -> tuple[OpenedList, ...]:
         """The newest list of each signer and kind, also one that has expired since."""
         return tuple(one for issuer in self._issuers.values() for one in (issuer.opened, issuer.crl) if one is not None)
+
+    def octets_to_restore(self) -> tuple[bytes, ...]:
+        """The lists from which `restore` builds this state again, in order: an ECTL before those of its roots."""
+        by_tlm = [issuer for signer, issuer in self._issuers.items() if self.tlm and signer == self.tlm.hashed_id8]
+        others = [issuer for issuer in self._issuers.values() if issuer not in by_tlm]
+        lists = [octets for issuer in (*by_tlm, *others) for octets in issuer.octets]
+        return (*lists, *(issuer.crl_octets for issuer in others if issuer.crl_octets))
 
     def apply_trust_list(self, octets: bytes) -> OpenedList:
         """Apply an ECTL or a CTL of a root, full or delta. Raises `RefusedListError`."""
@@ -122,7 +134,7 @@ class StationTrust:
             if not isinstance(opened.values, TrustList):
                 raise RefusedListError(ListReason.MALFORMED, "it is a revocation list")
             issuer = self._issuer(opened.signer.hashed_id8)
-            if octets != issuer.octets:
+            if octets not in issuer.octets[-1:]:
                 self._check_order(opened, opened.values, issuer.opened)
                 self._apply_trust_list(octets, opened, opened.values, issuer)
             return opened
@@ -134,17 +146,19 @@ class StationTrust:
             if not isinstance(opened.values, RevocationList):
                 raise RefusedListError(ListReason.MALFORMED, "it is a trust list")
             issuer = self._issuer(opened.signer.hashed_id8)
-            if octets != issuer.crl_octets:
-                known = issuer.crl.values if issuer.crl is not None else None
-                if isinstance(known, RevocationList) and opened.values.this_update_s < known.this_update_s:
-                    raise RefusedListError(ListReason.OLDER, "its thisUpdate is older")
-                _check_generation(opened, issuer.crl)
-                issuer.crl, issuer.crl_octets = opened, octets
-                self._distrust(opened.signer, issuer)
+            known = issuer.crl.values if issuer.crl is not None else None
+            if isinstance(known, RevocationList) and opened.values.this_update_s < known.this_update_s:
+                raise RefusedListError(ListReason.OLDER, "its thisUpdate is older")
+            _check_generation(opened, issuer.crl)
+            issuer.crl, issuer.crl_octets = opened, octets
+            self._distrust(opened.signer, issuer)
             return opened
 
     def restore(self, octets: bytes) -> None:
-        """Apply a full list that was applied before, whatever its times: so that no older one is. Raises as those."""
+        """Apply a list that was applied before, whatever its times: so that no older one is.
+
+        Raises `RefusedListError`: its signer is not trusted any more.
+        """
         with self.store.turn:
             opened = read_list(octets, self._signer)
             issuer = self._issuer(opened.signer.hashed_id8)
@@ -186,7 +200,7 @@ class StationTrust:
                 raise RefusedListError(ListReason.ENTRY_INVALID, f"{name}: {fault}")
         before = _certificates(issuer.entries)
         issuer.entries = applied(() if values.is_full else issuer.entries, values.commands)
-        issuer.octets, issuer.opened = octets, opened
+        issuer.octets, issuer.opened = (octets,) if values.is_full else (*issuer.octets, octets), opened
         after = _certificates(issuer.entries)
         issuer.deleted = (issuer.deleted | before.keys()) - after.keys()
         if opened.content is Content.TLM_TRUST_LIST:
@@ -199,10 +213,10 @@ class StationTrust:
         """Have the store follow what a signer lists, has deleted and has revoked."""
         root = None if signer is self.tlm else signer.hashed_id8
         wanted = issuer.revoked | issuer.deleted
-        for hashed_id8 in issuer.distrusted - wanted:
-            self.store.trust_again(hashed_id8, root)
-        for hashed_id8 in wanted - issuer.distrusted:
-            self.store.distrust(hashed_id8, root)
+        if gone := issuer.distrusted - wanted:
+            self.store.trust_again(*gone, root=root)
+        if new := wanted - issuer.distrusted:
+            self.store.distrust(*new, root=root)
         issuer.distrusted = frozenset(wanted)
         for entry in issuer.entries:
             if isinstance(entry, RootEntry) and entry.certificate in self.roots:
@@ -223,6 +237,7 @@ class Fetched:
 Get = Callable[[str], bytes]
 """Returns the octets at a URL. Raises UserError."""
 _MOST_DELTAS = 8
+"""So many are fetched at once, and applied without a full list in between."""
 
 
 def refresh(trust: StationTrust, centre: str, get: Get) -> list[Fetched]:
@@ -243,7 +258,7 @@ def _fetch_trust_list(trust: StationTrust, centre: str, path: str, signer: bytes
     """The deltas from the list that is applied, or else the full list."""
     results = []
     for _ in range(_MOST_DELTAS):
-        if (sequence := trust.sequence(signer)) is None:
+        if (sequence := trust.sequence(signer)) is None or trust.deltas(signer) >= _MOST_DELTAS:
             break
         url = f"{_url(centre, path, signer)}/{(sequence + 1) % SEQUENCES}"
         delta = _fetch(url, get, trust.apply_trust_list)

@@ -212,18 +212,19 @@ class TrustStore:
             known = self.admit(known)
         return known if isinstance(known, ChainFault) else None
 
-    def distrust(self, hashed_id8: bytes, root: bytes | None = None) -> None:
-        """Remove a certificate with all that chain to it, and refuse them from now on.
+    def distrust(self, *hashed_id8s: bytes, root: bytes | None = None) -> None:
+        """Remove certificates with all that chain to them, and refuse them from now on.
 
-        `root`: only if it chains to this root, since a CRL is about the certificates of its own root.
+        `root`: only what chains to this root, since a CRL is about the certificates of its own root.
         """
-        self._distrusted.add((root, hashed_id8))
-        for known in self._of_all_kinds():
-            self._distrust_fault(known.chain or (known.certificate,))
+        self._distrusted.update((root, hashed_id8) for hashed_id8 in hashed_id8s)
+        for store in (self._roots, self._authorities, self._tickets, self._probation):
+            for known in list(store.values()):
+                self._distrust_fault(known.chain or (known.certificate,))
 
-    def trust_again(self, hashed_id8: bytes, root: bytes | None = None) -> None:
+    def trust_again(self, *hashed_id8s: bytes, root: bytes | None = None) -> None:
         """Undo `distrust`: what was removed can be added again, or learned from its packets."""
-        self._distrusted.discard((root, hashed_id8))
+        self._distrusted.difference_update((root, hashed_id8) for hashed_id8 in hashed_id8s)
         self._removed.clear()
 
     def is_distrusted(self, hashed_id8: bytes) -> bool:
@@ -265,10 +266,6 @@ class TrustStore:
         curve = certificate.verification_key.curve
         canonical_hash = hashlib.new(curve.hash_name, certificate.canonical).digest()
         return KnownCertificate(certificate, curve, verify, chain, canonical_hash, Limits.of(certificate))
-
-    def _of_all_kinds(self) -> list[KnownCertificate]:
-        stores = (self._roots, self._authorities, self._tickets, self._probation)
-        return [known for store in stores for known in store.values()]
 
     def _distrust_fault(self, chain: Sequence[Certificate]) -> ChainFault | None:
         """Return why a chain, as far as it is known, is distrusted; its first certificate is removed then."""

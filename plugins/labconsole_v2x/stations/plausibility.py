@@ -1,9 +1,9 @@
 """Plausibility of content: a CAM against itself, against its station's earlier CAMs, and against other stations.
 
 A valid signature proves who sent a CAM, not that its content is true. The thresholds for speed and acceleration are the
-trigger conditions of TS 103 759 (EtsiTs103759AsrCam); those of F2MD (J. Kamel et al., Simulation Framework for
-Misbehavior Detection in Vehicular Networks, 2020) are for one city's traffic and would reject a motorway. A station
-is a ticket: after a change of pseudonym, nothing is compared with what the station sent before.
+trigger conditions of TS 103 759 (EtsiTs103759AsrCam), as others quote them; those of F2MD (J. Kamel et al., Simulation
+Framework for Misbehavior Detection in Vehicular Networks, 2020) are for one city's traffic and would reject a motorway.
+A station is a ticket: after a change of pseudonym, nothing is compared with what the station sent before.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ HIGHEST_ACCELERATION = 9.0
 """In m/s2 (TS 103 759): tyres with a friction of 0.9 give 8.8."""
 RADIO_RANGE_M = 1500.0
 """ITS-G5 at 23 dBm reaches some hundred metres to a kilometre on the road; F2MD has 420 m."""
-CONFIDENCE_FACTOR = 2.0
-"""The confidence ellipse holds 95 % of positions; twice the one of a difference is exceeded by one in 160,000."""
+CONFIDENCE_FACTOR = 1.75
+"""The confidence ellipse holds 95 % of positions; so much of that of a difference is exceeded by one in 10,000."""
 LEAST_CONFIDENCE_M, MOST_CONFIDENCE_M = 1.0, 5.0
 """What a station says of its own accuracy is used within these limits: an attacker buys no room by a large ellipse."""
 LATENCY_S = 0.1

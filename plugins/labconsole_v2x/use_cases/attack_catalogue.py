@@ -21,6 +21,7 @@ ATTACKS = (
             "An attacker sends 20 CAMs signed with another key than that of its ticket, a benign station 20 good ones.",
         ),
         criteria=(Packets("CAM, invalid signature", ("signature invalid",)), _BENIGN),
+        test_purposes=("TC_SEC_ITSS_RCV_CAM_08_BO",),
     ),
     UseCase(
         "A-SIG-02",
@@ -30,6 +31,7 @@ ATTACKS = (
         capability=_HOLDS_TICKET,
         steps=("As A-SIG-01, with DENMs.",),
         criteria=(Packets("DENM, invalid signature", ("signature invalid",)), _BENIGN),
+        test_purposes=("TC_SEC_ITSS_RCV_DENM_09_BO",),
     ),
     UseCase(
         "A-SIG-03",
@@ -135,6 +137,7 @@ ATTACKS = (
             Decisions("DC: right request after the flood", ("answered",)),
         ),
         interpretation="What the root CA signs is all that can be attacked over a network: its CTL and CRL.",
+        test_purposes=("SECPKI_ITSS_CTL_05_BV",),
     ),
     UseCase(
         "A-CER-05",

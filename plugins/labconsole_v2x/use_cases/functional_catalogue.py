@@ -46,6 +46,14 @@ FUNCTIONAL = (
             "A receiver that trusts the root CA and knows the AA verifies them.",
         ),
         criteria=(Packets("CAM"),),
+        test_purposes=(
+            "TC_SEC_ITSS_SND_CAM_01_BV",
+            "TC_SEC_ITSS_SND_CAM_02_BV",
+            "TC_SEC_ITSS_SND_CAM_03_BV",
+            "TC_SEC_ITSS_SND_CAM_04_BV",
+            "TC_SEC_ITSS_RCV_CAM_01_BV",
+            "TC_SEC_ITSS_RCV_CAM_02_BV",
+        ),
     ),
     UseCase(
         "F-SIG-02",
@@ -54,6 +62,12 @@ FUNCTIONAL = (
         mandatory=False,
         steps=("A station signs 20 DENMs with its ticket, as GeoBroadcast.", "A receiver verifies them."),
         criteria=(Packets("DENM"),),
+        test_purposes=(
+            "TC_SEC_ITSS_SND_DENM_01_BV",
+            "TC_SEC_ITSS_SND_DENM_02_BV",
+            "TC_SEC_ITSS_SND_DENM_03_BV",
+            "TC_SEC_ITSS_RCV_DENM_01_BV",
+        ),
     ),
     UseCase(
         "F-SIG-03",
@@ -99,6 +113,7 @@ FUNCTIONAL = (
             Packets("CAM of an emergency vehicle"),
             Packets("CAM beyond its ticket", ("permission for the content missing",), 1),
         ),
+        test_purposes=("TC_SEC_ITSS_RCV_CAM_01_BO",),
     ),
     UseCase(
         "F-SIG-06",
@@ -147,6 +162,7 @@ FUNCTIONAL = (
             Figure("credentials valid under the root CA", least=2),
             Figure("octets of the itsId in messages as sent", most=0),
         ),
+        test_purposes=("SECPKI_ITSS_ENR_01_BV", "SECPKI_ITSS_ENR_02_BV"),
     ),
     UseCase(
         "F-CER-02",
@@ -181,6 +197,7 @@ FUNCTIONAL = (
             Figure("enrolment credential in what the AA has read", most=0),
             Figure("keys of tickets in what the EA has read", most=0),
         ),
+        test_purposes=("SECPKI_EA_AUTHVAL_RCV_01_BV", "SECPKI_EA_AUTHVAL_06_BV"),
     ),
     UseCase(
         "F-PSN-01",
@@ -208,6 +225,7 @@ FUNCTIONAL = (
             Figure("tickets missing in the pool", most=0),
             Packets("CAM with a new ticket"),
         ),
+        test_purposes=("SECPKI_ITSS_AUTH_REP_03_BV",),
     ),
     UseCase(
         "F-PSN-03",
@@ -259,6 +277,16 @@ FUNCTIONAL = (
         steps=("An RSU signs 20 SPATEM by the generic profile (TS 103 097, 7.1.3).", "A receiver verifies them."),
         criteria=(Packets("SPATEM"), Packets("SPATEM of a car", ("ITS-AID not among the ticket's permissions",), 1)),
         interpretation="The other message is SPATEM; its content is not decoded.",
+        test_purposes=(
+            "TC_SEC_ITSS_SND_GENMSG_01_BV",
+            "TC_SEC_ITSS_SND_GENMSG_02_BV",
+            "TC_SEC_ITSS_SND_GENMSG_03_BV",
+            "TC_SEC_ITSS_SND_GENMSG_04_BV",
+            "TC_SEC_ITSS_SND_GENMSG_05_BV",
+            "TC_SEC_ITSS_SND_GENMSG_06_BV",
+            "TC_SEC_ITSS_SND_GENMSG_07_BV",
+            "TC_SEC_ITSS_SND_GENMSG_08_BV",
+        ),
     ),
     UseCase(
         "F-SNS-02",
@@ -270,6 +298,7 @@ FUNCTIONAL = (
             Packets("service announcement"),
             Packets("service announcement of a car", ("ITS-AID not among the ticket's permissions",), 1),
         ),
+        test_purposes=("TC_SEC_ITSS_SND_GENMSG_01_BV",),
     ),
     UseCase(
         "F-SNS-03",

@@ -25,7 +25,8 @@ class UseCase:
     """A case: `steps` are what it does, `criteria` what must be found in its evidence.
 
     `capability` is what an attacker can do. `interpretation` is how this console reads a code that the source does not
-    explain. `test_purposes` are those of TS 103 096-2 and TS 103 525-2 that it stands for.
+    explain. `test_purposes` are those of TS 103 096-2 (`TC_SEC_`) and TS 103 525-2 (`SECPKI_`) that come closest to it:
+    a correspondence, none of them is run.
     """
 
     code: str

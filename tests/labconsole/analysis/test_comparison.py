@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from pydantic import Field
@@ -255,7 +256,7 @@ def test_a_publication_of_both_trials_keeps_the_metrics_that_their_runs_share() 
     column = published({"lost": 3}, {}, kinds=(PostTrial.kind, "radio"))
     comparison = compare((*group_repeats(runs), column), PostTrial())
     assert [m.name for m in comparison.metrics] == ["rate", "lost"]
-    assert [cell.value for cell in comparison.metrics[1].cells] == [2, 3, 4], "next to the first that it is of"
+    assert [cell.value for cell in comparison.metrics[1].cells] == [2, 3, 4, 3], "next to both that it is of"
     of_one = published({"lost": 3}, {})
     assert [m.name for m in compare((*group_repeats(runs), of_one), PostTrial()).metrics] == ["lost"]
 
@@ -395,6 +396,25 @@ def test_published_column_is_right_of_its_scenario_with_the_ratio() -> None:
         assert cell.ours.judgement is Judgement.NOT_JUDGED and cell.ours.interval is not None
     assert other.ours is None and change(other).ratio == pytest.approx(0.02, rel=0.01)
     assert (of_open.ours, of_sealed.ours) == (None, None)
+
+
+def test_published_column_is_right_of_its_scenario_in_each_trial() -> None:
+    """Of two columns of one trial it is next to the one with most runs; compared again, nothing changes places."""
+    radio = [replace(one, kind="radio") for one in repeats(21, "open", "rate", SLOW)]
+    few = [replace(one, campaign="Autumn", campaign_id=2) for one in repeats(31, "open", "rate", QUICK[:2])]
+    columns = (
+        published({"rate": 20.0}, {"sealed": False}, kinds=(PostTrial.kind, "radio")),
+        *group_repeats([*few, *repeats(1, "open", "rate", QUICK), *radio]),
+    )
+    comparison = compare(columns, PostTrial(), baseline=0)
+    assert [len(getattr(column, "runs", ())) for column in comparison.columns] == [2, 5, 0, 5, 0]
+    assert comparison.baseline == 2, "the first of both"
+    comparison = compare(columns, PostTrial(), baseline=2)
+    _few, _open, of_open, _radio, of_radio = line(comparison, "rate").cells
+    assert of_open.ours is not None and of_open.ours.ratio == pytest.approx(5.0, rel=0.01)
+    assert of_radio.ours is not None and of_radio.ours.ratio == pytest.approx(2.5, rel=0.01)
+    again = compare(comparison.columns, PostTrial(), baseline=comparison.baseline)
+    assert (again.columns, again.baseline) == (comparison.columns, comparison.baseline)
 
 
 def test_parameters_that_a_publication_does_not_state_do_not_differ() -> None:

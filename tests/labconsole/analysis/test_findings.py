@@ -165,6 +165,13 @@ def test_published_figures_are_counted_and_those_outside_are_named() -> None:
     )
 
 
+def test_interval_without_width_is_called_a_value() -> None:
+    outside = published({"rate": 85.5}, {"sealed": False}, title="Gazette, open")
+    (named, _count) = sentences_of(repeats(1, "open", "rate", [85.0] * 5), outside)
+    said = "open: the published rate of 85.5 letters/s is not the measured value 85 letters/s"
+    assert named == f"{said} (5 runs; Gazette, open)"
+
+
 def test_findings_on_figures_that_were_not_measured_name_their_origin() -> None:
     runs = [
         *repeats(1, "open", "rate", QUICK, origin=Origin.SIMULATED),

@@ -311,6 +311,24 @@ def test_points_without_a_line_are_dots(plot: TimePlot, theme: Theme) -> None:
     assert has_colour(image, theme.series_colour(0)) and has_colour(image, theme.series_colour(1)), "both in one place"
 
 
+def test_curves_beyond_eight_colours_have_other_dashes_in_plot_and_legend(
+    plot: TimePlot, theme: Theme, tmp_path: Path
+) -> None:
+    x = np.array([0.0, 10.0])
+    plot.set_curves([PlotCurve(f"Curve {number}", x, x + number) for number in range(18)])
+    plot.redraw()
+    pens = [curve.opts["pen"] for curve in plot.canvas._curves[:18]]
+    looks = {(pen.color().name(), tuple(pen.dashPattern())) for pen in pens}
+    assert len(looks) == 18 and len({pen.color().name() for pen in pens}) == 8
+    assert [pen.style() is Qt.PenStyle.SolidLine for pen in pens] == [number < 8 for number in range(18)]
+    icons = [plot.legend.button(f"Curve {number}").icon().pixmap(12, 12).toImage() for number in (0, 8, 16)]
+    assert icons[0] != icons[1] != icons[2] != icons[0]
+    assert all(has_colour(icon, theme.series_colour(0)) for icon in icons)
+    file = tmp_path / "plot.svg"
+    assert plot.save_image(file)
+    assert file.read_text(encoding="utf-8").count("stroke-dasharray") >= 2 * 10, "curves and legend"
+
+
 def test_the_crosshair_reads_nothing_of_a_run_that_has_ended(plot: TimePlot, qtbot: QtBot) -> None:
     plot.set_curves(
         [

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from labconsole_v2x.attacks.attack_evaluation import LEAST_DETECTED, MOST_FALSE_ALARMS
 from labconsole_v2x.attacks.content_trace import Detections, FalseContent, TraceSettings, judge, labelled_trace
-
-LEAST_DETECTED, MOST_FALSE_ALARMS = 95.0, 0.1
-"""In %, of the CAMs of attackers and of genuine stations."""
 
 
 @pytest.fixture(scope="module")

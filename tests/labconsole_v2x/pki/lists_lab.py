@@ -71,10 +71,17 @@ class ListsLab:
         values = TrustList(is_full, sequence, next_update_s, self.ctl_entries if commands is None else commands)
         return sign_trust_list(values, Content.ROOT_TRUST_LIST, self.pki.root_key, self.pki.root, issued_us)
 
-    def crl(self, *entries: bytes, this_update_s: int = NOW_S, next_update_s: int = NOW_S + WEEK_S) -> bytes:
-        """A revocation list of the root, signed when it takes effect."""
+    def crl(
+        self,
+        *entries: bytes,
+        this_update_s: int = NOW_S,
+        next_update_s: int = NOW_S + WEEK_S,
+        issued_us: int | None = None,
+    ) -> bytes:
+        """A revocation list of the root, by default signed when it takes effect."""
         values = RevocationList(this_update_s, next_update_s, entries)
-        return sign_revocation_list(values, self.pki.root_key, self.pki.root, this_update_s * 1_000_000)
+        signed_us = this_update_s * 1_000_000 if issued_us is None else issued_us
+        return sign_revocation_list(values, self.pki.root_key, self.pki.root, signed_us)
 
     def apply_all(self) -> None:
         """Apply ECTL, CTL and an empty CRL."""

@@ -38,7 +38,8 @@ Validity ::= SEQUENCE { start INTEGER (0..4294967295), duration Duration }
 Duration ::= CHOICE {
   microseconds INTEGER (0..65535), milliseconds INTEGER (0..65535), seconds INTEGER (0..65535),
   minutes INTEGER (0..65535), hours INTEGER (0..65535), sixtyHours INTEGER (0..65535), years INTEGER (0..65535) }
-Region ::= CHOICE { circle Circle, rectangles NULL, polygon NULL, countries NULL, ... }
+Region ::= CHOICE { circle Circle, rectangles NULL, polygon NULL, countries SEQUENCE OF Country, ... }
+Country ::= CHOICE { countryOnly INTEGER (0..65535), countryAndRegions NULL, ... }
 Circle ::= SEQUENCE { center Place, radius INTEGER (0..65535) }
 Place ::= SEQUENCE { latitude INTEGER (-900000000..900000001), longitude INTEGER (-1799999999..1800000001) }
 PsidSsp ::= SEQUENCE { psid INTEGER (0..MAX), ssp Ssp OPTIONAL }

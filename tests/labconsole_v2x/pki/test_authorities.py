@@ -26,6 +26,7 @@ from labconsole_v2x.pki.enrolment_messages import (
     encode_enrolment_request,
     read_certificate_response,
 )
+from labconsole_v2x.pki.key_folders import StationFolder
 from labconsole_v2x.pki.request_parts import Content, PublicKeys, SubjectAttributes, encode_data, read_data
 from labconsole_v2x.pki.secured_messages import (
     BadResponseError,
@@ -37,11 +38,11 @@ from labconsole_v2x.pki.secured_messages import (
     seal_request,
     sign_payload,
 )
-from labconsole_v2x.pki.station_requests import CertifiedKey
+from labconsole_v2x.pki.station_requests import CertifiedKey, re_enrolment_request
 from labconsole_v2x.security.chain import link_fault
 from labconsole_v2x.security.encoding import encode_to_be_signed_data, encode_to_be_signed_hash
 from labconsole_v2x.security.encryption import decrypt_with_certificate, encrypt_to_certificate
-from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS, TICKET_S, LabPki
+from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS, TICKET_S, LabPki, issue
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.signing import sign_to_be_signed_data
@@ -204,7 +205,7 @@ def of_enrolment(lab: PkiLab, kind: str) -> SentRequest:
         ("name", EnrolmentCode.DENIEDPERMISSIONS),
         ("region", EnrolmentCode.DENIEDPERMISSIONS),
         ("four years", EnrolmentCode.DENIEDREQUEST),
-        ("credential as signer", EnrolmentCode.DENIEDREQUEST),
+        ("credential as signer", EnrolmentCode.UNKNOWNITS),
         ("no point", EnrolmentCode.INVALIDKEYS),
         ("other message", EnrolmentCode.BADCONTENTTYPE),
         ("ITS-AID of CAMs", EnrolmentCode.CANTPARSE),
@@ -216,6 +217,75 @@ def test_the_ea_refuses_an_enrolment(lab: PkiLab, kind: str, code: EnrolmentCode
     lab.now_us += 400_000_000  # older ones are from before its start
     assert enrolled(lab, of_enrolment(lab, kind)) == (code, None)
     assert enrolled(lab, of_enrolment(lab, "right"))[0] is EnrolmentCode.OK
+
+
+def re_enrolment(lab: PkiLab, credential: CertifiedKey, key: SoftwareKey) -> SentRequest:
+    return re_enrolment_request(credential, key, SubjectAttributes(CREDENTIAL_PERMISSIONS), lab.pki.ea, lab.now_us)
+
+
+def with_credential(lab: PkiLab, sent: SentRequest, key: SoftwareKey) -> CertifiedKey:
+    code, certificate = enrolled(lab, sent)
+    assert code is EnrolmentCode.OK and certificate is not None
+    return CertifiedKey(certificate, key)
+
+
+def test_the_next_credential_withdraws_the_one_before(lab: PkiLab) -> None:
+    keys = [SoftwareKey.generate() for _ in range(3)]
+    first = with_credential(lab, lab.enrolment(keys[0]), keys[0])
+    second = with_credential(lab, re_enrolment(lab, first, keys[1]), keys[1])
+    third = with_credential(lab, lab.enrolment(keys[2]), keys[2])
+    lab.register = StationFolder(lab.folder)  # as another process reads it
+    lab.start()
+    for withdrawn in (first, second):
+        assert authorized(lab, lab.authorization(withdrawn, SoftwareKey.generate()))[0] is AuthorizationCode.UNKNOWNITS
+        assert enrolled(lab, re_enrolment(lab, withdrawn, SoftwareKey.generate())) == (EnrolmentCode.UNKNOWNITS, None)
+        assert "withdrawn" in lab.decisions[-1].reason
+    assert authorized(lab, lab.authorization(third, SoftwareKey.generate()))[0] is AuthorizationCode.OK
+
+
+def test_a_credential_of_another_station_stays(lab: PkiLab) -> None:
+    other = lab.add_station(b"car-2")
+    key = SoftwareKey.generate()
+    credential = with_credential(lab, lab.enrolment(key, its_id=b"car-2", canonical_key=other), key)
+    with_credential(lab, lab.enrolment(SoftwareKey.generate()), SoftwareKey.generate())
+    assert authorized(lab, lab.authorization(credential, SoftwareKey.generate()))[0] is AuthorizationCode.OK
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("foreign key", EnrolmentCode.INVALIDSIGNATURE),
+        ("canonical key", EnrolmentCode.INVALIDSIGNATURE),
+        ("expired", EnrolmentCode.UNKNOWNITS),
+        ("no right to enrol", EnrolmentCode.DENIEDPERMISSIONS),
+        ("certificate of another EA", EnrolmentCode.UNKNOWNITS),
+        ("proof of possession with a signer", EnrolmentCode.DENIEDREQUEST),
+    ],
+)
+def test_the_ea_refuses_a_re_enrolment(lab: PkiLab, kind: str, code: EnrolmentCode) -> None:
+    credential, key = lab.credential(), SoftwareKey.generate()
+    if kind == "foreign key":
+        credential = CertifiedKey(credential.certificate, SoftwareKey.generate())
+    elif kind == "canonical key":
+        credential = CertifiedKey(credential.certificate, lab.canonical)
+    elif kind == "expired":
+        lab.now_us += 2 * 86_400_000_000
+    elif kind == "no right to enrol":
+        credential = lab.credential(permissions=(Permission(623, b"\x01\x40"),))
+    elif kind == "certificate of another EA":
+        other, foreign = lab_pki(), SoftwareKey.generate()
+        validity = Validity(NOW_S, NOW_S + 3600)
+        certificate = issue(other.ea_key, foreign.public_key, validity, issuer=other.ea)
+        credential = CertifiedKey(certificate, foreign)
+    sent = re_enrolment(lab, credential, key)
+    if kind == "proof of possession with a signer":
+        its_id, attributes = credential.certificate.hashed_id8, SubjectAttributes(CREDENTIAL_PERMISSIONS)
+        request = encode_enrolment_request(EnrolmentRequest(its_id, 1, PublicKeys(key.public_key), attributes))
+        possession = sign_payload(request, key, credential.certificate, lab.now_us)
+        payload = encode_data(Content.ENROLMENT_REQUEST, possession)
+        signed = sign_payload(payload, credential.key, credential.certificate, lab.now_us)
+        sent = seal_request(signed, lab.pki.ea)
+    assert enrolled(lab, sent) == (code, None)
 
 
 def test_a_replayed_enrolment_is_refused_and_issues_nothing(lab: PkiLab) -> None:

@@ -29,7 +29,7 @@ COMMAND = [sys.executable, "-m", "labconsole.cli.main", "v2x"]
 @contextmanager
 def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """The command, and the URL of each authority that it serves."""
-    ports = ("--ea-port", "0", "--aa-port", "0")
+    ports = ("--ea-port", "0", "--aa-port", "0", "--dc-port", "0")
     with interruptible():
         process = subprocess.Popen(
             [*COMMAND, "authorities", str(lab), *ports, *arguments], stdout=subprocess.PIPE, text=True
@@ -37,10 +37,10 @@ def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[s
     assert process.stdout is not None
     urls: dict[str, str] = {}
     try:
-        while len(urls) < (1 if "--serve" in arguments else 2):
+        while len(urls) < (1 if "--serve" in arguments else 3):
             line = process.stdout.readline()
             assert line, "the command has ended"
-            if ready := re.fullmatch(r"Ready: (EA|AA) (http://127\.0\.0\.1:\d+/)\n", line):
+            if ready := re.fullmatch(r"Ready: (EA|AA|DC) (http://127\.0\.0\.1:\d+/)\n", line):
                 urls[ready[1]] = ready[2]
         yield process, urls
     finally:
@@ -67,13 +67,15 @@ def test_a_station_enrols_gets_tickets_and_its_packets_are_accepted(tmp_path: Pa
         assert "Registered: car-1" in run("register", car, "--lab", lab).stdout
         enrolled = run("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"))
         assert (enrolled.returncode, "Lab EA - Lab root CA" in enrolled.stdout) == (0, True), enrolled
+        renewed = run("enrol", car, "--ea", urls["EA"], *certificates(lab, "ea"), "--renew")
+        assert (renewed.returncode, "Enrolled: 1 stored" in renewed.stdout) == (0, True), renewed
         options = ("authorize", car, "--aa", urls["AA"], *certificates(lab, "ea", "aa"))
         authorized = run(*options, "--count", "2", "--json")
         assert authorized.returncode == 0, authorized
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert output.splitlines()[-1] == "Stopped: 5 granted, 0 refused."
+    assert output.splitlines()[-1] == "Stopped: 6 granted, 0 refused."
     tickets = json.loads(authorized.stdout)["certificates"]
     assert len({one["hashed_id8"] for one in tickets}) == 2
     for key in (*car.glob("keys/*.pem"), *lab.glob("*/keys/*.pem")):
@@ -116,7 +118,7 @@ def test_authorities_run_in_a_process_each_and_refusals_are_one_sentence(tmp_pat
         assert run(*options, "--messages", "cam").returncode == 0
         # An AA is not an EA: it does not have the key that the request is encrypted to.
         wrong = run("enrol", car, "--ea", aa["AA"], *certificates(lab, "ea"))
-        assert wrong.returncode != 0 and f"{aa['AA']} refuses the request (HTTP 400" in wrong.stderr
+        assert wrong.returncode != 0 and f"{aa['AA']} cannot read the request (HTTP 400" in wrong.stderr
     gone = run("enrol", car, "--ea", ea["EA"], *certificates(lab, "ea"))
     assert gone.returncode != 0 and f"{ea['EA']} does not answer" in gone.stderr and "Traceback" not in gone.stderr
 
@@ -151,3 +153,56 @@ def test_folder_of_others_is_left_as_it_is(tmp_path: Path, own_home: Path) -> No
         refused = run(command, folder)
         assert refused.returncode == 1 and "notes has files of others: choose an empty folder" in refused.stderr
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+def test_a_station_follows_the_lists_of_a_lab_and_a_revoked_aa_is_gone(tmp_path: Path, own_home: Path) -> None:
+    lab, car = tmp_path / "lab", tmp_path / "car-1"
+    with authorities(lab, "--serve", "dc") as (_, urls):
+        run("register", car, "--lab", lab)
+        options = ("trust", car, "--dc", urls["DC"], "--tlm", lab / "tlm" / "certificate.oer")
+        nothing = run(*options)
+        assert nothing.returncode == 1 and "HTTP 404, no such list is published" in nothing.stderr
+        urls_of_lists = ("--ea", "http://ea.test/", "--aa", "http://aa.test/", "--dc", urls["DC"])
+        issued = json.loads(run("issue-lists", lab, *urls_of_lists, "--json").stdout)
+        assert issued == {"ectl": 0, "ctl": 0, "revoked": []}
+        trusted = run(*options)
+        assert trusted.returncode == 0 and "Lists: 3 applied, 0 not; revoked: none." in trusted.stdout, trusted
+        for part in ("Lab EA - Lab root CA", "http://ea.test/", "http://aa.test/"):
+            assert part in trusted.stdout
+        older = {path: path.read_bytes() for path in (lab / "lists").glob("*.oer")}
+
+        revoked = json.loads(run("issue-lists", lab, *urls_of_lists, "--revoke", "aa", "--json").stdout)
+        assert revoked["ctl"] == 1 and len(revoked["revoked"]) == 1
+        data = json.loads(run(*options, "--json").stdout)
+        assert [one["kind"] for one in data["trusted"]] == ["root CA", "EA"]
+        assert (data["revoked"], data["failed"]) == (revoked["revoked"], [])
+
+        # The centre, or who answers in its place, comes with older lists: what was revoked stays so.
+        for path in (lab / "lists").glob("*.oer"):
+            path.unlink()
+        for path, octets in older.items():
+            path.write_bytes(octets)
+        rolled_back = run(*options, "--json")
+        data = json.loads(rolled_back.stdout)
+        assert rolled_back.returncode == 1 and len(data["failed"]) == 3
+        assert all("older than the list applied" in one["reason"] for one in data["failed"])
+        assert data["revoked"] == revoked["revoked"]
+
+
+def test_lists_of_what_is_missing_or_unknown_are_refused(tmp_path: Path, own_home: Path) -> None:
+    lab = tmp_path / "lab"
+    assert "has no root CA" in run("issue-lists", lab).stderr
+    with authorities(lab, "--serve", "dc"):
+        pass
+    for options, reason in (
+        (("--revoke", "rsu"), "rsu is neither aa, ea nor a HashedId8"),
+        (("--revoke", "00"), "00 is neither"),
+        (("--delete", "tlm"), "tlm is not an entry of a list"),
+        (("--dc", "nowhere"), "nowhere is not the URL"),
+    ):
+        refused = run("issue-lists", lab, *options)
+        assert refused.returncode == 1 and reason in refused.stderr
+    assert not (lab / "lists").exists()
+    assert "Nothing is trusted" in run("trust", tmp_path).stderr
+    wrong = run("trust", tmp_path, "--tlm", lab / "root" / "certificate.oer")
+    assert wrong.returncode == 1 and "Lab root CA cannot be a TLM" in wrong.stderr

@@ -74,6 +74,22 @@ def test_a_station_follows_full_lists_and_then_deltas(tmp_path: Path) -> None:
     assert publisher.refresh() == [] and verdict(lab, ticket) is Reason.REVOKED
 
 
+def test_a_full_list_follows_some_deltas_so_that_what_is_kept_is_bounded(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    lab, root = publisher.lab, publisher.root.certificate.hashed_id8
+    publisher.publish_all()
+    publisher.refresh()
+    for _ in range(20):
+        lab.now_us += 1
+        publisher.publish(lab.ctl_entries)
+        assert publisher.refresh() == [] and lab.trust.deltas(root) <= 8
+    again = ListsLab(lab.pki)
+    for octets in lab.trust.octets_to_restore():
+        again.trust.restore(octets)
+    assert again.trust.sequence(root) == lab.trust.sequence(root) == 20
+    assert again.trust.authorization_authorities(root) == lab.trust.authorization_authorities(root)
+
+
 def test_a_station_that_is_far_behind_gets_the_full_list(tmp_path: Path) -> None:
     publisher = Publisher(tmp_path)
     lab, root = publisher.lab, publisher.root.certificate.hashed_id8

@@ -19,7 +19,7 @@ from labconsole_v2x.pki.enrolment_messages import (
 )
 from labconsole_v2x.pki.request_parts import Content, SubjectAttributes, read_data
 from labconsole_v2x.pki.secured_messages import ReceivedRequest, open_request, payload_of, seal_response
-from labconsole_v2x.pki.station_requests import RefusedRequestError, authorize, check_authority, enrol
+from labconsole_v2x.pki.station_requests import RefusedRequestError, Task, authorize, check_authority, enrol
 from labconsole_v2x.security.encryption import decrypt_with_shared_key, encrypt_with_shared_key
 from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS, issue
 from labconsole_v2x.security.keys import SoftwareKey, load_public_key
@@ -129,24 +129,39 @@ def test_an_authority_of_another_root_gets_no_request(lab: PkiLab) -> None:
     for certificate, root in ((lab.pki.ea, other.root), (lab.pki.root, lab.pki.root)):
         sentence = f"The certificate of the EA is not one under the root {root.hashed_id8.hex()} "
         with pytest.raises(UserError, match=sentence):
-            check_authority("the EA", certificate, root)
+            check_authority("the EA", certificate, root, Task.ENROLMENT)
     with pytest.raises(UserError, match="The root is not the certificate of a root CA"):
-        check_authority("the EA", lab.pki.ea, lab.pki.aa)
+        check_authority("the EA", lab.pki.ea, lab.pki.aa, Task.ENROLMENT)
     no_point = replace(other.root.verification_key, point=replace(other.root.verification_key.point, x=b"\xff" * 32))
     with pytest.raises(UserError, match="The root's public key is not a point"):
-        check_authority("the EA", other.ea, replace(other.root, verification_key=no_point))
+        check_authority("the EA", other.ea, replace(other.root, verification_key=no_point), Task.ENROLMENT)
     for key in (None, no_point):
         certificate = issue(
-            lab.pki.root_key, lab.pki.ea_key.public_key, lab.pki.ea.validity, issuer=lab.pki.root, encryption_key=key
+            lab.pki.root_key,
+            lab.pki.ea_key.public_key,
+            lab.pki.ea.validity,
+            issuer=lab.pki.root,
+            permissions=lab.pki.ea.permissions,
+            encryption_key=key,
         )
         with pytest.raises(UserError, match="The certificate of the EA has no key for encryption"):
-            check_authority("the EA", certificate, lab.pki.root)
+            check_authority("the EA", certificate, lab.pki.root, Task.ENROLMENT)
 
     def post(url: str, octets: bytes) -> bytes:
         raise AssertionError("a request was sent")
 
     with pytest.raises(UserError, match=f"The certificate of {EA_URL} is not one under the root"):
         enrol(ITS_ID, lab.canonical, RemoteAuthority(EA_URL, lab.pki.ea), other.root, post)
+    with pytest.raises(UserError, match=f"The certificate of {EA_URL} is not one of an EA: choose"):
+        enrol(ITS_ID, lab.canonical, RemoteAuthority(EA_URL, lab.pki.aa), lab.pki.root, post)
+    with pytest.raises(UserError, match=f"The certificate of {AA_URL} is not one of an AA"):
+        authorize(
+            lab.credential(), TICKET_PERMISSIONS, lab.pki.ea, RemoteAuthority(AA_URL, lab.pki.ea), lab.pki.root, post
+        )
+    with pytest.raises(UserError, match="The certificate of the EA is not one of an EA"):
+        authorize(
+            lab.credential(), TICKET_PERMISSIONS, lab.pki.aa, RemoteAuthority(AA_URL, lab.pki.aa), lab.pki.root, post
+        )
     aa = RemoteAuthority(AA_URL, lab.pki.aa)
     with pytest.raises(UserError, match="The certificate of the EA is not one under the root"):
         authorize(lab.credential(), TICKET_PERMISSIONS, other.ea, aa, lab.pki.root, post)

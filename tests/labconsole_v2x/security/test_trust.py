@@ -258,9 +258,9 @@ def test_a_distrusted_certificate_is_removed_with_all_below_it_and_not_learned_a
 
 def test_a_certificate_is_distrusted_below_one_root_only() -> None:
     trust = store()
-    trust.distrust(AUTHORITY.certificate.hashed_id8, b"another!")
+    trust.distrust(AUTHORITY.certificate.hashed_id8, root=b"another!")
     assert trust.issuer(AUTHORITY.certificate.hashed_id8) is not None
-    trust.distrust(AUTHORITY.certificate.hashed_id8, ROOT.certificate.hashed_id8)
+    trust.distrust(AUTHORITY.certificate.hashed_id8, root=ROOT.certificate.hashed_id8)
     assert trust.issuer(AUTHORITY.certificate.hashed_id8) is None
     # Learned when its root is known: before that, nothing shows that it is below it.
     fault = trust.add(AUTHORITY.certificate)

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QResizeEvent
 
 from labconsole_ui.plots.axes import AxisUnit, GridAxis, LogScale, Scale, ValueAxis
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -210,10 +210,11 @@ class Canvas(pg.PlotWidget):  # type: ignore[misc]
     def _paint_curves(self) -> None:
         wide = self._sparse and self.devicePixelRatioF() >= FINE_SCREEN
         for curve, colour in zip(self._curves, self._colours, strict=False):
-            curve.opts["antialias"] = self._sparse and not wide
-            curve.setSegmentedLineMode("on" if wide else "off")
-            pen = QPen(self._theme.series_colour(colour), 2 if wide else 1)
+            pen = self._theme.series_pen(colour, 2 if wide else 1)
             pen.setCosmetic(True)
+            segmented = wide and pen.style() is Qt.PenStyle.SolidLine  # dashes would begin again in each segment
+            curve.opts["antialias"] = self._sparse and not segmented
+            curve.setSegmentedLineMode("on" if segmented else "off")
             curve.setPen(pen)
 
     def _paint_dots(self) -> None:

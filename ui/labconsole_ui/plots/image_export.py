@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QBuffer, QIODevice, QPointF, QRectF, QSizeF
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPixmap
+from PySide6.QtGui import QFontMetricsF, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 
 from labconsole_ui.plots.canvas import Canvas
@@ -16,7 +16,8 @@ MARGIN = 12.0
 SWATCH = 10.0
 GAP = 18.0
 
-Entry = tuple[str, QColor]
+Entry = tuple[str, int]
+"""A curve's title, and the index of its colour."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class PlotPicture:
         ascent = QFontMetricsF(painter.font()).ascent()
         for (text, colour), place in zip(self.legend, places, strict=True):
             at = place + QPointF(0, self._head())
-            painter.fillRect(QRectF(at.x(), at.y() + ascent / 2, SWATCH, 4), colour)
+            theme.paint_swatch(painter, QRectF(at.x(), at.y() + ascent / 2, SWATCH, 4), colour)
             painter.drawText(at + QPointF(SWATCH + 5, ascent), text)
         self.canvas.scene().render(painter, plot.translated(0, self._head() + legend_height), plot)
 

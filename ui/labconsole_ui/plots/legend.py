@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -54,13 +54,9 @@ class Legend(QWidget):
         if title in self._buttons:
             self._buttons[title].setChecked(shown)
 
-    def shown(self) -> list[tuple[str, QColor]]:
-        """Titles and colours of the curves that are switched on."""
-        return [
-            (title, self._theme.series_colour(self._colours[title]))
-            for title, button in self._buttons.items()
-            if button.isChecked()
-        ]
+    def shown(self) -> list[tuple[str, int]]:
+        """Titles of the curves that are switched on, and indices of their colours."""
+        return [(title, self._colours[title]) for title, button in self._buttons.items() if button.isChecked()]
 
     def _button(self, title: str) -> QToolButton:
         button = QToolButton(self)
@@ -81,7 +77,7 @@ class Legend(QWidget):
         colours = self._theme.colours
         for title, button in self._buttons.items():
             shown = button.isChecked()
-            button.setIcon(QIcon(self._swatch(self._theme.series_colour(self._colours[title]), shown)))
+            button.setIcon(QIcon(self._swatch(self._colours[title], shown)))
             sheet = f"""QToolButton {{ color: {colours.text if shown else colours.disabled}; padding: 0 2px; }}
                 QToolButton:checked {{ background: transparent; border-color: transparent; }}
                 QToolButton:hover {{ background: {colours.sunken}; }}
@@ -89,16 +85,18 @@ class Legend(QWidget):
             if button.styleSheet() != sheet:
                 button.setStyleSheet(sheet)
 
-    def _swatch(self, colour: QColor, shown: bool) -> QPixmap:
+    def _swatch(self, colour: int, shown: bool) -> QPixmap:
         scale = self.devicePixelRatioF()
         pixmap = QPixmap(SWATCH * scale)
         pixmap.setDevicePixelRatio(scale)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        middle = SWATCH.height() / 2
-        painter.setPen(colour if shown else self._theme.colour("disabled"))
-        painter.setBrush(colour if shown else Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(1, int(middle - 2), SWATCH.width() - 3, 4, 2, 2)
+        line = QRectF(1, SWATCH.height() / 2 - 2, SWATCH.width() - 2, 4)
+        if shown:
+            self._theme.paint_swatch(painter, line, colour)
+        else:
+            painter.setPen(self._theme.colour("disabled"))
+            painter.drawRoundedRect(line.adjusted(0, 0, -1, 0), 2, 2)
         painter.end()
         return pixmap

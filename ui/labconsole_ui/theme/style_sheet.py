@@ -94,11 +94,12 @@ QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; backgro
 QSpinBox::up-arrow {{ image: url({up}); width: 12px; height: 12px; }}
 QSpinBox::down-arrow {{ image: url({down}); width: 12px; height: 12px; }}
 QCheckBox {{ spacing: 8px; }}
-QCheckBox::indicator, QListView::indicator {{ width: 16px; height: 16px; border: 1px solid {c.control_border};
-    border-radius: 4px; background: {c.base}; }}
+QCheckBox::indicator, QListView::indicator, QTreeView::indicator {{ width: 16px; height: 16px;
+    border: 1px solid {c.control_border}; border-radius: 4px; background: {c.base}; }}
 QCheckBox::indicator:focus {{ border: 2px solid {c.link}; }}
-QCheckBox::indicator:checked, QListView::indicator:checked {{ background: {c.accent}; border-color: {c.accent};
-    image: url({tick}); }}
+QCheckBox::indicator:checked, QListView::indicator:checked, QTreeView::indicator:checked {{ background: {c.accent};
+    border-color: {c.accent}; image: url({tick}); }}
+QTreeView::indicator:indeterminate {{ background: {c.scroll}; border-color: {c.accent}; }}
 QCheckBox::indicator:disabled {{ border-color: {c.border}; background: {c.window}; }}
 QProgressBar {{ background: {c.sunken}; border: none; border-radius: 4px; max-height: 8px; min-height: 8px; }}
 QProgressBar::chunk {{ background: {c.accent}; border-radius: 4px; }}

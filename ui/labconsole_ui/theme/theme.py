@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, QTemporaryDir, Signal
+from PySide6.QtCore import QByteArray, QObject, QPointF, QRectF, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QIcon,
     QPainter,
     QPalette,
+    QPen,
     QPixmap,
 )
 from PySide6.QtSvg import QSvgRenderer
@@ -31,6 +32,10 @@ from labconsole_ui.theme.style_sheet import style_sheet
 
 FONT_FILES = ("Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
 ICON_SIZES = (16, 24, 32, 64)
+_DASHES: tuple[tuple[float, ...], ...] = ((), (7.0, 3.0), (2.0, 3.0), (8.0, 3.0, 2.0, 3.0))
+"""Dashes and gaps of curves, px: of the first eight, which are solid, of the second eight, and so on."""
+_SWATCH_STRETCH = 0.5
+"""A swatch is short: so that more than one dash is seen."""
 ROW_EDGES = 8
 """Space above and below the text of an item in a drop-down list, px."""
 
@@ -154,6 +159,31 @@ class Theme(QObject):
         """The colour of the measured series `index`, counted from 0; repeats after eight."""
         series = self.colours.series
         return QColor(series[index % len(series)])
+
+    def series_pen(self, index: int, width: float, stretch: float = 1.0) -> QPen:
+        """The pen of the curve of a series: each eight have all colours, and further ones other dashes.
+
+        `stretch` is that of the dashes, `_DASHES` at 1.
+        """
+        pen = QPen(self.series_colour(index), width)
+        if dashes := _DASHES[index // len(self.colours.series) % len(_DASHES)]:
+            pen.setDashPattern([length * stretch / width for length in dashes])
+            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        return pen
+
+    def paint_swatch(self, painter: QPainter, area: QRectF, index: int) -> None:
+        """Paint a piece of a series' curve, as in legends, as thick as `area` is high."""
+        pen = self.series_pen(index, area.height(), _SWATCH_STRETCH)
+        painter.save()
+        if pen.style() is Qt.PenStyle.SolidLine:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(pen.color())
+            painter.drawRoundedRect(area, 2, 2)
+        else:
+            painter.setPen(pen)
+            middle = area.center().y()
+            painter.drawLine(QPointF(area.left(), middle), QPointF(area.right(), middle))
+        painter.restore()
 
     def colour(self, meaning: str) -> QColor:
         """The colour named `meaning`, a field of `Colours` such as `"good"`. Raises AttributeError."""

@@ -87,8 +87,8 @@ class BarsPane(QWidget):
                 text += f" ({interval_text(cell.interval, scale)})"
             if isinstance(column, PublishedColumn):
                 text += f", {self.tr('published')}"
-                measured = counterpart(columns, column)
-                colour = place if measured is None else columns.index(measured)
+                measured = counterpart(columns, place)
+                colour = place if measured is None else measured
             published = isinstance(column, PublishedColumn)
             title = column.title if published else title_with_origin(column)
             bars.append(Bar(title, cell.value * scale.factor, interval, colour, text, published))

@@ -56,12 +56,11 @@ def heading_of(comparison: Comparison, index: int) -> Heading:
 def _short(comparison: Comparison, index: int) -> str:
     """The title of its table, for the only published column at the right of its scenario's."""
     columns = comparison.columns
-    column = columns[index]
-    published = [one for one in columns if isinstance(one, PublishedColumn)]
-    if not isinstance(column, PublishedColumn) or (ours := counterpart(columns, column)) is None:
+    column, ours = columns[index], counterpart(columns, index)
+    if not isinstance(column, PublishedColumn) or ours is None:
         return ""
-    alone = sum(counterpart(columns, one) is ours for one in published) == 1
-    return column.table_title if alone and columns[index - 1] is ours else ""
+    alone = sum(counterpart(columns, place) == ours for place in range(len(columns))) == 1
+    return column.table_title if alone else ""
 
 
 def _tr(text: str) -> str:
@@ -151,8 +150,9 @@ class ColumnHeader(QHeaderView):
         font = self._font(published=heading.published)
         title, caption = QFontMetrics(font), self._caption()
         if heading.colour is not None:
-            painter.setBrush(theme.series_colour(heading.colour))
-            painter.drawRoundedRect(QRectF(area.left(), area.top() + title.height() / 2 - 2, SWATCH, 4), 2, 2)
+            theme.paint_swatch(
+                painter, QRectF(area.left(), area.top() + title.height() / 2 - 2, SWATCH, 4), heading.colour
+            )
         painter.setFont(font)
         painter.setPen(theme.colour("text"))
         inset = _inset(heading)

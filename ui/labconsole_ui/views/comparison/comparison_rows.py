@@ -152,8 +152,8 @@ def _metric_row(line: MetricLine, comparison: Comparison) -> Row:
     better = direction_text(line.kind.direction)
     remark = _remark(line, comparison.columns)
     cells = tuple(
-        _cell_text(line, cell, column, remark, comparison.origin_of_ours(column))
-        for cell, column in zip(line.cells, comparison.columns, strict=True)
+        _cell_text(line, cell, column, remark, comparison.origin_of_ours(index))
+        for index, (cell, column) in enumerate(zip(line.cells, comparison.columns, strict=True))
     )
     about = _remark(line, comparison.columns, short=True)
     return Row(Section.METRICS, line.kind.title, line.kind.description, better, about, remark, line.name, cells)

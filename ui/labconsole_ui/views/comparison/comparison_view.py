@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from labconsole.analysis.columns import counterpart
 from labconsole.analysis.comparison import Comparison
-from labconsole.analysis.published_figures import PublishedColumn, PublishedTable
+from labconsole.analysis.published_figures import PublishedTable
 from labconsole.model.plugin import Plugins
 from labconsole.output.comparison_csv import write_comparison
 from labconsole.store.reader import Reader
@@ -160,9 +160,7 @@ class ComparisonView(DropArea):
 
     def _attached(self, column: int) -> bool:
         """Whether a column is a published one that stays at the right of its scenario."""
-        columns = self._page.columns
-        theirs = columns[column]
-        return isinstance(theirs, PublishedColumn) and counterpart(columns, theirs) is not None
+        return counterpart(self._page.columns, column) is not None
 
     def undo(self) -> None:
         """Undo the last change of the selection."""

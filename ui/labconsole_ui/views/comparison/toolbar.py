@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QWidget
 
-from labconsole.analysis.comparison import Column, counterpart
+from labconsole.analysis.columns import Column, counterparts
 from labconsole.analysis.published_figures import PublishedColumn, PublishedTable
 from labconsole.safe_text import shown_lines
 from labconsole_ui.theme.theme import Theme
@@ -34,8 +34,7 @@ class PublishedMenu(QMenu):
         kinds = {kind for column in columns for kind in column.kinds}
         fitting = [table for table in tables if not kinds or not kinds.isdisjoint(table.kinds)]
         matching = {
-            table.name: [column for column in table.columns if counterpart(columns, column) is not None]
-            for table in fitting
+            table.name: [column for column in table.columns if counterparts(columns, column)] for table in fitting
         }
         same = [table for table in fitting if matching[table.name]]
         others = [table for table in fitting if not matching[table.name]]
