@@ -17,7 +17,14 @@ from labconsole_v2x.security.encryption import (
     open_with_certificate,
 )
 from labconsole_v2x.security.issuing import CERTIFICATE_REQUEST_PSID
-from labconsole_v2x.security.keys import SoftwareKey, integers, integers_verifier, load_public_key, signature_digest
+from labconsole_v2x.security.keys import (
+    SigningKey,
+    SoftwareKey,
+    integers,
+    integers_verifier,
+    load_public_key,
+    signature_digest,
+)
 from labconsole_v2x.security.reading import MalformedDataError, malformed
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.signing import sign_to_be_signed_data
@@ -73,7 +80,7 @@ def request_header(now_us: int) -> Header:
     return Header(CERTIFICATE_REQUEST_PSID, now_us)
 
 
-def sign_payload(payload: bytes, key: SoftwareKey, certificate: Certificate | None, now_us: int) -> bytes:
+def sign_payload(payload: bytes, key: SigningKey, certificate: Certificate | None, now_us: int) -> bytes:
     """EtsiTs103097Data-Signed, by the digest of a certificate, or by "self" without one."""
     return sign_to_be_signed_data(encode_to_be_signed_data(payload, request_header(now_us)), key, certificate)
 

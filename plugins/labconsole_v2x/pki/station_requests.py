@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import Protocol
 
 from labconsole.errors import UserError
 from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
@@ -39,7 +40,7 @@ from labconsole_v2x.security.chain import link_fault, root_fault
 from labconsole_v2x.security.encoding import compressed, encode_to_be_signed_hash
 from labconsole_v2x.security.encryption import encrypt_to_certificate
 from labconsole_v2x.security.issuing import CERTIFICATE_REQUEST_PSID, CREDENTIAL_PERMISSIONS
-from labconsole_v2x.security.keys import SoftwareKey
+from labconsole_v2x.security.keys import SigningKey, SoftwareKey
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.signing import sign_to_be_signed_data
@@ -77,6 +78,18 @@ class CertifiedKey:
 
     certificate: Certificate
     key: SoftwareKey
+
+
+class CertifiedSigner(Protocol):
+    """A certificate and its private key, in software or in a token."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate."""
+
+    @property
+    def key(self) -> SigningKey:
+        """Its private key."""
 
 
 class Task(Enum):
@@ -177,8 +190,8 @@ def authorize(
 
 def enrolment_request(
     its_id: bytes,
-    canonical_key: SoftwareKey,
-    key: SoftwareKey,
+    canonical_key: SigningKey,
+    key: SigningKey,
     attributes: SubjectAttributes,
     ea: Certificate,
     now_us: int,
@@ -196,14 +209,14 @@ def re_enrolment_request(
     return seal_request(sign_payload(possession, credential.key, credential.certificate, now_us), ea)
 
 
-def _proof_of_possession(its_id: bytes, key: SoftwareKey, attributes: SubjectAttributes, now_us: int) -> bytes:
+def _proof_of_possession(its_id: bytes, key: SigningKey, attributes: SubjectAttributes, now_us: int) -> bytes:
     request = EnrolmentRequest(its_id, CERTIFICATE_FORMAT, PublicKeys(key.public_key), attributes)
     return encode_data(Content.ENROLMENT_REQUEST, sign_payload(encode_enrolment_request(request), key, None, now_us))
 
 
 def authorization_request(
-    credential: CertifiedKey,
-    key: SoftwareKey,
+    credential: CertifiedSigner,
+    key: SigningKey,
     attributes: SubjectAttributes,
     ea: Certificate,
     aa: Certificate,

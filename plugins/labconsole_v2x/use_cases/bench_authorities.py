@@ -15,7 +15,6 @@ from labconsole_v2x.pki.http_transport import AuthorityServer, AuthorityUnreacha
 from labconsole_v2x.pki.request_parts import Content, SubjectAttributes
 from labconsole_v2x.pki.secured_messages import AuthorityIdentity, SentRequest, UnreadableRequestError, open_request
 from labconsole_v2x.pki.station_requests import (
-    CertifiedKey,
     authorization_request,
     certificate_of_response,
     enrolment_request,
@@ -28,6 +27,14 @@ from labconsole_v2x.use_cases.evidence import Kind
 
 ITS_ID = b"use-case-station-1"
 _LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class CaseCertificate:
+    """A certificate of a station, and its private key in the backend of the run."""
+
+    certificate: Certificate
+    key: SigningKey
 
 
 @dataclass
@@ -118,7 +125,7 @@ class BenchAuthorities:
         attributes, now_us = SubjectAttributes(tuple(permissions)), self.bench.clock() - round(late_s * 1e6)
         return enrolment_request(its_id, canonical or self.canonical, key, attributes, self.ea.certificate, now_us)
 
-    def enrol(self) -> CertifiedKey:
+    def enrol(self) -> CaseCertificate:
         """An enrolment credential. Raises UserError."""
         key = self.bench.new_key()
         sent = self.enrolment(key)
@@ -127,7 +134,7 @@ class BenchAuthorities:
 
     def authorization(
         self,
-        credential: CertifiedKey,
+        credential: CaseCertificate,
         key: SigningKey,
         *,
         late_s: float = 0,
@@ -143,11 +150,11 @@ class BenchAuthorities:
 
     def authorize(
         self,
-        credential: CertifiedKey,
+        credential: CaseCertificate,
         permissions: Sequence[Permission] = TICKET_PERMISSIONS,
         validity: Validity | None = None,
         post: Post | None = None,
-    ) -> CertifiedKey:
+    ) -> CaseCertificate:
         """A ticket, by `post` in place of HTTP. Raises UserError."""
         key = self.bench.new_key()
         sent = self.authorization(credential, key, permissions=permissions, validity=validity)
@@ -156,13 +163,13 @@ class BenchAuthorities:
 
     def _certified(
         self, response: bytes, sent: SentRequest, authority: RemoteAuthority, key: SigningKey
-    ) -> CertifiedKey:
+    ) -> CaseCertificate:
         of_ea = authority is self.ea
         content = Content.ENROLMENT_RESPONSE if of_ea else Content.AUTHORIZATION_RESPONSE
         codes = EnrolmentCode if of_ea else AuthorizationCode
         certificate = certificate_of_response(response, sent, authority, self.bench.pki.root, content, codes)
         self.bench.recorder.add(Kind.CERTIFICATE, label="credential" if of_ea else "ticket", octets=certificate.octets)
-        return CertifiedKey(certificate, key)
+        return CaseCertificate(certificate, key)
 
     def attempt(self, step: str, authority: RemoteAuthority, octets: bytes) -> bytes | None:
         """The response to a request of the step; None where the authority could not read it."""

@@ -170,13 +170,22 @@ def _refill_through_rsu(bench: Bench) -> None:
     requester = RsuRequester(recorded(to_unit), station.sender, address, lambda: place, attempt_s=_ATTEMPT_S)
     bench.resources.enter_context(relay)
     for transport, take in ((unit_receives, relay.take), (station_receives, requester.take)):
-        reception = Reception(transport, [], on_frame=lambda frame, _, take=take: take(frame))
-        bench.resources.callback(reception.stop)
-        reception.start()
+        _receive(bench, transport, take)
     bench.receiver()
     for _ in range(_POOL):
         certified = authorities.authorize(credential, CAM_ONLY, post=requester.post)
         bench.send("CAM with a new ticket", bench.station_of(certified.certificate, certified.key).frame())
+
+
+def _receive(bench: Bench, transport: Transport, take: Callable[[bytes], bool]) -> None:
+    """Give each frame to `take`, until the case ends."""
+
+    def on_frame(frame: bytes, received_ns: int) -> None:
+        take(frame)
+
+    reception = Reception(transport, [], on_frame=on_frame)
+    bench.resources.callback(reception.stop)
+    reception.start()
 
 
 def _opened_pair(bench: Bench) -> tuple[Transport, Transport]:
