@@ -205,7 +205,7 @@ FUNCTIONAL = (
         _RP1,
         mandatory=True,
         steps=(
-            "A station sends 20 CAMs, changes its identity on request, and sends 20 more.",
+            "A station sends 25 CAMs, changes its identity on request, and sends 20 more.",
             "The identifiers of all layers before and after are compared. The change at start-up is F-PSN-04.",
         ),
         criteria=(Packets("CAM before the change"), Packets("CAM after the change"), *_CHANGED),
@@ -234,7 +234,7 @@ FUNCTIONAL = (
         mandatory=False,
         steps=(
             "A station locks its identity, as while it sends a DENM; a change that is asked for waits.",
-            "It sends 20 CAMs, unlocks, and sends 20 more.",
+            "It sends 25 CAMs, unlocks, and sends 20 more.",
         ),
         criteria=(
             Decisions("station: change while locked", ("postponed",)),
@@ -249,7 +249,7 @@ FUNCTIONAL = (
         "Pseudonym Change at system startup",
         _RP1,
         mandatory=False,
-        steps=("A station sends 20 CAMs, is started again with its pool, and sends 20 more.",),
+        steps=("A station sends 25 CAMs, is started again with its pool, and sends 20 more.",),
         criteria=(Packets("CAM before the change"), Packets("CAM after the change"), *_CHANGED),
     ),
     UseCase(

@@ -24,6 +24,8 @@ from labconsole_v2x.use_cases.pki_cases import CAM_ONLY, EMERGENCY
 
 _EMERGENCY_CAM = "CAM of an emergency vehicle"
 _BEFORE, _AFTER = "CAM before the change", "CAM after the change"
+_BEFORE_COUNT = 25
+"""So that the next packet would not have the certificate, which one in ten has, unless the identity was changed."""
 _POOL = 5
 _FULL_POOL = 20
 _LOCK_S = 60
@@ -101,7 +103,7 @@ def _change_on_request(bench: Bench) -> None:
     bench.receiver()
     station = PooledStation(bench, [CAM_ONLY] * _POOL)
     schedule = bench.parts.schedule()
-    send_many(bench, _BEFORE, station.station)
+    send_many(bench, _BEFORE, station.station, _BEFORE_COUNT)
     schedule.request(now_ns())
     station.changer(schedule).change_if_due(now_ns())
     send_many(bench, _AFTER, station.station)
@@ -110,7 +112,7 @@ def _change_on_request(bench: Bench) -> None:
 def _change_at_start(bench: Bench) -> None:
     bench.receiver()
     station = PooledStation(bench, [CAM_ONLY] * _POOL)
-    send_many(bench, _BEFORE, station.station)
+    send_many(bench, _BEFORE, station.station, _BEFORE_COUNT)
     station.restart()
     send_many(bench, _AFTER, station.station)
 
@@ -121,7 +123,7 @@ def _locked(bench: Bench) -> None:
     schedule = bench.parts.schedule()
     changer = station.changer(schedule)
     handle = schedule.lock(_LOCK_S, now_ns())
-    for _ in range(MANY):
+    for _ in range(_BEFORE_COUNT):
         at_once = schedule.request(now_ns())
         bench.decided("station: change while locked", "at once" if at_once else "postponed")
         changer.change_if_due(now_ns())
@@ -167,18 +169,18 @@ def _refill_through_rsu(bench: Bench) -> None:
     address = ShortPositionVector(Address(unit.sender.identity.gn_mac, 0), 0, place.latitude, place.longitude)
     requester = RsuRequester(recorded(to_unit), station.sender, address, lambda: place, attempt_s=_ATTEMPT_S)
     bench.resources.enter_context(relay)
-    _read(bench, unit_receives, relay.take)
-    _read(bench, station_receives, requester.take)
+    for transport, take in ((unit_receives, relay.take), (station_receives, requester.take)):
+        _receive(bench, transport, take)
     bench.receiver()
     for _ in range(_POOL):
         certified = authorities.authorize(credential, CAM_ONLY, post=requester.post)
         bench.send("CAM with a new ticket", bench.station_of(certified.certificate, certified.key).frame())
 
 
-def _read(bench: Bench, transport: Transport, take: Callable[[bytes], object]) -> None:
-    """Hand each frame of a transport to a station, until the case ends."""
+def _receive(bench: Bench, transport: Transport, take: Callable[[bytes], bool]) -> None:
+    """Give each frame to `take`, until the case ends."""
 
-    def on_frame(frame: bytes, _: int) -> None:
+    def on_frame(frame: bytes, received_ns: int) -> None:
         take(frame)
 
     reception = Reception(transport, [], on_frame=on_frame)
