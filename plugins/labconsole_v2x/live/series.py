@@ -94,7 +94,7 @@ LIVE = (
 PKI_EVENT = "pki"
 """The run's certificates: HashedId8 of root, AA; how many tickets."""
 NO_CHANGE_EVENT = "no change of identity"
-"""`station` has one ticket, so that it cannot change its identity."""
+"""`station` has one ticket, or no ticket was valid for so many changes (`failures`)."""
 TOO_LATE_EVENT = "too late"
 """`number` CAMs were due and not sent before the end: the computer was too slow."""
 IMPLAUSIBLE_EVENT = "implausible content"

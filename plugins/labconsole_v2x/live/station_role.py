@@ -363,6 +363,9 @@ class StationRole(Role):
         sent, skipped = self._transmission.sent, self._transmission.skipped
         held_back = f", {skipped} held back by DCC" if settings.dcc else ""
         self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
+        if failures := sum(one.changer.failures for one in self._instances if one.changer is not None):
+            sentence = f"{failures} changes of identity were due without a further valid ticket: the names stayed."
+            self.context.event(NO_CHANGE_EVENT, sentence, Level.WARNING, failures=failures)
         if too_late := self._transmission.too_late:
             sentence = f"{too_late} CAMs were due and not sent: this computer is too slow for its senders."
             self.context.event(TOO_LATE_EVENT, sentence, Level.WARNING, number=too_late)

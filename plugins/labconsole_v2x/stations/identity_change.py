@@ -124,15 +124,16 @@ class IdentityChanger:
     """Called after each change, in the thread that sends."""
     changes: int = 0
     failures: int = 0
-    """Changes that were due, but no further ticket was valid: the identity stays."""
+    """Attempts without a further valid ticket: the identity stays."""
 
     def change_if_due(self, now_ns: int) -> bool:
-        """Change the identity if it is due; whether it was changed."""
-        if not self.schedule.is_due(now_ns):
+        """Change the identity if it is due; whether it was changed. An expired ticket is changed during a lock, too."""
+        now_s, current = self.clock() // 1_000_000, self.pool.current if self.pool is not None else None
+        if not (self.schedule.is_due(now_ns) or (current is not None and not current.is_valid(now_s))):
             return False
         self.schedule.done(now_ns)
         try:
-            pseudonym = self.pool.change(self.clock() // 1_000_000, self.need) if self.pool is not None else None
+            pseudonym = self.pool.change(now_s, self.need) if self.pool is not None else None
         except NoTicketError:
             self.failures += 1
             return False
