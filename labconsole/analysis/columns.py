@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,10 @@ class RunGroup:
     def origins(self) -> frozenset[Origin]:
         """The origins of the column's figures; none where its runs have no figures."""
         return frozenset(metric.origin for run in self.used for metric in run.metrics.values())
+
+    def origins_of(self, metrics: Collection[str]) -> frozenset[Origin]:
+        """The origins of those of its figures that are of these metrics."""
+        return frozenset(run.metrics[name].origin for run in self.used for name in metrics if name in run.metrics)
 
     @property
     def measured(self) -> bool:

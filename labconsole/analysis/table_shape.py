@@ -21,7 +21,11 @@ from labconsole.analysis.published_figures import (
 )
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins, load_dotted
+from labconsole.model.series import Origin
 from labconsole.model.trial import Trial
+
+_MOST_NAMED = 3
+"""Columns with few repeats that are named where all have as few."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +93,15 @@ class ShapeCell:
 class FilledTable:
     """`cells[row][column]`; a column of the source is repeated for each trial that has runs of it.
 
-    `notes` are sentences on missing runs, on differences from the source's parameters, and on the source's figures;
-    `groups` are the runs in each column.
+    `about` are sentences on missing runs and on differences from the source's parameters; `notes` are these, the
+    caveats on the runs and the source's own notes. `groups` are the runs in each column.
     """
 
     shape: TableShape
     cells: tuple[tuple[ShapeCell, ...], ...]
     notes: tuple[str, ...]
     groups: tuple[RunGroup | None, ...] = ()
+    about: tuple[str, ...] = ()
 
     @property
     def filled(self) -> bool:
@@ -121,7 +126,7 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
     units = {kind.name: kind.unit for trial in trials.values() for kind in trial.metrics}
     table = next((table for table in published_tables(plugins) if table.name == shape.published), None)
     columns = [
-        _Column(column, fitting, _printed(shape, column, table))
+        _Column(column, fitting, _printed(shape, column, table), tuple(row.metric for row in shape.rows))
         for column in shape.columns
         for fitting in _by_kind(shape, column, groups, trials)
     ]
@@ -130,25 +135,30 @@ def fill(shape: TableShape, groups: Sequence[RunGroup], plugins: Plugins) -> Fil
     cells = tuple(
         tuple(column.cell(row.metric, units[row.metric.partition("{")[0]]) for column in columns) for row in shape.rows
     )
-    sentences = [
+    about = (
         *_missing(columns),
         *_choices(columns),
         *_differences(columns, {kind: trial.parameters for kind, trial in trials.items()}),
         *_few(columns),
+    )
+    sentences = (
+        *about,
         *notes([column.group for column in columns if column.group is not None], judged=0),
         *(table.notes if table is not None else ()),
-    ]
+    )
     filled = replace(shape, columns=tuple(column.shape for column in columns))
-    return FilledTable(filled, cells, tuple(sentences), tuple(column.group for column in columns))
+    return FilledTable(filled, cells, sentences, tuple(column.group for column in columns), about)
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, the groups that fit it (the chosen one first), and what the source prints in it."""
+    """A column, the groups that fit it (the chosen one first), what the source prints in it, and the metrics of its
+    rows."""
 
     shape: ShapeColumn
     fitting: Sequence[RunGroup]
     printed: PublishedColumn | None
+    metrics: tuple[str, ...]
 
     @property
     def group(self) -> RunGroup | None:
@@ -166,16 +176,21 @@ class _Column:
         )
 
     @property
+    def origins(self) -> frozenset[Origin]:
+        """The origins of the figures that it shows."""
+        return self.group.origins_of(self.metrics) if self.group is not None else frozenset()
+
+    @property
     def measured(self) -> bool:
         """Whether it has no figures of another origin."""
-        return self.group is None or self.group.measured
+        return self.origins <= {Origin.MEASURED}
 
     def with_origin(self) -> _Column:
         """The title with the origin of its figures: "Test 3, simulated"."""
         if self.group is None:
             return self
         short, rest = self.shape.short_title, self.shape.title.removeprefix(self.shape.short_title)
-        return replace(self, shape=replace(self.shape, title=f"{short}, {origin_words(self.group.origins)}{rest}"))
+        return replace(self, shape=replace(self.shape, title=f"{short}, {origin_words(self.origins)}{rest}"))
 
     def differences(self, models: Mapping[str, type[Parameters]]) -> Iterator[str]:
         """ "Messages: 4,000 here, 10,000 in the source", for each parameter that differs."""
@@ -192,11 +207,11 @@ def _by_kind(
     shape: TableShape, column: ShapeColumn, groups: Sequence[RunGroup], trials: Mapping[str, Trial[Any]]
 ) -> list[list[RunGroup]]:
     """For each trial that has runs of this column, its groups; one empty list where none has."""
-    fitting = (_fitting({**shape.parameters, **column.parameters}, groups, trial) for trial in trials.values())
+    fitting = (fitting_groups({**shape.parameters, **column.parameters}, groups, trial) for trial in trials.values())
     return [groups for groups in fitting if groups] or [[]]
 
 
-def _fitting(parameters: Mapping[str, Any], groups: Sequence[RunGroup], trial: Trial[Any]) -> list[RunGroup]:
+def fitting_groups(parameters: Mapping[str, Any], groups: Sequence[RunGroup], trial: Trial[Any]) -> list[RunGroup]:
     """A trial's groups of this scenario whose runs have ended: most runs first, then the newest."""
     wanted = {name: value for name, value in parameters.items() if name in trial.parameters.model_fields}
     fitting = [
@@ -256,10 +271,9 @@ def _difference(name: str, ours: Any, theirs: Any, model: type[Parameters]) -> s
 
 
 def _few(columns: Sequence[_Column]) -> Iterator[str]:
-    few = [
-        f"{column.shape.short_title} ({column.group.repeats})"
-        for column in columns
-        if column.group is not None and column.group.repeats < ENOUGH_REPEATS
-    ]
-    if few:
-        yield f"Fewer than {ENOUGH_REPEATS} repeats: {', '.join(few)}."
+    repeats = {column.shape.short_title: column.group.repeats for column in columns if column.group is not None}
+    few = {title: count for title, count in repeats.items() if count < ENOUGH_REPEATS}
+    if len(few) > _MOST_NAMED and few == repeats and len(set(few.values())) == 1:
+        yield f"Fewer than {ENOUGH_REPEATS} repeats: all columns ({next(iter(few.values()))})."
+    elif few:
+        yield f"Fewer than {ENOUGH_REPEATS} repeats: {', '.join(f'{title} ({count})' for title, count in few.items())}."

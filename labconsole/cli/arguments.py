@@ -152,6 +152,12 @@ def _run_or_name(text: str) -> int | str:
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("--pdf", type=Path, metavar="FILE", help="PDF to be written")
     report.add_argument("--csv", type=Path, metavar="DIR", help="also the runs and their comparison as CSV")
+    report.add_argument(
+        "--outline",
+        default="",
+        metavar="NAME",
+        help="runs of several trials and campaigns in the chapters of a source (preserve)",
+    )
     report.add_argument("--paper", choices=("a4", "letter"), default="a4", help="size of the pages (default: a4)")
     for name, what in (("title", "title"), ("author", "who prepared it"), ("place", "where the trial took place")):
         report.add_argument(f"--{name}", default="", metavar="TEXT", help=what)

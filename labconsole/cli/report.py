@@ -17,7 +17,7 @@ from labconsole.output.csv_export import export_run, export_runs
 from labconsole.output.report.pdf import Paper, PdfResult, Sign, write_pdf
 from labconsole.output.report.report_builder import build_report
 from labconsole.output.report.report_data import read_report_data
-from labconsole.output.report.report_request import ReportKind, ReportRequest, kind_for
+from labconsole.output.report.report_request import ReportKind, ReportRequest, kind_for, whole_campaigns
 from labconsole.security.key_files import is_encrypted
 from labconsole.security.secrets import SecretSource
 from labconsole.store.reader import Reader
@@ -33,6 +33,9 @@ def report(arguments: argparse.Namespace) -> int:
         return BAD_USAGE
     if arguments.sign is None and (arguments.certificate or arguments.passphrase_file or arguments.keyring_entry):
         print("labconsole: nothing is signed without a key: name it with --sign KEY.", file=sys.stderr)
+        return BAD_USAGE
+    if arguments.outline and (arguments.baseline is not None or arguments.published):
+        print("labconsole: an outline has its own tables: leave out --baseline and --published.", file=sys.stderr)
         return BAD_USAGE
     plugins = Plugins.discover()
     try:
@@ -52,15 +55,21 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace, reader: Reader) -> ReportRequest:
-    run_ids = chosen_runs(reader, arguments.run, campaign=arguments.campaign)
+    if arguments.outline:
+        chosen = whole_campaigns(reader, arguments.run) if arguments.campaign else tuple(arguments.run)
+        run_ids, kind = chosen, ReportKind.OUTLINE
+    else:
+        run_ids = chosen_runs(reader, arguments.run, campaign=arguments.campaign)
+        kind = ReportKind.CAMPAIGN if arguments.campaign else kind_for(reader, run_ids)
     return ReportRequest(
         run_ids,
-        ReportKind.CAMPAIGN if arguments.campaign else kind_for(reader, run_ids),
+        kind,
         baseline=arguments.baseline,
         published=tuple(arguments.published),
         title=arguments.title,
         author=arguments.author,
         place=arguments.place,
+        outline=arguments.outline,
     )
 
 

@@ -88,6 +88,8 @@ class Plugin:
     or in the folder of a package (`their_package:source`); their form is in `labconsole.analysis.published_figures`."""
     table_shapes: tuple[str, ...] = ()
     """Tuples of `analysis.table_shape.TableShape`: the tables of the plugin's source."""
+    outlines: dict[str, str] = field(default_factory=dict)
+    """Name of an outline (`labconsole report ... --outline NAME`) -> `analysis.report_outline.ReportOutline`."""
     api_version: int = 1
     """Version of the plugin interface (`labconsole.api`) for which the plugin was written."""
 

@@ -95,6 +95,7 @@ plugin = Plugin(
         "labconsole_v2x.source_tables:SIMULATED_TABLES",
         "labconsole_v2x.source_tables:NEIGHBOUR_TABLES",
     ),
+    outlines={"preserve": "labconsole_v2x.trial_report:PRESERVE"},
     command_groups={"v2x": "ETSI ITS: captured packets and their security, authorities and certificates of stations"},
     pages={
         "inspection": PluginPage(

@@ -222,9 +222,13 @@ _UNITS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("Brainpool", {"timing": "epyc-brainpool"}),
     ("ML-DSA-44", {"timing": "epyc-ml-dsa-44"}),
     ("Hybrid", {"timing": "epyc-hybrid"}),
-    *((f"Box, {cores} cores", {"timing": "nexcom-vtc6201-table42", "receiver_cores": cores}) for cores in (1, 2, 4, 8)),
+    *(
+        (f"Box, {cores} core{'s' if cores > 1 else ''}", {"timing": "nexcom-vtc6201-table42", "receiver_cores": cores})
+        for cores in (1, 2, 4, 8)
+    ),
 )
-_ALIKE = {"receiver_cores": 1, "inclusion": "etsi", "generation": "fixed", "dcc": False}
+ONE_CORE_UNIT = {"receiver_cores": 1, "inclusion": "etsi", "generation": "fixed", "dcc": False}
+"""What the units of `NEIGHBOUR_TABLES` have in common, but where a column says otherwise."""
 
 NEIGHBOUR_TABLES = (
     TableShape(
@@ -234,9 +238,9 @@ NEIGHBOUR_TABLES = (
         reference="beyond the source",
         parameters={"senders": 150, "rate": 10.0, "security": "full", "attack": "none"},
         columns=(
-            *(ShapeColumn(title, {**_ALIKE, **unit}) for title, unit in _UNITS),
+            *(ShapeColumn(title, {**ONE_CORE_UNIT, **unit}) for title, unit in _UNITS),
             *(
-                ShapeColumn(f"P-256, {title}", {**_ALIKE, "timing": "epyc-p256", **how})
+                ShapeColumn(f"P-256, {title}", {**ONE_CORE_UNIT, "timing": "epyc-p256", **how})
                 for title, how in (
                     ("always with certificate", {"inclusion": "always"}),
                     ("never with certificate", {"inclusion": "never"}),
@@ -246,7 +250,7 @@ NEIGHBOUR_TABLES = (
                     ("DCC, generation rules", {"dcc": True, "generation": "rules"}),
                 )
             ),
-            ShapeColumn("Box, DCC", {**_ALIKE, "timing": "nexcom-vtc6201-table42", "dcc": True}),
+            ShapeColumn("Box, DCC", {**ONE_CORE_UNIT, "timing": "nexcom-vtc6201-table42", "dcc": True}),
         ),
         rows=(
             ShapeRow("Neighbours served at most", "neighbours_served"),

@@ -135,7 +135,7 @@ class Heading:
 @dataclass(frozen=True)
 class Card:
     """An answer, with which a report opens: `number` is set large, `tone` is that of the judgement, `svg` a small chart
-    with its alternative text."""
+    with its alternative text (both empty without any figure)."""
 
     question: str
     number: str

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from labconsole.analysis.answers import answers
 from labconsole.analysis.caveats import caveats
-from labconsole.analysis.change import origin_words
 from labconsole.analysis.findings import findings, unjudged
 from labconsole.analysis.table_shape import fill, table_shapes
 from labconsole.model.plugin import Plugins
+from labconsole.output.report.cover import cover_facts, origin_label, runs_in_short
 from labconsole.output.report.document import (
     Block,
     Bullets,
@@ -22,6 +22,7 @@ from labconsole.output.report.document import (
     Tone,
     section,
 )
+from labconsole.output.report.outline_report import build_outline_report
 from labconsole.output.report.report_charts import Progress, answer_cards, bar_figures, sample_figures
 from labconsole.output.report.report_data import ReportData, read_report_data
 from labconsole.output.report.report_request import ReportKind, ReportRequest
@@ -34,7 +35,6 @@ from labconsole.output.report.run_details import (
     notes,
     parameter_blocks,
     run_list,
-    run_span,
     site_table,
     verdict_tables,
 )
@@ -56,9 +56,11 @@ def build_report(
     """Read the data of a report and build it; takes seconds with many samples.
 
     Raises StoreError for a run that is not there, UserError for one in progress, for no runs at all, for a baseline
-    that is not among them, and for an unknown published name.
+    that is not among them, for an unknown published name, and as `build_outline_report`.
     """
     report = progress if progress is not None else _ignore_progress
+    if request.kind is ReportKind.OUTLINE:
+        return build_outline_report(reader, plugins, request, report)
     report("Reading the runs")
     material = read_report_data(reader, plugins, request)
     charts = [*bar_figures(material), *sample_figures(material, reader, plugins, report)]
@@ -80,9 +82,9 @@ def build_report(
         title=request.title or _title(material, request.kind),
         lead=material.trial.description if material.trial is not None else f"Trial {material.rows[0].kind}",
         author=request.author,
-        identity=f"{reader.path.name} · {_runs_in_short(material)}",
+        identity=f"{reader.path.name} · {runs_in_short(material)}",
         generated=request.generated,
-        cover=tuple(_cover(material, request, reader.path.name)),
+        cover=_cover(material, request, reader.path.name),
         sections=sections,
         cards=answer_cards(answers(material.with_published, material.trial, material.verdicts)),
     )
@@ -90,13 +92,6 @@ def build_report(
 
 def _ignore_progress(_: str) -> None:
     return
-
-
-def _runs_in_short(material: ReportData) -> str:
-    """The runs' numbers, as far as a footer has room for them; all of them are on the title page."""
-    run_ids = [row.id for row in material.rows]
-    span = run_span(run_ids)
-    return span if len(span) <= 30 else f"{len(run_ids)} runs from {min(run_ids)} to {max(run_ids)}"
 
 
 def _title(material: ReportData, kind: ReportKind) -> str:
@@ -109,42 +104,16 @@ def _title(material: ReportData, kind: ReportKind) -> str:
     return " · ".join(titles) if len(titles) <= 2 else f"{titles[0]} and {len(titles) - 1} others"
 
 
-def _cover(material: ReportData, request: ReportRequest, database: str) -> Iterator[Fact]:
-    rows = material.rows
-    kinds = dict.fromkeys(
-        material.trial.title if material.trial is not None and row.kind == material.trial.kind else row.kind
-        for row in rows
+def _cover(material: ReportData, request: ReportRequest, database: str) -> tuple[Fact, ...]:
+    rows, trial = material.rows, material.trial
+    kinds = dict.fromkeys(trial.title if trial is not None and row.kind == trial.kind else row.kind for row in rows)
+    scenarios = len(material.groups)
+    about = (
+        Fact("Run", f"{rows[0].id}, repeat {rows[0].repeat}, {rows[0].status.value}")
+        if request.kind is ReportKind.RUN
+        else Fact("Scope", f"{scenarios} {'scenario' if scenarios == 1 else 'scenarios'}, {len(rows)} runs")
     )
-    yield Fact("Trial", ", ".join(kinds))
-    if request.kind is ReportKind.RUN:
-        yield Fact("Run", f"{rows[0].id}, repeat {rows[0].repeat}, {rows[0].status.value}")
-    else:
-        scenarios = len(material.groups)
-        yield Fact("Scope", f"{scenarios} {'scenario' if scenarios == 1 else 'scenarios'}, {len(rows)} runs")
-    if request.author:
-        yield Fact("Prepared by", request.author)
-    started = [row.started for row in rows if row.started is not None]
-    ended = [row.ended for row in rows if row.ended is not None]
-    if started and ended:
-        first, last = min(started), max(ended)
-        end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-        yield Fact(_origin(material), f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC")
-    yield Fact("Place", request.place or _places(material))
-    hosts = dict.fromkeys(str(detail.provenance["host"]) for detail in material.details if "host" in detail.provenance)
-    if hosts:
-        yield Fact("Computer", ", ".join(hosts))
-    yield Fact("Database", f"{database}, {run_span([row.id for row in rows])}")
-
-
-def _origin(material: ReportData) -> str:
-    """How the figures came about, as a label: "Measured", "Simulated"."""
-    return origin_words(origin for group in material.groups for origin in group.origins).capitalize()
-
-
-def _places(material: ReportData) -> str:
-    """The sites that the profile names."""
-    names = dict.fromkeys(str(site["name"]) for detail in material.details for site in detail.sites if "name" in site)
-    return ", ".join(names) or "not stated"
+    return (Fact("Trial", ", ".join(kinds)), about, *cover_facts(material, request, database))
 
 
 def _summary(material: ReportData) -> Iterator[Block]:
@@ -194,5 +163,5 @@ def _source_tables(material: ReportData, plugins: Plugins, request: ReportReques
 def _environment(material: ReportData) -> Iterator[Block]:
     if (table := site_table(material)) is not None:
         yield table
-        yield Heading(f"{_origin(material)} with")
+        yield Heading(f"{origin_label(material)} with")
     yield environment(material)

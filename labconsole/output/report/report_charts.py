@@ -59,7 +59,7 @@ def answer_cards(answers: Sequence[Answer]) -> tuple[Card, ...]:
             answer.number,
             answer.sentence,
             _TONES.get(answer.judgement, Tone.PLAIN) if answer.judged else Tone.MUTED,
-            answer_chart(answer),
+            answer_chart(answer) if answer.bars else "",
             "; ".join(f"{bar.title}: {bar.text}" for bar in answer.bars),
             answer.footnote,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,26 +19,18 @@ from labconsole.store.records import Evidence, RunDetail, RunRow
 
 
 @dataclass(frozen=True)
-class ReportData:
-    """`rows` have all metrics, labelled ones too (`Reader.comparable`); `details` are of the same runs, in their order.
+class RunData:
+    """The runs of a report.
 
-    The columns of `measured` are the groups of repeats, and behind them the baseline where that is a published column;
-    `with_published` has all published ones after them, and is the same where there are none. `trial` is that of the
-    first run, None where it is not installed here. `changed` are the runs that changed since they were sealed.
+    `rows` have all metrics, labelled ones too (`Reader.comparable`), `groups` are their repeats; `details` are of the
+    same runs, in their order. `changed` are the runs that changed since they were sealed.
     """
 
     rows: tuple[RunRow, ...]
+    groups: tuple[RunGroup, ...]
     details: tuple[RunDetail, ...]
     evidence: Mapping[int, Evidence | None]
     changed: tuple[int, ...]
-    trial: Trial[Any] | None
-    measured: Comparison
-    with_published: Comparison
-
-    @property
-    def groups(self) -> tuple[RunGroup, ...]:
-        """The measured columns."""
-        return tuple(column for column in self.measured.columns if isinstance(column, RunGroup))
 
     @property
     def verdicts(self) -> Mapping[int, tuple[Verdict, ...]]:
@@ -50,34 +42,52 @@ class ReportData:
         return next(detail for detail in self.details if detail.row.id == run_id)
 
 
-def read_report_data(reader: Reader, plugins: Plugins, request: ReportRequest) -> ReportData:
-    """Read what the report needs. Raises StoreError and UserError as `build_report`."""
-    if not request.run_ids:
+@dataclass(frozen=True)
+class ReportData(RunData):
+    """The data of a report on one trial.
+
+    The columns of `measured` are the groups of repeats, and behind them the baseline where that is a published column;
+    `with_published` has all published ones after them, and is the same where there are none. `trial` is that of the
+    first run, None where it is not installed here.
+    """
+
+    trial: Trial[Any] | None
+    measured: Comparison
+    with_published: Comparison
+
+
+def read_run_data(reader: Reader, run_ids: Sequence[int]) -> RunData:
+    """Read the runs of a report. Raises StoreError for a run that is not there, UserError for none and for one in
+    progress."""
+    if not run_ids:
         raise UserError("There is no run to report on: name one run or several.")
-    rows = reader.comparable(tuple(dict.fromkeys(request.run_ids)))
+    rows = reader.comparable(tuple(dict.fromkeys(run_ids)))
     for row in rows:
         if not row.status.final:
             raise UserError(f"Run {row.id} is still {row.status.value}: create the report once it has ended.")
-    groups = group_repeats(rows)
+    return RunData(
+        tuple(rows),
+        group_repeats(rows),
+        tuple(reader.run(row.id) for row in rows),
+        {row.id: reader.evidence(row.id) for row in rows},
+        tuple(row.id for row in rows if not as_sealed(reader, row.id)),
+    )
+
+
+def read_report_data(reader: Reader, plugins: Plugins, request: ReportRequest) -> ReportData:
+    """Read what the report needs. Raises StoreError and UserError as `build_report`."""
+    runs = read_run_data(reader, request.run_ids)
+    groups = runs.groups
     named = [column for name in request.published for column in published_columns(plugins, name)]
     asked = request.baseline
     against = (published_column(plugins, asked),) if isinstance(asked, str) else ()
     published = {column.name: column for column in (*against, *named)}.values()
     baseline = len(groups) if isinstance(asked, str) else _baseline(groups, asked)
-    kind = rows[0].kind
+    kind = runs.rows[0].kind
     trial = plugins.trial(kind) if kind in plugins.kinds() else None
-    details = tuple(reader.run(row.id) for row in rows)
-    verdicts = {detail.row.id: detail.verdicts for detail in details}
-    measured = compare((*groups, *against), trial, baseline=baseline, verdicts=verdicts)
-    return ReportData(
-        tuple(rows),
-        details,
-        {row.id: reader.evidence(row.id) for row in rows},
-        tuple(row.id for row in rows if not as_sealed(reader, row.id)),
-        trial,
-        measured,
-        compare([*groups, *published], trial, baseline=baseline, verdicts=verdicts) if published else measured,
-    )
+    measured = compare((*groups, *against), trial, baseline=baseline, verdicts=runs.verdicts)
+    both = compare([*groups, *published], trial, baseline=baseline, verdicts=runs.verdicts) if published else measured
+    return ReportData(runs.rows, groups, runs.details, runs.evidence, runs.changed, trial, measured, both)
 
 
 def _baseline(groups: tuple[RunGroup, ...], run_id: int | None) -> int:

@@ -18,6 +18,8 @@ class ReportKind(StrEnum):
     RUN = "run"
     COMPARISON = "comparison"
     CAMPAIGN = "campaign"
+    OUTLINE = "outline"
+    """Several trials, by the outline of a plugin."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class ReportRequest:
 
     `baseline` is one of `run_ids`, whose column is the baseline, or the name of a published column (None: the first
     column), `published` are names of published tables or columns to compare with, `place` is where the trial
-    took place.
+    took place. `outline` is the name of the outline of a report of that kind, which has neither baseline nor
+    `published`.
     """
 
     run_ids: tuple[int, ...]
@@ -37,6 +40,7 @@ class ReportRequest:
     author: str = ""
     place: str = ""
     generated: datetime = field(default_factory=wall_now)
+    outline: str = ""
 
 
 def kind_for(reader: Reader, run_ids: Sequence[int]) -> ReportKind:
@@ -60,4 +64,13 @@ def whole_campaign(reader: Reader, run_ids: Sequence[int]) -> tuple[int, ...]:
     if len(campaigns) != 1:
         titles = ", ".join(campaigns.values())
         raise UserError(f"These runs belong to several campaigns ({titles}): report on one of them at a time.")
-    return tuple(sorted(row.id for row in reader.runs(campaign_id=next(iter(campaigns)))))
+    return whole_campaigns(reader, run_ids)
+
+
+def whole_campaigns(reader: Reader, run_ids: Sequence[int]) -> tuple[int, ...]:
+    """All runs of the campaigns that these belong to, but those in the trash, in their order.
+
+    Raises StoreError for a run that is not there.
+    """
+    campaigns = {row.campaign_id for row in reader.comparable(run_ids)}
+    return tuple(sorted(row.id for campaign_id in campaigns for row in reader.runs(campaign_id=campaign_id)))

@@ -32,6 +32,7 @@ _LEGEND = (
     "↑ higher is better, ↓ lower is better. ▲ better, ▼ worse: the 95 % interval of the ratio to the baseline excludes "
     "no change, also after Holm's correction. ≈ no significant change. A difference without a mark is not judged."
 )
+_MEANS = "Means over the number of runs in brackets, with its 95 % interval; p: as published."
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _MARKS = {
     Judgement.BETTER: ("▲ {} better", Tone.GOOD),
@@ -117,7 +118,7 @@ def shape_tables(filled: FilledTable) -> Iterator[Table]:
     """A source's own table, filled: the mean of runs with its interval, the published figure under it. Its columns are
     shared among as many tables as they need, with the notes below the last one."""
     shape, count = filled.shape, len(filled.shape.columns)
-    notes = ("Means over the number of runs in brackets, with its 95 % interval; p: as published.", *filled.notes)
+    notes = (_MEANS, *filled.notes)
     of = math.ceil(count / (MOST_COLUMNS + 1))
     for index in range(of):
         part = slice(math.ceil(index * count / of), math.ceil((index + 1) * count / of))
@@ -128,6 +129,35 @@ def shape_tables(filled: FilledTable) -> Iterator[Table]:
         )
         place = f", {index + 1} of {of}" if of > 1 else ""
         yield Table(f"{shape.title} ({shape.reference}{place})", heads, rows, notes if index == of - 1 else ())
+
+
+def compact_shape_table(filled: FilledTable) -> Table:
+    """A source's own table on little room: its columns are rows where there are more of them than rows, and those with
+    neither runs nor a published figure are left out. Of its notes it has those on this table."""
+    shape = filled.shape
+    kept = [
+        index
+        for index in range(len(shape.columns))
+        if any(cells[index].value is not None or cells[index].published is not None for cells in filled.cells)
+    ]
+    notes = (_MEANS, *filled.about)
+    caption = f"{shape.title} ({shape.reference})"
+    if len(kept) <= min(len(shape.rows), MOST_COLUMNS + 1):
+        heads = (Head("", "", Align.LEFT, 1.3), *(Head(shape.columns[index].title) for index in kept))
+        rows = tuple(
+            (TextCell(row.title, Tone.STRONG, _details(cells[0].unit)), *(_shape_cell(cells[index]) for index in kept))
+            for row, cells in zip(shape.rows, filled.cells, strict=True)
+        )
+        return Table(caption, heads, rows, notes, inline=True)
+    heads = (
+        Head("", "", Align.LEFT, 1.5),
+        *(Head(row.title, cells[0].unit) for row, cells in zip(shape.rows, filled.cells, strict=True)),
+    )
+    rows = tuple(
+        (TextCell(shape.columns[index].title, Tone.STRONG), *(_shape_cell(cells[index]) for cells in filled.cells))
+        for index in kept
+    )
+    return Table(caption, heads, rows, notes, inline=True)
 
 
 def parts(comparison: Comparison, most: int = MOST_COLUMNS) -> Iterator[tuple[int, ...]]:

@@ -222,7 +222,7 @@ def _verdicts_of_run(comparison: Comparison) -> Table:
     rows = tuple(
         (
             TextCell(line.name, Tone.STRONG),
-            _result(line.cells[run].result, line.cells[run].text),
+            result_cell(line.cells[run].result, line.cells[run].text),
             TextCell(line.cells[run].reason),
             *(_verdict_cell(line.cells[index]) for index in others),
         )
@@ -247,10 +247,10 @@ def _verdict_cell(cell: VerdictCell) -> TextCell:
     """How many of a column's runs passed, and why the first of the others did not; or what is published."""
     reason = ((cell.reason, Tone.MUTED),) if cell.reason and cell.result != "pass" else ()
     agrees = {None: (), True: (("as ours", Tone.MUTED),), False: (("not as ours", Tone.MUTED),)}[cell.agrees]
-    return _result(cell.result, cell.text, (*reason, *agrees))
+    return result_cell(cell.result, cell.text, (*reason, *agrees))
 
 
-def _result(result: str, text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
+def result_cell(result: str, text: str, details: tuple[tuple[str, Tone], ...] = ()) -> TextCell:
     """A cell of `text` that is marked as bad if one result is, and as good if all are."""
     if result == "fail":
         return TextCell(f"✗ {text}", Tone.BAD, details)
