@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labconsole.analysis.answers import Answer
@@ -65,7 +65,7 @@ def report_outline(plugins: Plugins, name: str) -> ReportOutline:
     raise UserError(f"There is no report outline {name}{nearest(name, known)}")
 
 
-def report_outlines(plugins: Plugins, kinds: Sequence[str]) -> dict[str, ReportOutline]:
+def report_outlines(plugins: Plugins, kinds: Collection[str]) -> dict[str, ReportOutline]:
     """The outlines that take runs of all the trials `kinds`, by name; a broken one is logged and left out."""
     found = {}
     for plugin in plugins.found:

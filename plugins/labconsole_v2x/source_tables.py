@@ -230,13 +230,13 @@ _UNITS: tuple[tuple[str, Mapping[str, object]], ...] = (
 ONE_CORE_UNIT = {"receiver_cores": 1, "inclusion": "etsi", "generation": "fixed", "dcc": False}
 """What the units of `NEIGHBOUR_TABLES` have in common, but where a column says otherwise."""
 
-NEIGHBOUR_TABLES = (
+NEIGHBOUR_TABLES = tuple(
     TableShape(
-        name="v2x-neighbours",
-        title="How many neighbours a unit serves, among 150 vehicles",
+        name=f"v2x-neighbours-{vehicles}",
+        title=f"How many neighbours a unit serves, among {vehicles} vehicles",
         kinds=_SIMULATED,
         reference="beyond the source",
-        parameters={"senders": 150, "rate": 10.0, "security": "full", "attack": "none"},
+        parameters={"senders": vehicles, "rate": 10.0, "security": "full", "attack": "none"},
         columns=(
             *(ShapeColumn(title, {**ONE_CORE_UNIT, **unit}) for title, unit in _UNITS),
             *(
@@ -260,6 +260,7 @@ NEIGHBOUR_TABLES = (
             ShapeRow("99 % of the latencies", "latency_p99"),
         ),
         published="",
-    ),
+    )
+    for vehicles in (50, 150, 300)
 )
 """What no source has: filled by the profile `v2x-neighbours`."""

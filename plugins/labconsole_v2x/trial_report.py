@@ -40,6 +40,8 @@ _CODES = tuple(code for code, case in USE_CASES.items() if case.counted)
 _HOW = {"openssl": "in software", "token": "with a token"}
 _NOT_OF_THE_SCENARIO = ("attack", "attackers", "attack_rate", "duration", "warm_up", "capture")
 """Parameters in which a run without attackers may differ from the one that is compared with it."""
+_AMONG = 150
+"""Vehicles of the answer on neighbours; its chapter has more and fewer, too."""
 _BOX = "nexcom-vtc6201-table42"
 _COSTS = ("packet_loss", "latency_mean")
 """What an attacker costs the honest stations: the rows of Table 4.2 behind its first."""
@@ -120,7 +122,7 @@ def _attackers(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
     what = f"{attack}, {parameters['attackers']} attackers at {parameters['attack_rate']:g} Hz"
     cost = "; ".join(f"{_cost(one.loss.value, one.delay.value)} {one.origin}{_without(one, groups)}" for one in shown)
     delay = first.delay.published
-    published = f"{theirs.printed} and {delay.printed}" if delay is not None else theirs.printed
+    published = f"{theirs.printed}, {delay.printed}" if delay is not None else theirs.printed
     bars = (
         *(
             AnswerBar(one.origin.capitalize(), one.loss.value, one.loss.interval, f"{one.loss.value:.1f} %")
@@ -132,7 +134,7 @@ def _attackers(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
     judgement, reason = _judged([one.group for one in shown], _COSTS)
     return Answer(
         question,
-        f"{what}: {cost}; {published} published",
+        f"{what}: {cost}; published {published}",
         f"{first.loss.value:.1f} %",
         judgement,
         bars,
@@ -152,7 +154,7 @@ def _under_attack(groups: Sequence[RunGroup], plugins: Plugins) -> Iterator[_Und
 
 
 def _without(attacked: _UnderAttack, groups: Sequence[RunGroup]) -> str:
-    """ " (without attackers 0.0 % and 12.3 ms)", where runs of the same scenario have none."""
+    """ " (without attackers 0.0 % lost, 12.3 ms delay)", where runs of the same scenario have none."""
     same = _scenario(attacked.group)
     for group in groups:
         if group.kind == attacked.group.kind and group.parameters["attack"] == "none" and _scenario(group) == same:
@@ -171,14 +173,15 @@ def _mean(group: RunGroup, metric: str) -> float | None:
 
 
 def _cost(loss: float | None, delay: float | None) -> str:
-    """ "72.1 % and 58.9 ms": no delay where everything is lost."""
-    return " and ".join(f"{value:.1f} {unit}" for value, unit in ((loss, "%"), (delay, "ms")) if value is not None)
+    """ "72.1 % lost, 58.9 ms delay": no delay where everything is lost."""
+    texts = (f"{value:.1f} {what}" for value, what in ((loss, "% lost"), (delay, "ms delay")) if value is not None)
+    return ", ".join(texts)
 
 
 def _neighbours(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
-    """How many neighbours at 10 Hz keep one core busy, of each unit that was simulated among 150 vehicles."""
+    """How many neighbours at 10 Hz keep one core busy, of each unit that was simulated among `_AMONG` vehicles."""
     question = "How many neighbours does one unit serve?"
-    (shape,) = NEIGHBOUR_TABLES
+    shape = next(shape for shape in NEIGHBOUR_TABLES if shape.parameters["senders"] == _AMONG)
     scenario = {**shape.parameters, **ONE_CORE_UNIT}
     fitting = fitting_groups(scenario, groups, plugins.trial(shape.kinds[0]))
     # The first of a unit is the one with most runs.
@@ -202,7 +205,7 @@ def _neighbours(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
         _whole(served[first]),
         judgement,
         tuple(AnswerBar(titles.get(name, name), served[name], None, _whole(served[name])) for name in names),
-        f"what keeps the stack of one core busy, among 150 vehicles, {counted}; the channel may carry fewer",
+        f"what keeps the stack of one core busy, among {_AMONG} vehicles, {counted}; the channel may carry fewer",
         reason,
     )
 
@@ -294,10 +297,10 @@ PRESERVE = ReportOutline(
         ),
         OutlineChapter(
             "How many neighbours",
-            "Beyond the source, all of it simulated: units with other signatures, cores and certificates among 150 "
-            "vehicles at 10 Hz.",
+            "Beyond the source, all of it simulated: units with other signatures, cores and certificates among 50 to "
+            "300 vehicles at 10 Hz.",
             ("v2x.simulation",),
-            ("v2x-neighbours",),
+            tuple(shape.name for shape in NEIGHBOUR_TABLES),
         ),
     ),
     answers=_answers,

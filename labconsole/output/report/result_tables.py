@@ -16,6 +16,7 @@ from labconsole.analysis.number_format import NO_FIGURE, Scale, format_number, r
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
 from labconsole.model.metrics import Direction, Metric, MetricKind
+from labconsole.model.series import Origin
 from labconsole.output.report.document import Align, Head, Table, TextCell, Tone
 from labconsole.store.records import RunRow
 
@@ -140,7 +141,7 @@ def compact_shape_table(filled: FilledTable) -> Table:
         for index in range(len(shape.columns))
         if any(cells[index].value is not None or cells[index].published is not None for cells in filled.cells)
     ]
-    notes = (_MEANS, *filled.about)
+    notes = (f"{_MEANS} {_no_origin(filled)}".strip(), *filled.about)
     caption = f"{shape.title} ({shape.reference})"
     if len(kept) <= min(len(shape.rows), MOST_COLUMNS + 1):
         heads = (Head("", "", Align.LEFT, 1.3), *(Head(shape.columns[index].title) for index in kept))
@@ -158,6 +159,13 @@ def compact_shape_table(filled: FilledTable) -> Table:
         for index in kept
     )
     return Table(caption, heads, rows, notes, inline=True)
+
+
+def _no_origin(filled: FilledTable) -> str:
+    """The sentence on columns without the word of an origin, where there are any."""
+    metrics = [row.metric for row in filled.shape.rows]
+    groups = [group for group in filled.groups if group is not None]
+    return "All of it measured." if all(group.origins_of(metrics) <= {Origin.MEASURED} for group in groups) else ""
 
 
 def parts(comparison: Comparison, most: int = MOST_COLUMNS) -> Iterator[tuple[int, ...]]:

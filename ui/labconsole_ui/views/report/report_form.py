@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -102,7 +103,7 @@ class ReportChoices:
     """The choices for a report: columns that may be the baseline, and published tables.
 
     `kind` and `baseline` are requested, or else derived from the runs; `against` are published columns that may be
-    the baseline, too.
+    the baseline, too. `outlines` are the titles of those that take runs of several trials, by name.
     """
 
     kind: ReportKind
@@ -110,6 +111,7 @@ class ReportChoices:
     groups: tuple[RunGroup, ...]
     against: tuple[PublishedColumn, ...]
     tables: tuple[PublishedTable, ...]
+    outlines: Mapping[str, str] = field(default_factory=dict)
 
 
 class ReportForm(QWidget):
@@ -158,7 +160,8 @@ class ReportForm(QWidget):
     def offer(self, choices: ReportChoices) -> None:
         """Offer the choices; the requested ones are chosen."""
         self.blockSignals(True)
-        several = len(choices.groups) + len(choices.against) > 1
+        for name, title in choices.outlines.items():
+            self.kind_box.addItem(title, f"{ReportKind.OUTLINE}:{name}")
         self.kind_box.setCurrentIndex(self.kind_box.findData(choices.kind))
         self._form.setRowVisible(self.kind_box, len(self._asked.run_ids) > 1)
         for group in choices.groups:
@@ -169,7 +172,6 @@ class ReportForm(QWidget):
             self.baseline_box.addItem(self.tr("Published: {0}").format(column.title), column.name)
             if column.name == choices.baseline:
                 self.baseline_box.setCurrentIndex(self.baseline_box.count() - 1)
-        self._form.setRowVisible(self.baseline_box, several)
         for table in choices.tables:
             item = QListWidgetItem(table.title, self.published)
             item.setData(Qt.ItemDataRole.UserRole, table.name)
@@ -177,23 +179,32 @@ class ReportForm(QWidget):
             item.setToolTip(f"{table.title} ({table.reference})")
             asked = any(name.split("/")[0] == table.name for name in self._asked.published)
             item.setCheckState(Qt.CheckState.Checked if asked else Qt.CheckState.Unchecked)
-        self._form.setRowVisible(self._published_box, bool(choices.tables))
+        self._show_rows(choices)
+        self.kind_box.currentIndexChanged.connect(lambda: self._show_rows(choices))
         self.published.setFixedHeight(PUBLISHED_ROW * min(PUBLISHED_ROWS, len(choices.tables)) + 4)
         self.blockSignals(False)
 
     def request(self) -> ReportRequest:
         """The report as chosen."""
-        run_ids = self._asked.run_ids
+        run_ids, outline = self._asked.run_ids, self._outline
+        chosen = ReportKind.OUTLINE if outline else self.kind_box.currentData()
         return ReportRequest(
             run_ids,
-            self.kind_box.currentData() if len(run_ids) > 1 else ReportKind.RUN,
-            self.baseline_box.currentData(),
-            self._chosen_published(),
+            chosen if len(run_ids) > 1 else ReportKind.RUN,
+            None if outline else self.baseline_box.currentData(),
+            () if outline else self._chosen_published(),
             self.title.text().strip(),
             self.author.text().strip(),
             self.place.text().strip(),
             self._asked.generated,
+            outline,
         )
+
+    @property
+    def _outline(self) -> str:
+        """The name of the chosen outline; empty for another kind of report."""
+        kind, _, name = str(self.kind_box.currentData()).partition(":")
+        return name if kind == ReportKind.OUTLINE else ""
 
     @property
     def paper(self) -> Paper:
@@ -234,6 +245,12 @@ class ReportForm(QWidget):
                 parts = [name for name in self._asked.published if name.startswith(f"{table}/")]
                 names += parts or [table]
         return tuple(names)
+
+    def _show_rows(self, choices: ReportChoices) -> None:
+        """Baseline and published figures, but for an outline, which has tables of its own."""
+        several = len(choices.groups) + len(choices.against) > 1
+        self._form.setRowVisible(self.baseline_box, several and not self._outline)
+        self._form.setRowVisible(self._published_box, bool(choices.tables) and not self._outline)
 
     def _judge_signing(self) -> None:
         signing = self.sign_box.isChecked()

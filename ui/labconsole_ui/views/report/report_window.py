@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from labconsole.analysis.comparison import group_repeats
 from labconsole.analysis.published_figures import published_columns, published_tables
+from labconsole.analysis.report_outline import report_outlines
 from labconsole.errors import UserError
 from labconsole.output.report.document import Document
 from labconsole.output.report.pdf import Paper, PdfResult, preview_pages, write_pdf
@@ -108,7 +109,9 @@ class ReportWindow(QDialog):
         baseline = self._asked.baseline or pinned
         names = (*self._asked.published, *((baseline,) if isinstance(baseline, str) else ()))
         columns = {column.name: column for name in names for column in published_columns(services.plugins, name)}
-        return ReportChoices(kind, baseline, group_repeats(runs), tuple(columns.values()), tables)
+        outlines = report_outlines(services.plugins, kinds) if len(kinds) > 1 else {}
+        titles = {name: outline.title for name, outline in outlines.items()}
+        return ReportChoices(kind, baseline, group_repeats(runs), tuple(columns.values()), tables, titles)
 
     def _offer(self, choices: ReportChoices) -> None:
         self.form.offer(choices)
