@@ -128,8 +128,12 @@ def _about(data: RunData, outline: ReportOutline, plugins: Plugins) -> Iterator[
     kinds = dict.fromkeys(row.kind for row in data.rows)
     titles = ((kind, plugins.installed(kind)) for kind in outline.kinds if kind in kinds)
     yield Fact("Trials", ", ".join(kind if trial is None else trial.title for kind, trial in titles))
-    campaigns = len({row.campaign_id for row in data.rows})
-    yield Fact("Scope", f"{campaigns} campaigns, {len(data.groups)} scenarios, {len(data.rows)} runs")
+    numbers = {
+        "campaign": len({row.campaign_id for row in data.rows}),
+        "scenario": len(data.groups),
+        "run": len(data.rows),
+    }
+    yield Fact("Scope", ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in numbers.items()))
 
 
 def _verdict_table(listed: VerdictList, filled: FilledTable, data: RunData, plugins: Plugins) -> Table:

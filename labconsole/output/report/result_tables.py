@@ -151,7 +151,7 @@ def compact_shape_table(filled: FilledTable) -> Table:
         )
         return Table(caption, heads, rows, notes, inline=True)
     heads = (
-        Head("", "", Align.LEFT, 1.5),
+        Head("", "", Align.LEFT, 1.5 if len(shape.rows) < MOST_COLUMNS else 2.0),
         *(Head(row.title, cells[0].unit) for row, cells in zip(shape.rows, filled.cells, strict=True)),
     )
     rows = tuple(
