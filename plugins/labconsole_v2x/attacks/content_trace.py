@@ -110,16 +110,12 @@ class _Stream:
 
     def _movement(self, at_s: float) -> Movement:
         """What the station says of its movement: the truth with noise, unless it attacks."""
-        settings, random = self._settings, self._random
+        random = self._random
         movement = self._route.at(_ATTACK_BEGIN_S if self._content is FalseContent.FROZEN_POSITION else at_s)
-        east = movement.east_m + random.gauss(0, settings.position_m)
-        north = movement.north_m + random.gauss(0, settings.position_m)
         if self._content is FalseContent.OUT_OF_RANGE:
-            east += _FAR_M
-        speed = max(0.0, movement.speed + random.gauss(0, settings.speed))
-        heading = (movement.heading + random.gauss(0, settings.heading)) % 360
-        latitude, longitude = place(east, north)
-        movement = Movement(east, north, latitude, longitude, speed, movement.acceleration, heading, movement.curvature)
+            movement = movement._replace(east_m=movement.east_m + _FAR_M)
+        movement = measured(movement, random, self._settings)
+        speed, heading = movement.speed, movement.heading
         match self._content:
             case FalseContent.RANDOM_POSITION:
                 return displaced(movement, random)
@@ -141,13 +137,27 @@ class _Stream:
         return message._replace(station_id=Identity.of(heard).station_id)
 
 
-class _Sender(CamSender):
-    """Creates CAMs that say how exact their position is."""
+def measured(movement: Movement, random: Random, noise: TraceSettings) -> Movement:
+    """A movement as the sensors of a station measure it."""
+    east, north = (
+        movement.east_m + random.gauss(0, noise.position_m),
+        movement.north_m + random.gauss(0, noise.position_m),
+    )
+    speed = max(0.0, movement.speed + random.gauss(0, noise.speed))
+    heading = (movement.heading + random.gauss(0, noise.heading)) % 360
+    latitude, longitude = place(east, north)
+    return Movement(east, north, latitude, longitude, speed, movement.acceleration, heading, movement.curvature)
 
+
+def with_confidence(message: Cam, position_m: float) -> Cam:
+    """A CAM that says how exact its position is, by the standard deviation of each axis."""
+    semi_axis = round(_CONFIDENCE_95 * position_m * 100)
+    return message._replace(position=message.position._replace(semi_major=semi_axis, semi_minor=semi_axis))
+
+
+class _Sender(CamSender):
     def cam(self, movement: Movement, generated_us: int, position_m: float) -> Cam:
-        message = self._cam(movement, generated_us)
-        semi_axis = round(_CONFIDENCE_95 * position_m * 100)
-        return message._replace(position=message.position._replace(semi_major=semi_axis, semi_minor=semi_axis))
+        return with_confidence(self._cam(movement, generated_us), position_m)
 
 
 def _pseudonym(settings: TraceSettings, number: int, at_s: float) -> bytes:

@@ -193,14 +193,14 @@ ATTACKS = (
         mandatory=False,
         capability=_HOLDS_TICKET,
         steps=(
-            "20 stations and 6 attackers drive for 30 s of their clock; attackers jump, claim speeds, and use the "
-            "station ID of others.",
+            "12 stations drive for 10 s of their clock, and for 10 s more with 6 attackers, which jump, claim speeds, "
+            "and use the station ID of others.",
             "The receiver checks the plausibility of each accepted CAM.",
         ),
         criteria=(
             Packets("implausible CAM", ("implausible content",), least=200, share=0.9, some_accepted=True),
             Packets("CAM of a genuine station", least=1000, share=0.999),
-            Figure("attackers detected", least=100, unit="%"),
+            Figure("attackers detected within a second", least=100, unit="%"),
         ),
     ),
     UseCase(

@@ -94,7 +94,7 @@ class CaseClock:
         self._ahead_us += round(seconds * 1e6)
 
 
-def _created(kind: type[CamSender], identity: Identity, **settings: Any) -> CamSender:
+def _created(kind: Callable[..., CamSender], identity: Identity, **settings: Any) -> CamSender:
     return kind(identity, **settings)
 
 
@@ -221,7 +221,7 @@ class Bench:
         clock: Callable[[], int] | None = None,
         secured: bool = True,
         uncompressed: bool = False,
-        kind: type[CamSender] = CamSender,
+        kind: Callable[..., CamSender] = CamSender,
     ) -> Station:
         """A station with a ticket that begins `begin_s` from now.
 
@@ -238,7 +238,7 @@ class Bench:
         self,
         ticket: Certificate,
         key: SigningKey | None,
-        kind: type[CamSender] = CamSender,
+        kind: Callable[..., CamSender] = CamSender,
         clock: Callable[[], int] | None = None,
     ) -> Station:
         """A station with this ticket, on a route of its own; without a key its packets have no security header."""
@@ -278,9 +278,10 @@ class Bench:
         *,
         order: CheckOrder = CheckOrder.CHEAP_FIRST,
         knows: Sequence[Certificate] | None = None,
+        plausibility: bool = False,
     ) -> BenchReceiver:
         """A receiver, which runs from now on; it trusts the root, and knows the AA, or what `knows` has."""
-        number, settings = len(self.receivers) + 1, ReceiverSettings(order.name)
+        number, settings = len(self.receivers) + 1, ReceiverSettings(order.name, plausibility)
         receiver = CaseReceiver(settings, key_loader(self.settings.backend, self.token))
         self.recorder.add(Kind.RECEIVER, number=number, label=settings.to_json())
         self._give(number, receiver, Kind.ROOT, self.pki.root)

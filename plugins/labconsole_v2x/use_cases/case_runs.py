@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from labconsole.errors import UserError
 from labconsole_v2x.use_cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
+from labconsole_v2x.use_cases.content_cases import CONTENT_CASES
 from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
 from labconsole_v2x.use_cases.function_cases import FUNCTION_CASES
 from labconsole_v2x.use_cases.list_cases import LIST_CASES
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from labconsole.security.token.cryptoki.opening import Token
 
 RUNS: Mapping[str, Callable[[Bench], None]] = {
+    **CONTENT_CASES,
     **FUNCTION_CASES,
     **PACKET_CASES,
     **PKI_CASES,

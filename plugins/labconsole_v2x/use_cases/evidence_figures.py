@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
+from labconsole_v2x.attacks.tracking import (
+    Link,
+    Observation,
+    Track,
+    link_by_identifiers,
+    link_by_motion,
+    observe,
+    score,
+    tracks_of,
+)
 from labconsole_v2x.messages.asn1_modules import MessageError
 from labconsole_v2x.messages.btp import BtpError
 from labconsole_v2x.messages.cam import Cam
@@ -19,9 +29,11 @@ from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import Certificate, PointForm, SignedData
 from labconsole_v2x.security.trust import TrustStore, software_verifier
 from labconsole_v2x.security.verification import Verifier, decode_message
+from labconsole_v2x.stations.receiving import IMPLAUSIBLE
 from labconsole_v2x.stations.vehicle_bus import DataId, VehicleFrame
 from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind
 
+_DETECTED_WITHIN_US = 1_000_000
 _COMPRESSED = (PointForm.COMPRESSED_Y0, PointForm.COMPRESSED_Y1)
 
 
@@ -234,6 +246,54 @@ def _first_has_certificate(evidence: Evidence) -> float:
     return float(data is not None and bool(data.certificates))
 
 
+ALL_CHANGED = "all layers changed"
+"""The label of packets of a complete change; those of others say what was left."""
+
+
+def _tracked(evidence: Evidence, link: Callable[[Sequence[Track]], list[Link]]) -> dict[str, float]:
+    """How many changes a tracker links, in %, by what was changed."""
+    seen: dict[str, dict[Observation, str]] = {}
+    for one in evidence.of(Kind.SENT):
+        what, _, station = one.label.rpartition("/")
+        observation = observe(one.octets, one.at_us)
+        if observation is not None:
+            seen.setdefault(what, {})[observation] = station
+    return {what: _success_rate(stations, link) for what, stations in seen.items()}
+
+
+def _success_rate(stations: Mapping[Observation, str], link: Callable[[Sequence[Track]], list[Link]]) -> float:
+    """How many changes are linked, in %; `stations` has the station of each packet."""
+    tracks = tracks_of(stations)
+    return score(tracks, link(tracks), lambda track: stations[track.first]).success_rate
+
+
+def _linked_complete(evidence: Evidence) -> float | None:
+    return _tracked(evidence, link_by_identifiers).get(ALL_CHANGED)
+
+
+def _linked_incomplete(evidence: Evidence) -> float | None:
+    """The lowest rate of all layers."""
+    rates = _tracked(evidence, link_by_identifiers)
+    rates.pop(ALL_CHANGED, None)
+    return min(rates.values(), default=None)
+
+
+def _linked_by_motion(evidence: Evidence) -> float | None:
+    return _tracked(evidence, link_by_motion).get(ALL_CHANGED)
+
+
+def _attackers_detected(evidence: Evidence) -> float | None:
+    """Senders of implausible CAMs of which a CAM was rejected as such within a second of the first one, in %."""
+    begun: dict[bytes, int] = {}
+    detected = set()
+    signers = {one.octets[ETHERNET_HEADER:]: one.octets[6:12] for one in evidence.of(Kind.SENT, "implausible CAM")}
+    for one in evidence.of(Kind.RECEIVED, "implausible CAM"):
+        mac = signers.get(one.octets, b"")
+        if one.result == IMPLAUSIBLE and one.at_us - begun.setdefault(mac, one.at_us) <= _DETECTED_WITHIN_US:
+            detected.add(mac)
+    return len(detected) / len(begun) * 100 if begun else None
+
+
 _COUNTED: Mapping[str, Callable[[Evidence], float | None]] = {
     "rate processed, of the rate sent": _rate_kept,
     "rate sent, of the rate asked for": _rate_offered,
@@ -250,6 +310,10 @@ _COUNTED: Mapping[str, Callable[[Evidence], float | None]] = {
     "identifiers common to before and after": _common_identifiers,
     "tickets before the change": _tickets_before,
     "first packet after the change carries the certificate": _first_has_certificate,
+    "changes linked by an identifier": _linked_complete,
+    "changes linked by an identifier, one left unchanged": _linked_incomplete,
+    "changes linked by motion": _linked_by_motion,
+    "attackers detected within a second": _attackers_detected,
     "enrolment credential in what the AA has read": _credential_at_aa,
     "keys of tickets in what the EA has read": _ticket_keys_at_ea,
     "keys of tickets in what the RSU has carried": _ticket_keys_at_rsu,

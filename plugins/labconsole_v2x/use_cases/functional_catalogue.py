@@ -353,7 +353,7 @@ FUNCTIONAL = (
         "Plausible content is accepted",
         _NONE,
         mandatory=False,
-        steps=("20 stations drive for 30 s of their clock, with errors as satellite positions have them.",),
+        steps=("12 stations drive for 10 s of their clock, with errors as satellite positions have them.",),
         criteria=(Packets("CAM of a genuine station", least=1000, share=0.999),),
         interpretation="The source gives a code only: here the counterpart of A-CON-01, without false alarms.",
     ),

@@ -12,7 +12,9 @@ from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.trust import KeyLoader, TrustStore, UntrustedRootError, software_verifier
 from labconsole_v2x.security.verification import CheckOrder, CheckSettings, Verifier
+from labconsole_v2x.stations.plausibility import Plausibility
 from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS, PacketCheck, ReceivedFrame, VerifiedCheck
+from labconsole_v2x.stations.routes import CENTRE
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind, Record
 
@@ -35,6 +37,7 @@ class ReceiverSettings:
     """How a receiver of a case checks packets."""
 
     order: str = CheckOrder.CHEAP_FIRST.name
+    plausibility: bool = False
 
     def to_json(self) -> str:
         """As it is recorded."""
@@ -48,11 +51,12 @@ class CaseReceiver:
         self.now_us = 0
         self.trust = TrustStore(load_key=load_key)
         checks = CheckSettings(order=CheckOrder[settings.order], decode_content=False)
+        self._plausibility = Plausibility(CENTRE) if settings.plausibility else None
         self.verifier = Verifier(self.trust, checks, clock=lambda: self.now_us)
 
     def check(self, distributions: Sequence[Distribution] = ()) -> PacketCheck:
         """The checks as receiving stations have them."""
-        return VerifiedCheck(self.verifier, distributions)
+        return VerifiedCheck(self.verifier, distributions, self._plausibility)
 
 
 def judge(evidence: Evidence) -> Judgement:

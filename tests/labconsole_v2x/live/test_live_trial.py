@@ -38,6 +38,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "rules": {"generation": "rules", "duration": 2.0},
     "signed, all receive": {"security": "signed", "receivers": "all"},
     "dcc": {"generation": "rules", "dcc": True, "duration": 2.0},
+    "plausibility": {"receivers": "all", "instances": 2, "plausibility": True, "duration": 2.0},
 }
 Cases = Mapping[str, Future[Outcome]]
 
@@ -211,6 +212,14 @@ def test_generation_rules_send_as_much_as_the_motion_asks_for(cases: Cases) -> N
         gaps_ms = np.diff(np.sort(times[stations == station])) / 1e6
         assert len(gaps_ms) and gaps_ms.min() >= 99.9 and gaps_ms.max() <= 1000.1
         assert set((np.round(gaps_ms) % 100).tolist()) == {0}, "checked each 100 ms"
+
+
+def test_genuine_stations_pass_the_plausibility_checks(cases: Cases) -> None:
+    """Two instances of a station are two tickets in one place, and each receiver moves itself."""
+    outcome = cases["plausibility"].result()
+    assert outcome.failure is None and outcome.figures["lost"] == outcome.figures["rejected"] == 0
+    reported = outcome.events_named("implausible content")
+    assert [event.data["found"] for event in reported] == [{}] * len(reported) and reported
 
 
 def test_congestion_control_on_a_free_channel_changes_nothing(cases: Cases) -> None:
