@@ -99,7 +99,7 @@ def _verified(bench: Bench, key: PublicKey, signature: bytes, digest: bytes) -> 
 
 
 def _imports(bench: Bench) -> Iterator[bool]:
-    """Keys of certificates in each form are loaded; what is no point of its curve is refused."""
+    """Keys of certificates in each form are loaded; what is not a point of its curve is refused."""
     load = key_loader(bench.settings.backend, bench.token)
     for uncompressed in (False, True):
         ticket, _ = bench.ticket(uncompressed=uncompressed)

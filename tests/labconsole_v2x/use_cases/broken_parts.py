@@ -30,7 +30,7 @@ from labconsole_v2x.security.trust import software_verifier
 from labconsole_v2x.security.verification import Reason
 from labconsole_v2x.stations.identity_change import ChangeSchedule
 from labconsole_v2x.stations.pseudonyms import Need, Permitted, Pseudonym, PseudonymPool
-from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS, Checked, PacketCheck, ReceivedFrame
+from labconsole_v2x.stations.receiving import IMPLAUSIBLE, QUEUE_FULL, REASONS, Checked, PacketCheck, ReceivedFrame
 from labconsole_v2x.stations.refill import RsuRelay
 from labconsole_v2x.stations.routes import Movement
 from labconsole_v2x.stations.sending import ALL_LAYERS, CamSender, Identity, Layer
@@ -65,8 +65,8 @@ def deciding(decide: Decide) -> Callable[[PacketCheck], PacketCheck]:
     return lambda inner: _Receiver(inner, decide)
 
 
-def ignoring(*reasons: Reason) -> Callable[[PacketCheck], PacketCheck]:
-    """A receiver without the checks that give these reasons."""
+def ignoring(*reasons: str) -> Callable[[PacketCheck], PacketCheck]:
+    """A receiver without the checks that give these verdicts."""
     return deciding(lambda verdict, _: Reason.ACCEPTED.value if verdict in reasons else verdict)
 
 
@@ -82,6 +82,18 @@ def _without_uncompressed(verdict: str, frame: ReceivedFrame) -> str:
 
 
 reading_compressed_keys_alone = deciding(_without_uncompressed)
+
+
+def alarming(inner: PacketCheck) -> PacketCheck:
+    """A receiver that finds one CAM in a hundred implausible."""
+    checked = 0
+
+    def decide(verdict: str, frame: ReceivedFrame) -> str:
+        nonlocal checked
+        checked += 1
+        return verdict if checked % 100 else IMPLAUSIBLE
+
+    return _Receiver(inner, decide)
 
 
 def slow(inner: PacketCheck) -> PacketCheck:
@@ -150,6 +162,24 @@ def leaving(layer: Layer) -> Callable[..., CamSender]:
         return Leaving(identity, **settings)
 
     return create
+
+
+def changing_all(kind: Any, identity: Identity, **settings: Any) -> CamSender:
+    """Changes all layers, whichever are asked for."""
+
+    class ChangingAll(kind):  # type: ignore[misc]
+        def change_identity(self, pseudonym: Pseudonym | None = None, layers: Any = ALL_LAYERS) -> None:
+            super().change_identity(pseudonym)
+
+    return ChangingAll(identity, **settings)
+
+
+def with_wrong_speed(kind: Callable[..., CamSender], identity: Identity, **settings: Any) -> CamSender:
+    """Sends its speed in another unit: km/h."""
+    sender = kind(identity, **settings)
+    create = sender.create
+    sender.create = lambda movement: create(movement._replace(speed=movement.speed * 3.6))  # type: ignore[method-assign]
+    return sender
 
 
 def keeping_distribution(kind: Any, identity: Identity, **settings: Any) -> CamSender:
