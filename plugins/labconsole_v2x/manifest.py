@@ -54,12 +54,12 @@ plugin = Plugin(
             "get authorization tickets for an enrolled station from an AA",
         ),
         "v2x.issue-lists": OperationEntry(
-            "labconsole_v2x.pki.list_operations:IssueLists",
+            "labconsole_v2x.pki.lists.list_operations:IssueLists",
             "v2x issue-lists",
             "sign the ECTL, CTL and CRL of a lab, and revoke certificates",
         ),
         "v2x.trust": OperationEntry(
-            "labconsole_v2x.pki.list_operations:FollowLists",
+            "labconsole_v2x.pki.lists.list_operations:FollowLists",
             "v2x trust",
             "fetch trust and revocation lists, and show what a station trusts then",
         ),

@@ -15,11 +15,11 @@ from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import secured_octets
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import ValidationRequest
-from labconsole_v2x.pki.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority, RegisteredStation
 from labconsole_v2x.pki.http_transport import CTL_TYPE
+from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
+from labconsole_v2x.pki.lists.station_trust import StationTrust
 from labconsole_v2x.pki.request_parts import PublicKeys, SubjectAttributes
-from labconsole_v2x.pki.station_trust import StationTrust
 from labconsole_v2x.security.chain import DigestVerifier
 from labconsole_v2x.security.encryption import DecryptionError, decrypt_with_shared_key
 from labconsole_v2x.security.issuing import issue
