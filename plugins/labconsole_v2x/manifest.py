@@ -19,7 +19,7 @@ plugin = Plugin(
         "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
         "v2x.attack": "labconsole_v2x.panel.attack_panel:make_attack_panel",
         "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
-        "v2x.use-cases": "labconsole_v2x.panel.use_case_panel:make_use_case_panel",
+        "v2x.use-cases": "labconsole_v2x.panel.use_cases.use_case_panel:make_use_case_panel",
         "v2x.simulation": "labconsole_v2x.panel.simulation_panel:make_simulation_panel",
     },
     operations={

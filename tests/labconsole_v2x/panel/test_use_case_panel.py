@@ -19,9 +19,10 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.run.run_view import RunView
-from labconsole_v2x.panel.use_case_list import CASE, REQUIRED, RESULT, RESULT_ICONS, SOURCE
-from labconsole_v2x.panel.use_case_monitor import CaseResult, RunResults, newest_results
-from labconsole_v2x.panel.use_case_panel import CHECK_LIST, SCENARIO, UseCasePanel, expected_seconds, reported_results
+from labconsole_v2x.panel.use_cases.use_case_list import CASE, REQUIRED, RESULT, RESULT_ICONS, SOURCE
+from labconsole_v2x.panel.use_cases.use_case_monitor import CaseResult, RunResults, newest_results
+from labconsole_v2x.panel.use_cases.use_case_panel import CHECK_LIST, SCENARIO, UseCasePanel, expected_seconds
+from labconsole_v2x.use_case_reference import reported_results
 from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
 from labconsole_v2x.use_cases.use_case import ReferencePoint
 from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters

@@ -10,9 +10,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTabBar, QVBoxLayout, QWidget
 
-from labconsole.analysis.published_figures import published_columns
 from labconsole.errors import UserError
-from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Parameters
 from labconsole_ui.form.token_editor import token_editor
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
@@ -20,15 +18,15 @@ from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.message_bar import Message, Tone
 from labconsole_ui.widgets.status_text import duration
-from labconsole_v2x.panel.use_case_cards import COUNTED, CaseDetails, SummaryCard
-from labconsole_v2x.panel.use_case_list import UseCaseList
-from labconsole_v2x.panel.use_case_monitor import RunResults, UseCaseMonitor
+from labconsole_v2x.panel.use_cases.use_case_cards import COUNTED, CaseDetails, SummaryCard
+from labconsole_v2x.panel.use_cases.use_case_list import UseCaseList
+from labconsole_v2x.panel.use_cases.use_case_monitor import RunResults, UseCaseMonitor
 from labconsole_v2x.security.backends import Backend
+from labconsole_v2x.use_case_reference import reported_results
 from labconsole_v2x.use_cases.catalogue import CODES
 from labconsole_v2x.use_cases.use_case_parameters import ALL, UseCaseParameters
 
 CHECK_LIST, SCENARIO = range(2)
-TABLE_2_17 = "preserve-table-2-17"
 _COLUMNS_KEY, _SPLIT_KEY = "v2x.use-cases/columns", "v2x.use-cases/split"
 _LEAST_HEIGHT = 330
 _SHARES = (690, 350)
@@ -244,9 +242,3 @@ class UseCasePanel(TrialPanel):
 def expected_seconds(codes: Collection[str]) -> float:
     """How long a run of these cases takes, about, in steps of 5 s."""
     return 5.0 * ceil((_START_S + sum(_LONG_S.get(code, _CASE_S) for code in codes)) / 5)
-
-
-def reported_results(plugins: Plugins) -> Mapping[str, str]:
-    """What Table 2.17 reports, by code. Raises UserError for a file that cannot be read."""
-    (column,) = published_columns(plugins, TABLE_2_17)
-    return {code: verdict.printed for code, verdict in column.verdicts.items()}
