@@ -78,6 +78,21 @@ class Order(StrEnum):
         return CheckOrder[self.name]
 
 
+class ChangeChoice(StrEnum):
+    """When stations change their identity; on request they do in any case."""
+
+    NONE = "none"
+    START = "start"
+    PERIODIC = "periodic"
+
+
+CHANGES = {
+    ChangeChoice.NONE.value: "On request only",
+    ChangeChoice.START.value: "Each time a station starts",
+    ChangeChoice.PERIODIC.value: "Periodically",
+}
+
+
 class Attack(StrEnum):
     """What attackers send (`preserve-d3.2.txt`, Tables 2.1 to 2.5 and 2.9)."""
 

@@ -83,6 +83,7 @@ def _attacking(parameters: AttackParameters, settings: ProcessSettings) -> Proce
         verification=Backend.OPENSSL.value,
         token_configuration=None,
         roots=0,
+        tickets=1,
         attack=parameters.attack.value,
         shift_us=parameters.shift_us,
         falsehood=parameters.falsehood.value,

@@ -34,6 +34,8 @@ class JoinedPackets:
     """In order of their `done_ns`."""
     attacks: Table
     """What attackers sent, in order of due times."""
+    sender: NDArray[np.int64]
+    """For each received row the instance that has sent it, whatever its identity then was: equal numbers are one."""
     of_received: NDArray[np.int64]
     """For each received row its row in `sent`; -1 for none: another station's, the receiver's own, or unreadable."""
     receivers: int
@@ -79,6 +81,7 @@ def load_joined(parameters: LiveParameters, samples: Samples, events: Sequence[E
         sent,
         received,
         attacks,
+        _senders(stations, received["source"]),
         _join(sent, received),
         parameters.receptions_a_message,
     )
@@ -88,7 +91,16 @@ def _all(samples: Samples, series: Series) -> Table:
     tables = [samples.table(series.name, role) for role in samples.roles(series.name)]
     if not tables:
         return {column.name: np.empty(0, column.numpy_type) for column in series.columns}
-    return {column.name: np.concatenate([table[column.name] for table in tables]) for column in series.columns}
+    # Columns that are newer than a stored run are 0 in it.
+    return {
+        column.name: np.concatenate(
+            [
+                table.get(column.name, np.zeros(len(table[series.columns[0].name]), column.numpy_type))
+                for table in tables
+            ]
+        )
+        for column in series.columns
+    }
 
 
 def _ordered(table: Table, by: str) -> Table:
@@ -103,6 +115,17 @@ def _chosen(table: Table, rows: NDArray[np.bool_]) -> Table:
 def _keys(table: Table) -> NDArray[np.uint64]:
     """Sender and identity mixed to 64 bits; whether two rows are really the same is compared afterwards."""
     return np.asarray(table["source"].astype(np.uint64) * _MIX ^ table["identity"].astype(np.uint64))
+
+
+def _senders(stations: Table, sources: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Station and instance of each MAC address as a number; that of another run stays as it is, which is greater."""
+    if not len(stations["source"]):
+        return sources
+    order = np.argsort(stations["source"], kind="stable")
+    known = stations["source"][order]
+    found = order[np.minimum(np.searchsorted(known, sources), len(known) - 1)]
+    instances = stations["station"].astype(np.int64) << 16 | stations["instance"]
+    return np.where(stations["source"][found] == sources, instances[found], sources)
 
 
 def _join(sent: Table, received: Table) -> NDArray[np.int64]:

@@ -50,6 +50,7 @@ def evaluate_joined(parameters: LiveParameters, packets: JoinedPackets, samples:
     metrics = [
         *_totals(packets),
         *_sending(parameters, packets),
+        *_changes(parameters, packets),
         *_latency(packets, receptions, disturbed),
         *_loss(packets, receptions),
         *_receiving(packets, receptions),
@@ -152,6 +153,13 @@ def _sending(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Met
     yield from on_air_metrics(sizes, packets.seconds)
 
 
+def _changes(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Metric]:
+    if parameters.security is SecurityMode.NONE or parameters.tickets == 1:
+        return
+    changes = int(np.count_nonzero(packets.counts(packets.stations["from_ns"])))
+    yield metric("identity_changes", changes, changes)
+
+
 def on_air_metrics(sizes: NDArray[np.int64], seconds: float) -> Iterator[Metric]:
     """The rate and time on air of packets with these octets."""
     values, counts = np.unique(sizes, return_counts=True)
@@ -218,12 +226,16 @@ def _receiving(packets: JoinedPackets, receptions: Receptions) -> Iterator[Metri
 
 
 def _inter_arrival_ms(packets: JoinedPackets, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    received = {name: packets.received[name][rows] for name in ("receiver", "source", "received_ns")}
-    order = np.lexsort((received["received_ns"], received["source"], received["receiver"]))
+    receiver, sender, times = (
+        packets.received["receiver"][rows],
+        packets.sender[rows],
+        packets.received["received_ns"][rows],
+    )
+    order = np.lexsort((times, sender, receiver))
     same = np.ones(max(0, len(rows) - 1), np.bool_)
-    for name in ("receiver", "source"):
-        same &= received[name][order][1:] == received[name][order][:-1]
-    return np.asarray(np.diff(received["received_ns"][order])[same] / 1e6)
+    for column in (receiver, sender):
+        same &= column[order][1:] == column[order][:-1]
+    return np.asarray(np.diff(times[order])[same] / 1e6)
 
 
 def _verify_us(packets: JoinedPackets, receptions: Receptions) -> NDArray[np.float64]:
@@ -249,7 +261,7 @@ def _times(parameters: LiveParameters, packets: JoinedPackets, receptions: Recep
 def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Metric]:
     received = packets.received
     accepted = (received["reason"] == 0) & (packets.of_received >= 0)
-    pairs = np.stack((received["receiver"][accepted], received["source"][accepted]))
+    pairs = np.stack((received["receiver"][accepted], packets.sender[accepted]))
     heard, first = np.unique(pairs, axis=1, return_index=True)
     yield metric("neighbours", heard.shape[1] / parameters.receiving_stations, heard.shape[1])
     if not parameters.security.verifies:

@@ -203,7 +203,20 @@ METRICS: tuple[MetricKind, ...] = (
         _LOWER,
         "Packets that a receiver kept until it had their ticket or AA, warm-up included.",
     ),
-    MetricKind("neighbours", "Neighbours", "stations", _NEUTRAL, "Instances whose CAMs a receiver accepted; the mean."),
+    MetricKind(
+        "neighbours",
+        "Neighbours",
+        "stations",
+        _NEUTRAL,
+        "Instances whose CAMs a receiver accepted, whatever their identities; the mean.",
+    ),
+    MetricKind(
+        "identity_changes",
+        "Changes of identity",
+        "changes",
+        _NEUTRAL,
+        "How often instances took another ticket and with it other names; left out where each has one ticket.",
+    ),
     MetricKind(
         "foreign",
         "From other stations",

@@ -15,9 +15,11 @@ from labconsole.operations.configured_tokens import token_name
 from labconsole.security.token.configuration import LAB
 from labconsole_v2x.choices import (
     BACKENDS,
+    CHANGES,
     CURVE_TITLES,
     GENERATIONS,
     INCLUSIONS,
+    ChangeChoice,
     CurveChoice,
     Generation,
     InclusionChoice,
@@ -32,6 +34,8 @@ from labconsole_v2x.stations.sending import SecurityMode
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 
 MOST_STATIONS = 300
+MOST_TICKETS = 10_000
+"""Of all instances: a ticket takes 0.3 ms to create and to issue."""
 LOOPBACK = "lo"
 """The interface on which all raw frames are heard by all."""
 STANDARD_RATE, LEAST_RATE = 10.0, 1.0
@@ -211,6 +215,33 @@ class LiveParameters(Parameters):
         group="Security",
         shown_if={**_SIGNED, "signing": "openssl"},
     )
+    change: ChangeChoice = parameter(
+        "Identity changes",
+        "When a station takes another ticket, and with it other addresses, station ID and path history",
+        default=ChangeChoice.NONE,
+        group="Pseudonyms",
+        labels=CHANGES,
+        shown_if=_SECURED,
+    )
+    change_interval: float = parameter(
+        "Interval of changes",
+        "Time between two changes of an instance, each up to a fifth shorter or longer",
+        default=60.0,
+        ge=1,
+        le=86_400,
+        unit="s",
+        group="Pseudonyms",
+        shown_if={**_SECURED, "change": "periodic"},
+    )
+    tickets: int = parameter(
+        "Tickets",
+        "Authorization tickets of each instance, issued before the run; fresh ones are used before used ones",
+        default=1,
+        ge=1,
+        le=100,
+        group="Pseudonyms",
+        shown_if=_SECURED,
+    )
     signing: Backend = parameter(
         "Signed by",
         "Where stations sign: software, or a token in the place of the source's ASIC",
@@ -368,6 +399,18 @@ class LiveParameters(Parameters):
         if signing is Backend.AWS_LC:
             raise ValueError("AWS-LC is a backend for verification only: set `signing` to openssl or token")
         return signing
+
+    @field_validator("tickets")
+    @classmethod
+    def _check_tickets(cls, tickets: int, info: ValidationInfo) -> int:
+        if info.data.get("security") is SecurityMode.NONE:
+            return tickets
+        if tickets < 2 and info.data.get("change", ChangeChoice.NONE) is not ChangeChoice.NONE:
+            raise ValueError("a station with one ticket cannot change its identity: give each 2 or more")
+        everyone = info.data.get("senders", 1) * info.data.get("instances", 1) * tickets
+        if everyone > MOST_TICKETS and tickets > 1:
+            raise ValueError(f"these stations would have {everyone:,} tickets: give them {MOST_TICKETS:,} at most")
+        return tickets
 
     @field_validator("transport")
     @classmethod

@@ -35,13 +35,21 @@ from labconsole_v2x.live import live_curves, live_evaluation
 from labconsole_v2x.live.live_metrics import METRICS
 from labconsole_v2x.live.live_parameters import LEAST_RATE, MOST_REMEMBERED, STANDARD_RATE, LiveParameters
 from labconsole_v2x.live.packet_table import packet_tables
-from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
+from labconsole_v2x.live.process_settings import (
+    CHANGE_COMMAND,
+    LOCK_COMMAND,
+    STATION_COMMAND,
+    TICKETS_COMMAND,
+    ProcessSettings,
+    root_key,
+)
 from labconsole_v2x.live.series import LIVE, PKI_EVENT, QUEUE, RECEIVED, SENT, STATIONS
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.issuing import TICKET_S, LabPki
 from labconsole_v2x.security.reading import READ_ERRORS, MalformedDataError, read_key_on, read_on_curve
 from labconsole_v2x.security.structures import Certificate
+from labconsole_v2x.stations.identity_change import LONGEST_LOCK_S
 from labconsole_v2x.stations.sending import Identity, SecurityMode
 from labconsole_v2x.stations.transports import TransportKind
 
@@ -63,6 +71,14 @@ class StationParameters(Parameters):
     station: int = parameter("Station", "Number of a sending station, from 1 on", default=1, ge=1, le=300)
 
 
+class LockParameters(StationParameters):
+    """The station that a lock is for, and how long it lasts."""
+
+    seconds: int = parameter(
+        "Duration", "A change that is due meanwhile is done afterwards", default=10, ge=1, le=LONGEST_LOCK_S, unit="s"
+    )
+
+
 class StationTrial(Trial[P]):
     """A trial of stations in processes of their own that send to each other."""
 
@@ -70,6 +86,15 @@ class StationTrial(Trial[P]):
     commands: ClassVar[tuple[TrialCommand, ...]] = (
         TrialCommand("stop-station", "Stop station", "The station sends no more CAMs.", StationParameters),
         TrialCommand("start-station", "Start station", "The station sends CAMs again.", StationParameters),
+        TrialCommand(
+            CHANGE_COMMAND,
+            "Change identity",
+            "The station takes another of its tickets, with the next CAM or at the end of a lock.",
+            StationParameters,
+        ),
+        TrialCommand(
+            LOCK_COMMAND, "Lock identity", "The station does not change its identity meanwhile.", LockParameters
+        ),
     )
 
     def secrets(self, parameters: P) -> tuple[SecretRequest, ...]:
@@ -258,6 +283,9 @@ def process_settings(
             "port": transport.port,
         },
         unicast_receiver=roadside,
+        tickets=1 if roadside or parameters.security is SecurityMode.NONE else parameters.tickets,
+        change=parameters.change.value,
+        change_interval_s=parameters.change_interval,
     )
 
 
@@ -341,7 +369,16 @@ def _ticket(pki: LabPki, encoded_key: str, start_s: int, duration_s: int) -> Cer
 def _stations_of_slots(spec: RoleSpec) -> Iterator[int]:
     """The station of each key that a role reports, in their order."""
     for station in spec.settings["stations"]:
-        yield from [station] * spec.settings["instances"]
+        yield from [station] * spec.settings["instances"] * spec.settings["tickets"]
+
+
+def _station_command(command: Mapping[str, Any]) -> dict[str, Any]:
+    """What a role is sent for a command of the operator."""
+    match command["name"]:
+        case "start-station" | "stop-station" as name:
+            return {"name": STATION_COMMAND, "on": name == "start-station"}
+        case name:
+            return {"name": name, "seconds": command["parameters"].get("seconds")}
 
 
 def _deliver(
@@ -353,7 +390,7 @@ def _deliver(
         number = command["parameters"]["station"]
         for role, spec in zip(roles, specs, strict=True):
             if number in spec.settings["stations"]:
-                role.command({"name": STATION_COMMAND, "number": number, "on": command["name"] == "start-station"})
+                role.command({**_station_command(command), "number": number})
                 return
         context.event("no such station", f"There is no sending station {number} in this run.")
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from labconsole_v2x.choices import Attack, Falsehood
+from labconsole_v2x.choices import Attack, ChangeChoice, Falsehood
 from labconsole_v2x.security.verification import AcceptanceWindow, CheckOrder, CheckSettings
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 
 TICKETS_COMMAND = "tickets"
 STATION_COMMAND = "station"
+CHANGE_COMMAND, LOCK_COMMAND = "change-identity", "lock-identity"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class ProcessSettings:
     unicast_receiver: bool
     radio_range: float | None = None
     """In m, for the plausibility of CAMs; None: receivers do not check it."""
+    tickets: int = 1
+    """Of each instance."""
+    change: str = ChangeChoice.NONE.value
+    change_interval_s: float = 0.0
     attack: str = Attack.NONE.value
     """What attackers send; that of other stations is none."""
     shift_us: int = 0

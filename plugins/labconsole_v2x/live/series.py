@@ -6,13 +6,14 @@ from labconsole.model.series import TIME_PROGRESS, Column, LiveChannel, LiveKind
 
 STATIONS = Series(
     "stations",
-    "The stations of a process, and under which names they send",
+    "The stations of a process, and under which names they send: a row for each identity that was used",
     (
         Column("station", "u2", "", "Number of the station"),
         Column("instance", "u2", "", "Number of the instance: each has its own ticket and clock"),
         Column("source", "i8", "", "MAC address, as a number"),
         Column("station_id", "u4", "", "Station ID in CAMs"),
         Column("ticket", "u8", "", "HashedId8 of the authorization ticket, as a number; 0 without security"),
+        Column("from_ns", "i8", "ns", "Time of the change to these names; 0: from the beginning"),
     ),
 )
 
@@ -92,6 +93,8 @@ LIVE = (
 
 PKI_EVENT = "pki"
 """The run's certificates: HashedId8 of root, AA; how many tickets."""
+NO_CHANGE_EVENT = "no change of identity"
+"""`station` has one ticket, or no ticket was valid for so many changes (`failures`)."""
 TOO_LATE_EVENT = "too late"
 """`number` CAMs were due and not sent before the end: the computer was too slow."""
 IMPLAUSIBLE_EVENT = "implausible content"

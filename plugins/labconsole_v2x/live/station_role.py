@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -25,13 +26,22 @@ from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext, SeriesWriter
 from labconsole.model.series import TIME_PROGRESS, Attachment, Level, LiveChannel, Series
 from labconsole.processes import wait_exactly
-from labconsole_v2x.live.process_settings import STATION_COMMAND, TICKETS_COMMAND, ProcessSettings, root_key
+from labconsole_v2x.choices import ChangeChoice
+from labconsole_v2x.live.process_settings import (
+    CHANGE_COMMAND,
+    LOCK_COMMAND,
+    STATION_COMMAND,
+    TICKETS_COMMAND,
+    ProcessSettings,
+    root_key,
+)
 from labconsole_v2x.live.series import (
     ACCEPTED_CHANNEL,
     AGE_CHANNEL,
     DELIVERED_CHANNEL,
     END_EVENT,
     IMPLAUSIBLE_EVENT,
+    NO_CHANGE_EVENT,
     QUEUE,
     QUEUE_CHANNEL,
     QUIET_NS,
@@ -56,11 +66,13 @@ from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Certificate, Curve
 from labconsole_v2x.security.trust import StoreLimits, TrustStore
-from labconsole_v2x.security.verification import Verifier
+from labconsole_v2x.security.verification import Verifier, its_now
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
 from labconsole_v2x.stations.capture import capture_header, packet_block
 from labconsole_v2x.stations.channel import ChannelLoad
+from labconsole_v2x.stations.identity_change import ChangeSchedule, IdentityChanger
 from labconsole_v2x.stations.plausibility import Plausibility
+from labconsole_v2x.stations.pseudonyms import Pseudonym, PseudonymPolicy, PseudonymPool
 from labconsole_v2x.stations.receiving import (
     REASONS,
     PacketCheck,
@@ -89,6 +101,8 @@ _UPKEEP_S = 0.05
 """Interval at which what was recorded is handed on."""
 _SWITCH_S = 0.000_02
 """After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
+_CHANGE_JITTER = 0.2
+"""An interval between two changes of identity is up to this share shorter or longer."""
 _LONGEST_DRAIN_NS = 10_000_000_000
 """After the end, a receiver waits at most so long for packets."""
 T = TypeVar("T")
@@ -107,6 +121,8 @@ class StationRole(Role):
         self._sent: deque[SentPacket] = deque()
         self._received: deque[ReceivedPacket] = deque()
         self._captured: deque[tuple[int, bytes]] = deque()
+        self._changed: deque[tuple[int, ...]] = deque()
+        """A row of `STATIONS` for each change of identity."""
         self._reasons: Counter[str] = Counter()
         self._plausibilities: dict[int, Plausibility] = {}
         self._last_frame_ns = 0
@@ -122,7 +138,7 @@ class StationRole(Role):
         configuration = settings.token_configuration
         self._token = open_backend_token(settings.token, configuration, self.context, self._resources)
         slots = [(station, number) for station in settings.stations for number in range(settings.instances)]
-        keys = [self._new_key() for _ in slots]
+        keys = [self._new_key() for _ in slots for _ in range(settings.tickets)]
         random = Random(f"{settings.seed}/{settings.stations[0]}")
         self.context.report(
             keys=[encode_verification_key(key.public_key).hex() for key in keys if key is not None],
@@ -131,7 +147,7 @@ class StationRole(Role):
         given = self._given()
         if given is None:
             return {}
-        tickets: Sequence[Certificate | None] = [scan_certificate(bytes.fromhex(one)) for one in given["tickets"]]
+        tickets = [scan_certificate(bytes.fromhex(one)) for one in given["tickets"]]
         self._sources = {bytes.fromhex(mac): int(number) for mac, number in given["sources"].items()}
         self._senders = {int.from_bytes(mac, "big") for mac, number in self._sources.items() if number}
         self._trust(given)
@@ -139,11 +155,12 @@ class StationRole(Role):
             station: vehicle_route(Random(f"{settings.seed}/{station}")) if station else Route()
             for station in settings.stations
         }
+        signing = [key for key in keys if key is not None]
+        pseudonyms = [Pseudonym(ticket, key) for ticket, key in zip(tickets, signing, strict=True)]
+        names = given["names"] or [""] * len(slots)
         self._instances = [
-            self._instance(slot, key, ticket, name, random)
-            for slot, key, ticket, name in zip(
-                slots, keys, tickets or [None] * len(slots), given["names"] or [b""] * len(slots), strict=True
-            )
+            self._instance(slot, pseudonyms[settings.tickets * number :][: settings.tickets], name, random)
+            for number, (slot, name) in enumerate(zip(slots, names, strict=True))
         ]
         if settings.records or self._mode.verifies:
             compiled(1)  # 0.25 s, which the first CAM of another kind would wait
@@ -191,16 +208,45 @@ class StationRole(Role):
             trust.add(certificate)
         return trust
 
-    def _instance(
-        self, slot: tuple[int, int], key: SigningKey | None, ticket: Certificate | None, name: str, random: Random
-    ) -> Instance:
+    def _instance(self, slot: tuple[int, int], pseudonyms: Sequence[Pseudonym], name: str, random: Random) -> Instance:
         settings, (station, number) = self._settings, slot
-        octets = bytes.fromhex(name) if ticket is None else ticket.hashed_id8
-        sender = self._sender(Identity.of(octets), ticket, key, PASSENGER_CAR if station else ROADSIDE_UNIT)
+        pool = self._pool(slot, pseudonyms) if len(pseudonyms) > 1 else None
+        station_type = PASSENGER_CAR if station else ROADSIDE_UNIT
+        if pseudonyms:
+            first = pseudonyms[0] if pool is None else pool.change(its_now() // 1_000_000)
+            sender = self._sender(Identity.of(first.ticket.hashed_id8), first.ticket, first.key, station_type)
+        else:
+            sender = self._sender(Identity.of(bytes.fromhex(name)), None, None, station_type)
         # Services are not in step with each other: each begins somewhere in its first interval.
         offset_ns = round(random.random() * 1e9 / (10 if settings.rules else settings.rate))
         timing = RuleTiming(offset_ns) if settings.rules else CamTiming(offset_ns, settings.rate)
-        return Instance(station, number, self._routes[station], sender, timing)
+        instance = Instance(station, number, self._routes[station], sender, timing)
+        if isinstance(sender, CamSender) and pool is not None:
+            notify = partial(self._identity_changed, instance)
+            instance.changer = IdentityChanger(sender, self._schedule(slot), pool, notify=notify)
+        return instance
+
+    def _pool(self, slot: tuple[int, int], pseudonyms: Sequence[Pseudonym]) -> PseudonymPool:
+        """The pool of an instance; the trial's curves may be others than those of the EU's policy."""
+        pool = PseudonymPool(
+            PseudonymPolicy(curves=frozenset(Curve)), Random(f"{self._settings.seed}/pseudonyms/{slot}")
+        )
+        for pseudonym in pseudonyms:
+            pool.add(pseudonym, its_now() // 1_000_000)
+        return pool
+
+    def _schedule(self, slot: tuple[int, int]) -> ChangeSchedule:
+        change = ChangeChoice(self._settings.change)
+        return ChangeSchedule(
+            at_start=change is ChangeChoice.START,
+            interval_s=self._settings.change_interval_s if change is ChangeChoice.PERIODIC else None,
+            jitter=_CHANGE_JITTER,
+            random=Random(f"{self._settings.seed}/changes/{slot}"),
+        )
+
+    def _identity_changed(self, instance: Instance, at_ns: int) -> None:
+        """Remember the new names of an instance, in the thread that sends."""
+        self._changed.append(_station_row(instance, at_ns))
 
     def _sender(
         self, identity: Identity, ticket: Certificate | None, key: SigningKey | None, station_type: int
@@ -215,8 +261,8 @@ class StationRole(Role):
         if settings.records:
             for station in settings.stations:
                 own = [one for one in self._instances if one.station == station]
+                ignored = {mac for mac, number in self._sources.items() if number == station}
                 check: PacketCheck = self._verified_check(own) if verified else UnverifiedCheck()
-                ignored = {one.sender.identity.mac for one in own}
                 stations.append(ReceivingStation(station, check, ignored, self._received.append))
             self._receivers = {station.number: station for station in stations}
         elif verified:
@@ -268,15 +314,19 @@ class StationRole(Role):
         return made
 
     def _record_stations(self) -> None:
-        instances = self._instances
-        tickets = [one.sender.ticket for one in instances]
-        self.context.series(STATIONS).extend(
-            station=[one.station for one in instances],
-            instance=[one.number for one in instances],
-            source=[one.source for one in instances],
-            station_id=[one.sender.identity.station_id for one in instances],
-            ticket=np.array([int.from_bytes(one.hashed_id8, "big") if one else 0 for one in tickets], np.uint64),
-        )
+        self._stations_series = self.context.series(STATIONS)
+        self._changed.extend(_station_row(one, 0) for one in self._instances)
+        self._record_changes()
+
+    def _record_changes(self) -> None:
+        if rows := _taken(self._changed):
+            columns = zip(*rows, strict=True)
+            self._stations_series.extend(
+                **{
+                    column.name: np.array(values, column.numpy_type)
+                    for column, values in zip(STATIONS.columns, columns, strict=True)
+                }
+            )
 
     # The run
 
@@ -313,6 +363,9 @@ class StationRole(Role):
         sent, skipped = self._transmission.sent, self._transmission.skipped
         held_back = f", {skipped} held back by DCC" if settings.dcc else ""
         self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
+        if failures := sum(one.changer.failures for one in self._instances if one.changer is not None):
+            sentence = f"{failures} changes of identity were due without a further valid ticket: the names stayed."
+            self.context.event(NO_CHANGE_EVENT, sentence, Level.WARNING, failures=failures)
         if too_late := self._transmission.too_late:
             sentence = f"{too_late} CAMs were due and not sent: this computer is too slow for its senders."
             self.context.event(TOO_LATE_EVENT, sentence, Level.WARNING, number=too_late)
@@ -359,8 +412,8 @@ class StationRole(Role):
         for station, plausibility in self._plausibilities.items():
             plausibility.move(self._place(station, max(0, now - self.context.start_ns) / 1e9))
         while (command := self.context.take_command()) is not None:
-            if command["name"] == STATION_COMMAND:
-                self._transmission.switch(int(command["number"]), on=bool(command["on"]))
+            self._execute(command, now)
+        self._record_changes()
         if rows := _taken(self._sent):
             _write(self._sent_series, SENT, rows)
             if not self._settings.roadside:  # what the roadside station sends counts for nothing
@@ -378,6 +431,27 @@ class StationRole(Role):
             self.context.count(TIME_PROGRESS.name, max(0, seconds - self._seconds))
             self._seconds = max(self._seconds, seconds)
         self.context.tick()
+
+    def _execute(self, command: Mapping[str, Any], now: int) -> None:
+        """Do what the operator wants of a station."""
+        number = int(command["number"])
+        changers = [one.changer for one in self._instances if one.station == number and one.changer is not None]
+        match command["name"]:
+            case str(name) if name == STATION_COMMAND:
+                starts = bool(command["on"]) and not self._transmission.is_on(number)
+                if starts and self._settings.change == ChangeChoice.START:
+                    for changer in changers:
+                        changer.schedule.request(now)
+                self._transmission.switch(number, on=bool(command["on"]))
+            case str(name) if name in (CHANGE_COMMAND, LOCK_COMMAND) and not changers:
+                sentence = f"Station {number} has one ticket: its identity stays. Set Tickets to 2 or more."
+                self.context.event(NO_CHANGE_EVENT, sentence, Level.WARNING, station=number)
+            case str(name) if name == CHANGE_COMMAND:
+                for changer in changers:
+                    changer.schedule.request(now)
+            case str(name) if name == LOCK_COMMAND:
+                for changer in changers:
+                    changer.schedule.lock(int(command["seconds"]), now)
 
     def _record_received(self) -> None:
         rows = _taken(self._received)
@@ -403,6 +477,13 @@ class StationRole(Role):
             self._transmission.stop()
             self._reception.stop()
         self._resources.close()
+
+
+def _station_row(instance: Instance, from_ns: int) -> tuple[int, ...]:
+    """A row of `STATIONS`: the names under which an instance sends from then on."""
+    sender = instance.sender
+    ticket = int.from_bytes(sender.ticket.hashed_id8, "big") if sender.ticket else 0
+    return (instance.station, instance.number, instance.source, sender.identity.station_id, ticket, from_ns)
 
 
 def _read_root(path: Path) -> Certificate:

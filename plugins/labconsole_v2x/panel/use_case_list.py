@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from PySide6.QtCore import QByteArray, QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QBrush, QColor, QFontMetrics, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QBrush, QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from labconsole.analysis.number_format import NO_FIGURE
@@ -97,6 +97,16 @@ class UseCaseList(QTreeWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "_cases"):
             self._fit_widths()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space changes the check marks of all selected rows, from any column, a group's those of its cases."""
+        current = self.currentItem()
+        if event.key() != Qt.Key.Key_Space or current is None:
+            super().keyPressEvent(event)
+            return
+        on = current.checkState(CASE) is not Qt.CheckState.Checked
+        for item in self.selectedItems() or [current]:
+            item.setCheckState(CASE, Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
 
     def _fit_widths(self) -> None:
         metrics = QFontMetrics(self._theme.font(FontRole.STRONG))

@@ -10,7 +10,6 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTabBar, QVBoxLayout, QWidget
 
-from labconsole.analysis.number_format import format_duration
 from labconsole.analysis.published_figures import published_columns
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
@@ -20,6 +19,7 @@ from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.message_bar import Message, Tone
+from labconsole_ui.widgets.status_text import duration
 from labconsole_v2x.panel.use_case_cards import COUNTED, CaseDetails, SummaryCard
 from labconsole_v2x.panel.use_case_list import UseCaseList
 from labconsole_v2x.panel.use_case_monitor import RunResults, UseCaseMonitor
@@ -77,7 +77,7 @@ class UseCasePanel(TrialPanel):
             ),
             Fact(
                 tr("UseCasePanel", "A run takes about"),
-                format_duration(expected_seconds(codes)),
+                duration(expected_seconds(codes)),
                 tr("UseCasePanel", "Two cases send packets for two seconds each; the others take as long as they need"),
             ),
             Fact(
@@ -127,7 +127,8 @@ class UseCasePanel(TrialPanel):
             self.list.check(self.form.parameters.selected)
 
     def _choose(self, codes: Collection[str]) -> None:
-        """Enter these codes as the parameter `cases`."""
+        """Enter these codes as the parameter `cases`; none are a problem that the form reports."""
+        self.list.check(codes)
         text = ALL if len(codes) == len(CODES) else ", ".join(code for code in CODES if code in codes)
         self.form.set_values({**self.form.values(), "cases": text})
 
@@ -195,7 +196,7 @@ class UseCasePanel(TrialPanel):
         line.setSpacing(8)
         self.all_button = QPushButton(self.tr("Chec&k all"), page)
         self.all_button.clicked.connect(lambda _checked: self._choose(CODES))
-        self.none_button = QPushButton(self.tr("&Uncheck all"), page)
+        self.none_button = QPushButton(self.tr("Check n&one"), page)
         self.none_button.clicked.connect(lambda _checked: self._choose(()))
         self.failed_button = QPushButton(self.tr("Run fa&iled again"), page)
         theme.bind_icon(self.failed_button, "repeat")

@@ -6,6 +6,7 @@ A list is applied whole or refused by reason; a refused one changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from labconsole.errors import UserError
@@ -31,7 +32,7 @@ from labconsole_v2x.pki.trust_lists import (
 )
 from labconsole_v2x.security.chain import ChainFault, link_fault, root_fault, self_signature_fault
 from labconsole_v2x.security.structures import Certificate
-from labconsole_v2x.security.trust import TrustStore, software_verifier
+from labconsole_v2x.security.trust import TrustStore, UntrustedRootError, software_verifier
 from labconsole_v2x.security.verification import its_now
 
 
@@ -91,6 +92,12 @@ class StationTrust:
         entries = (entry for issuer in self._issuers.values() for entry in issuer.entries)
         return tuple(entry for entry in entries if isinstance(entry, CentreEntry))
 
+    def centre_of(self, root: bytes) -> CentreEntry | None:
+        """The distribution centre of a root's lists: as the TLM names it, or else the root itself."""
+        signers = [root] if self.tlm is None else [self.tlm.hashed_id8, root]
+        entries = (entry for signer in signers for entry in self._issuer(signer).entries)
+        return next((one for one in entries if isinstance(one, CentreEntry) and root in one.issuers), None)
+
     def enrolment_authorities(self, root: bytes) -> tuple[EaEntry, ...]:
         """The EAs of a root that are listed and not revoked."""
         issuer, revoked = self._issuer(root), self.revoked(root)
@@ -122,10 +129,10 @@ class StationTrust:
 
     def octets_to_restore(self) -> tuple[bytes, ...]:
         """The lists from which `restore` builds this state again, in order: an ECTL before those of its roots."""
-        by_tlm = [issuer for signer, issuer in self._issuers.items() if self.tlm and signer == self.tlm.hashed_id8]
-        others = [issuer for issuer in self._issuers.values() if issuer not in by_tlm]
-        lists = [octets for issuer in (*by_tlm, *others) for octets in issuer.octets]
-        return (*lists, *(issuer.crl_octets for issuer in others if issuer.crl_octets))
+        tlm = self.tlm.hashed_id8 if self.tlm is not None else b""
+        issuers = [self._issuers[signer] for signer in sorted(self._issuers, key=lambda signer: signer != tlm)]
+        lists = [octets for issuer in issuers for octets in issuer.octets]
+        return (*lists, *(issuer.crl_octets for issuer in issuers if issuer.crl_octets))
 
     def apply_trust_list(self, octets: bytes) -> OpenedList:
         """Apply an ECTL or a CTL of a root, full or delta. Raises `RefusedListError`."""
@@ -219,8 +226,10 @@ class StationTrust:
             self.store.distrust(*new, root=root)
         issuer.distrusted = frozenset(wanted)
         for entry in issuer.entries:
-            if isinstance(entry, RootEntry) and entry.certificate in self.roots:
-                self.store.add_root(entry.certificate)
+            if isinstance(entry, RootEntry):
+                with suppress(UntrustedRootError):  # revoked by itself
+                    self.store.add_root(entry.certificate)
+                self._distrust(entry.certificate, self._issuer(entry.certificate.hashed_id8))
             elif isinstance(entry, AaEntry):
                 self.store.add(entry.certificate)
 
@@ -247,7 +256,8 @@ def refresh(trust: StationTrust, centre: str, get: Get) -> list[Fetched]:
         results += _fetch_trust_list(trust, centre, "getectl", trust.tlm.hashed_id8, get)
     for root in trust.roots:
         signer = root.hashed_id8
-        own = next((one.url for one in trust.centres if signer in one.issuers), centre)
+        named = trust.centre_of(signer)
+        own = named.url if named is not None else centre
         # First the CRL: a list of authorities is not followed once its root has revoked itself.
         results.append(_fetch(_url(own, "getcrl", signer), get, trust.apply_revocation_list))
         results += _fetch_trust_list(trust, own, "getctl", signer, get)

@@ -197,6 +197,8 @@ class _ClosedLoop:
         frames = []
         while self._ready and self._ready[0][0] < until_s:
             frames.append(heapq.heappop(self._ready))
+        if not frames:
+            return
         packets = [self._packets[index] for _, index in frames]
         self._medium.add(
             [packet.station for packet in packets],

@@ -17,7 +17,7 @@ from labconsole_v2x.stations.sending import SecurityMode
 INSTANCE_HZ = 10.0
 """Most CAMs a second of one instance: higher rates are several, as the source's 100 Hz are ten of 10 Hz."""
 MOST_PACKETS = 2_000_000
-"""Packets of a run, all of which are in memory at once: some 400 MB and half a minute."""
+"""Packets of a run, all of which are in memory at once: some 400 MB and half a minute, with DCC about a minute."""
 _LARGEST = 10_000
 """Packets beyond GeoNetworking can be simulated: post-quantum signatures do not fit it."""
 _STATIONS, _PACKETS, _RUN = "Stations", "Packets", "Run"

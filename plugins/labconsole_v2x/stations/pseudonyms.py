@@ -35,7 +35,7 @@ class PseudonymPolicy:
     preload_s: int = 13 * WEEK_S
     """A ticket begins at most so far ahead: three months (7.2.1), in whole weeks."""
     curves: frozenset[Curve] = frozenset({Curve.P256, Curve.BRAINPOOL_P256R1})
-    """Curves of tickets' keys (6.1.4)."""
+    """Curves of tickets' keys: those of 256 bits."""
     low_water: int = 20
     """A pool with fewer fresh tickets that are valid now is to be refilled; not of the policy."""
 

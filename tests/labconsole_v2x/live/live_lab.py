@@ -92,9 +92,9 @@ class LiveLab(trial_lab.TrialLab[LiveParameters, Outcome]):
         """kill -9."""
         os.kill(self.pid(role), signal.SIGKILL)
 
-    def command(self, name: str, station: int) -> None:
+    def command(self, name: str, station: int, **others: int) -> None:
         """What the operator sends into the run."""
-        parameters = {"station": station}
+        parameters = {"station": station, **others}
         self.context.on_message(
             {"t": "command", "name": name, "parameters": parameters, "role": "", "sent_by": "window"}
         )

@@ -108,7 +108,7 @@ def samples(
     """Samples with these rows: those received by role (of `receiver` alone), the queue's length, CPU and memory."""
     tables = Tables()
     by_role = receptions if isinstance(receptions, Mapping) else {"receiver": receptions}
-    stations = [(number, 0, source, number, 0) for source, number in STATION_OF.items()]
+    stations = [(number, 0, source, number, 0, 0) for source, number in STATION_OF.items()]
     tables.add(STATIONS, "stations-1-3", stations)
     tables.add(SENT, "stations-1-3", packets)
     for role, rows in by_role.items():

@@ -21,6 +21,8 @@ from tests.labconsole_v2x.live.synthetic_packets import (
     A,
     B,
     C,
+    Tables,
+    at,
     evaluated,
     figures,
     parameters,
@@ -334,7 +336,7 @@ def test_run_that_never_began_has_no_figures() -> None:
 def test_figures_have_unit_order_and_origin_of_their_kinds() -> None:
     usage, queue = {"receiver": [(1500, 20.0, 5)]}, {"receiver": [(1500, 0), (2500, 0), (3600, 0)]}
     rows = [*arrivals(A), *arrivals(B), *arrivals(OTHER)]
-    metrics = evaluated(samples([*cams(A), *cams(B)], rows, usage=usage, queue=queue)).metrics
+    metrics = evaluated(samples([*cams(A), *cams(B)], rows, usage=usage, queue=queue), tickets=2).metrics
     kinds = {kind.name: (kind.unit, kind.direction) for kind in METRICS}
     names = [kind.name for kind in METRICS]
     assert {metric.name for metric in metrics} == set(names)
@@ -343,3 +345,28 @@ def test_figures_have_unit_order_and_origin_of_their_kinds() -> None:
     calculated = {metric.name for metric in metrics if metric.origin is Origin.CALCULATED}
     assert calculated == {"air_rate", "airtime", "offered_rate"}
     assert LiveTrial().metrics == METRICS
+
+
+def of_one_station(changed_ms: float) -> Tables:
+    """CAMs of station 1 under two identities, the second one from a time on."""
+    tables = samples([*cams(A)[:4], *cams(B)[4:]], [*arrivals(A)[:4], *arrivals(B)[4:]])
+    stations = tables.tables["stations", "stations-1-3"]
+    stations["station"][stations["source"] == B] = 1
+    stations["from_ns"][stations["source"] == B] = at(changed_ms)
+    return tables
+
+
+def test_station_that_changes_its_identity_is_one_neighbour_and_loses_nothing() -> None:
+    figures = {one.name: one.value for one in evaluated(of_one_station(DUE[4]), senders=1, tickets=2).metrics}
+    assert (figures["identity_changes"], figures["neighbours"], figures["lost"]) == (1, 1, 0)
+    assert figures["inter_arrival"] == pytest.approx(DUE[1] - DUE[0]), "across the change, too"
+    before = {one.name: one.value for one in evaluated(of_one_station(500), senders=1, tickets=2).metrics}
+    assert before["identity_changes"] == 0, "in the warm-up"
+    assert not [one for one in evaluated(of_one_station(DUE[4]), senders=1).metrics if one.name == "identity_changes"]
+
+
+def test_run_stored_before_identities_changed_is_still_evaluated() -> None:
+    tables = samples(cams(A), arrivals(A))
+    expected = evaluated(tables)
+    del tables.tables["stations", "stations-1-3"]["from_ns"]
+    assert evaluated(tables) == expected

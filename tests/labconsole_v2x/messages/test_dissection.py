@@ -18,8 +18,10 @@ from labconsole_v2x.messages.geonetworking import (
     GeoNetworkingError,
     PositionVector,
     Shape,
+    ShortPositionVector,
     encode_basic_header,
     encode_gbc,
+    encode_guc,
     encode_shb,
     parse_packet,
 )
@@ -94,6 +96,25 @@ def test_tshark_reads_the_fields_of_every_cam(tmp_path: Path) -> None:
         else:
             expected = (moved.heading, moved.speed, moved.yaw_rate, moved.curvature, moved.length)
             assert row[-5:] == list(map(str, expected))
+
+
+def test_tshark_reads_the_headers_of_every_geounicast(tmp_path: Path) -> None:
+    random = Random("tshark guc")
+    sent = [(random_vector(random), random_vector(random), number) for number in range(40)]
+    path = tmp_path / "guc.pcap"
+    payload = encode_btp_b(Port.CERTIFICATE_REQUEST, bytes(40))
+    write_capture(
+        path,
+        [
+            encode_basic_header(10_000, 10) + encode_guc(sender, ShortPositionVector(*receiver[:4]), number, payload)
+            for sender, receiver, number in sent
+        ],
+    )
+    fields = ("_ws.malformed", "geonw.ch.htype", "geonw.seq_num", "btpb.dstport", *VECTOR_FIELDS)
+    destination = [name.replace("src", "dst") for name in VECTOR_FIELDS[:6]]
+    for row, (sender, receiver, number) in zip(dissected(path, *fields, *destination), sent, strict=True):
+        expected = ["", "0x20", f"0x{number:04x}", "2016", *vector_row(sender), *vector_row(receiver)[:6]]
+        assert row == expected
 
 
 def test_tshark_reads_the_fields_of_every_denm(tmp_path: Path) -> None:

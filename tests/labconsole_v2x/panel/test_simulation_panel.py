@@ -29,6 +29,10 @@ def test_page_says_what_is_offered_and_what_the_receiver_serves(qtbot: QtBot, pa
     qtbot.waitUntil(
         lambda: facts(page) == {"Offered to the receiver": "450 packets/s", "Offered load of its stack": "360 %"}
     )
+    page.form.set_values({**page.form.values(), "dcc": True})
+    qtbot.waitUntil(
+        lambda: facts(page) == {"Offered to the receiver": "≤ 450 packets/s", "Offered load of its stack": "≤ 360 %"}
+    )
     assert "nexcom-vtc6201-table42" in {combo.currentText() for combo in page.form.findChildren(QComboBox)}
 
 

@@ -14,13 +14,18 @@ import pytest
 from labconsole.errors import UserError
 from labconsole_v2x.pki import http_transport
 from labconsole_v2x.pki.http_transport import (
+    CTL_TYPE,
     MOST_CONNECTIONS,
+    MOST_LIST_OCTETS,
     MOST_OCTETS,
     REQUEST_TYPE,
     RESPONSE_TYPE,
     AuthorityServer,
     AuthorityUnreachableError,
+    ListNotFoundError,
+    UnknownListError,
     checked_url,
+    get,
     post,
 )
 from labconsole_v2x.pki.secured_messages import UnreadableRequestError
@@ -195,3 +200,33 @@ def test_an_unused_port_and_a_port_in_use_are_reported(server: AuthorityServer) 
 def test_what_is_not_a_url_is_refused(url: str) -> None:
     with pytest.raises(UserError, match="is not the URL of an authority"):
         checked_url(url)
+
+
+def centre(path: str) -> tuple[str, bytes]:
+    sizes = {"/largest": MOST_LIST_OCTETS, "/too-large": MOST_LIST_OCTETS + 1, "/empty": 0}
+    if path in sizes:
+        return CTL_TYPE, bytes(sizes[path])
+    if path == "/page":
+        return "text/html", b"<html>"
+    raise UnknownListError("no such list")
+
+
+def test_lists_come_by_get_within_bounds() -> None:
+    with AuthorityServer("127.0.0.1", 0, answer_get=centre) as server:
+        assert len(get(f"{server.url}largest")) == MOST_LIST_OCTETS
+        for path in ("too-large", "empty", "page"):
+            with pytest.raises(AuthorityUnreachableError, match=f"{path} answers something else than {CTL_TYPE}"):
+                get(f"{server.url}{path}")
+        with pytest.raises(ListNotFoundError, match="HTTP 404, no such list"):
+            get(f"{server.url}none")
+        with pytest.raises(AuthorityUnreachableError, match="HTTP 501, GET a list"):
+            post(server.url, b"request")
+
+
+def test_an_authority_has_no_lists_and_a_silent_centre_is_left(server: AuthorityServer) -> None:
+    with pytest.raises(AuthorityUnreachableError, match=r"HTTP 501, POST application/x-its-request"):
+        get(server.url)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(AuthorityUnreachableError, match=r"does not answer .not within 0\.3 s"):
+            get(url, timeout_s=0.3)

@@ -161,8 +161,29 @@ def test_a_root_that_the_tlm_deletes_is_distrusted_with_all_below_it() -> None:
     refused(lab, lab.trust.apply_trust_list, lab.ctl(sequence=2, issued_us=lab.now_us), ListReason.WRONG_SIGNER)
     lab.now_us += MINUTE_US
     lab.trust.apply_trust_list(lab.ectl(sequence=3, issued_us=lab.now_us))
+    assert verdict(lab, ticket) is Reason.ACCEPTED  # its CTL is still the one applied
     lab.trust.apply_trust_list(lab.ctl(sequence=2, issued_us=lab.now_us))
-    assert verdict(lab, ticket) is Reason.ACCEPTED
+
+
+def test_a_root_that_is_listed_again_has_still_revoked_what_it_had() -> None:
+    lab = ListsLab()
+    lab.apply_all()
+    lab.now_us += MINUTE_US
+    lab.trust.apply_revocation_list(lab.crl(lab.pki.aa.hashed_id8, this_update_s=NOW_S + 60))
+    for sequence, entries in ((2, ()), (3, lab.ectl_entries)):
+        lab.trust.apply_trust_list(lab.ectl(entries, sequence=sequence, issued_us=lab.now_us))
+    assert lab.trust.roots == (lab.pki.root,) and verdict(lab, ticket_of(lab.pki)) is Reason.REVOKED
+    refused(lab, lab.trust.apply_revocation_list, lab.crl(), ListReason.OLDER)
+
+
+def test_a_root_does_not_name_the_distribution_centre_of_another() -> None:
+    lab, other = ListsLab(), lab_pki()
+    signer = other.root.hashed_id8
+    lab.trust.apply_trust_list(lab.ectl((RootEntry(lab.pki.root), RootEntry(other.root))))
+    lab.trust.apply_trust_list(lab.ctl((CentreEntry("http://elsewhere/", (signer, lab.pki.root.hashed_id8)),)))
+    assert lab.trust.centre_of(signer) is None
+    own = lab.trust.centre_of(lab.pki.root.hashed_id8)
+    assert own is not None and own.url == "http://elsewhere/"
 
 
 def test_a_root_revokes_nothing_of_another_root() -> None:

@@ -274,6 +274,25 @@ def test_station_without_a_further_ticket_keeps_its_identity(lab: Lab, clock: Cl
     assert pool.current is not None and sender.ticket is pool.current.ticket
 
 
+def test_expired_ticket_is_replaced_even_during_a_lock(lab: Lab, clock: Clock) -> None:
+    sender, pool = lab.sender(), pool_of(lab, 1)
+    pool.change(BEGIN_S)
+    later = Lab(start_s=BEGIN_S)
+    later.pki = lab.pki
+    new = new_pseudonym(later)
+    pool.add(new, BEGIN_S)
+    changer = IdentityChanger(sender, ChangeSchedule(), pool, clock=lambda: its_us_of(clock.now_ns))
+    changer.schedule.lock(255, 0)
+    assert not changer.change_if_due(0)
+    clock.now_ns += 7 * 24 * 3600 * S - 1800 * S
+    assert changer.change_if_due(0)
+    assert (sender.ticket, pool.current) == (new.ticket, new)
+    assert not changer.change_if_due(0)
+    clock.now_ns += 3600 * S
+    assert not changer.change_if_due(0)
+    assert (changer.changes, changer.failures) == (1, 1)
+
+
 @pytest.mark.usefixtures("switching_often")
 def test_no_packet_mixes_identities_while_another_thread_requests_changes(lab: Lab) -> None:
     """The thread that sends changes the identity; requests and locks come from another one."""
