@@ -56,6 +56,8 @@ def function(name: str, code: str, instead: Any) -> Fault:
     return Fault(name, r"\d+ x wrong", instead={_FUNCTIONS + code: instead})
 
 
+_SHORT = {"use_cases.packet_cases._HIGH_RATE_S": 1.0, "use_cases.packet_cases._FLOOD_S": 1.0}
+"""Half of the time, in which as many packets are sent as the criteria ask for."""
 _SAME_KEY = SoftwareSymmetricKey(bytes(16))
 _CHANGED_LAYERS = (Layer.TICKET, Layer.MAC_ADDRESS, Layer.GN_ADDRESS, Layer.STATION_ID, Layer.PATH_HISTORY)
 """The layers that a CAM shows; it has no sequence number."""
@@ -103,7 +105,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "F-SIG-02": (
         Fault("leaves the location out", "DENM: 20 sent, 20 profile broken", Parts(sender=broken.without_location)),
     ),
-    "F-SIG-03": (receiver("is slow", broken.slow, r"rate processed, of the rate sent: 0\.[0-8]"),),
+    "F-SIG-03": (Fault("is slow", r"rate processed, of the rate sent: 0\.[0-8]", Parts(check=broken.slow), _SHORT),),
     "F-SIG-04": (
         Fault(
             "finds no ticket",
@@ -255,10 +257,11 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "A-SIG-02": (accepts("DENM, invalid signature", Reason.SIGNATURE_INVALID),),
     "A-SIG-03": (accepts("CAM, no signature", Reason.UNSECURED),),
     "A-SIG-04": (
-        receiver(
+        Fault(
             "has no room for benign packets",
-            broken.overflowing,
-            r"^CAM of a benign station: 100 sent, .*\d+ receiver queue full",
+            r"^CAM of a benign station: 50 sent, .*\d+ receiver queue full",
+            Parts(check=broken.overflowing),
+            _SHORT,
         ),
     ),
     "A-SIG-05": (

@@ -142,7 +142,7 @@ def test_evidence_that_cannot_be_read_is_a_failure() -> None:
     random = Random(3)
     for code in ("F-SNS-03", "F-CER-01", "F-CER-02", "F-PSN-01", "F-ENC-01", "F-IVS-01"):
         records = evidence_of(code).records
-        for _ in range(60):
+        for _ in range(30):
             at = random.randrange(len(records) - 1)
             changes: Sequence[dict[str, Any]] = (
                 {"octets": random.randbytes(random.randrange(300))},
