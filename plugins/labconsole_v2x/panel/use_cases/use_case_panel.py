@@ -84,7 +84,7 @@ class UseCasePanel(TrialPanel):
                 keys,
                 tr(
                     "UseCasePanel",
-                    "A token creates them, signs, verifies and decrypts with them; authorities' keys are in software",
+                    "A token creates them, signs and verifies; authorities' and encryption keys are in software",
                 ),
             ),
         ]
