@@ -78,6 +78,7 @@ def take_use_cases(camera: Camera, window: MainWindow) -> None:
     camera.settle(1.0)
     page.run_bar.run_button.click()
     camera.wait(lambda: page.monitor.shown.running)
+    toggle_bottom(window)
     camera.wait_for_runs()
     camera.wait(lambda: len(page.monitor.shown.results) == len(CODES))
     for entry in window.messages.entries():

@@ -277,6 +277,16 @@ def test_list_fills_the_window_and_no_column_is_cut(qtbot: QtBot, page: UseCaseP
     qtbot.waitUntil(lambda: page.split.height() >= before + 200)
 
 
+def test_list_is_scrolled_into_view_when_a_run_begins(qtbot: QtBot, page: UseCasePanel) -> None:
+    bar = page._area.verticalScrollBar()
+    assert bar.value() == 0 and bar.maximum() > 0, "the panes of the queue leave no room for the list"
+    page.monitor._show(RunResults(1, running=True, results={"F-SIG-01": CaseResult("in progress")}))
+    assert bar.value() > 0
+    bar.setValue(0)
+    page.monitor._show(RunResults(1, running=True, results={"F-SIG-01": CaseResult("passed")}))
+    assert bar.value() == 0, "later the operator decides"
+
+
 def test_each_letter_is_for_one_button(page: UseCasePanel, window: MainWindow) -> None:
     shown = [button.text() for button in page.findChildren(QPushButton) if not button.isHidden()]
     menus = [menu.text() for menu in window.menuBar().actions() if menu.text() != "&Runs"]

@@ -35,8 +35,8 @@ RESULT_ICONS = {
 """Icon of each result, and its colour's meaning."""
 _LONGEST = {CASE: "A-SIG-00", REQUIRED: "mandatory", SOURCE: "not printed", RESULT: "99 of 99 passed"}
 """Texts for which columns are wide enough; the title gets what they leave."""
-_CELL_EDGES = 24
-_MARKS = {CASE: 52, RESULT: 20}
+_CELL_EDGES = 16
+_MARKS = {CASE: 60, RESULT: 20}
 """Room for indentation, check mark and icon, px."""
 
 

@@ -28,7 +28,7 @@ from labconsole_v2x.use_cases.use_case_parameters import ALL, UseCaseParameters
 
 CHECK_LIST, SCENARIO = range(2)
 _COLUMNS_KEY, _SPLIT_KEY = "v2x.use-cases/columns", "v2x.use-cases/split"
-_LEAST_HEIGHT = 330
+_LEAST_HEIGHT, _EDGE = 330, 16
 _SHARES = (690, 350)
 _START_S = 2.0
 _CASE_S = 0.2
@@ -51,6 +51,7 @@ class UseCasePanel(TrialPanel):
     def pieces(self) -> Iterator[None]:
         """Build the page."""
         self.monitor = UseCaseMonitor(self.context, self)
+        self._running = False
         yield from super().pieces()
         self.monitor.changed.connect(self._show_results)
         self._show_results(self.monitor.shown)
@@ -83,7 +84,7 @@ class UseCasePanel(TrialPanel):
                 keys,
                 tr(
                     "UseCasePanel",
-                    "A token creates them, signs, verifies and decrypts with them; authorities' keys are in software",
+                    "A token creates them, signs and verifies; authorities' and encryption keys are in software",
                 ),
             ),
         ]
@@ -131,6 +132,9 @@ class UseCasePanel(TrialPanel):
         self.form.set_values({**self.form.values(), "cases": text})
 
     def _show_results(self, shown: RunResults) -> None:
+        if shown.running and not self._running:
+            self._scroll_to_list()
+        self._running = shown.running
         self.summary.show_results(shown)
         self.list.show_results(shown)
         self.details.show_results(shown)
@@ -231,12 +235,27 @@ class UseCasePanel(TrialPanel):
         QTimer.singleShot(0, self.split, self._set_height)
 
     def _set_height(self) -> None:
+        if self.split.isVisible():
+            height = self._area.viewport().height() - self._place(self.split) - _EDGE
+            self.split.setFixedHeight(max(_LEAST_HEIGHT, height))
+
+    def _scroll_to_list(self) -> None:
+        """The panes of a run in progress cover the lower half of a small window: counts and list are scrolled up."""
+        hidden = self._place(self.split) + self.split.height() > self._area.viewport().height()
+        if self.split.isVisible() and hidden:
+            self._area.verticalScrollBar().setValue(self._place(self.summary) - _EDGE)
+
+    @property
+    def _area(self) -> ScrollPage:
         area = self.findChild(ScrollPage)
-        content = None if area is None else area.widget()
-        if area is None or content is None or not self.split.isVisible():
-            return
-        above = self.split.mapTo(content, QPoint(0, 0)).y()
-        self.split.setFixedHeight(max(_LEAST_HEIGHT, area.viewport().height() - above - 16))
+        assert isinstance(area, ScrollPage)
+        return area
+
+    def _place(self, widget: QWidget) -> int:
+        """Where a widget begins in the scrolled content, px from its top."""
+        content = self._area.widget()
+        assert content is not None
+        return widget.mapTo(content, QPoint(0, 0)).y()
 
 
 def expected_seconds(codes: Collection[str]) -> float:
