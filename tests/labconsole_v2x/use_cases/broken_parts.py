@@ -36,10 +36,10 @@ from labconsole_v2x.stations.routes import Movement
 from labconsole_v2x.stations.sending import ALL_LAYERS, CamSender, Identity, Layer
 from labconsole_v2x.stations.traffic_centre import SentReport, TrafficCentre, TrafficSender
 from labconsole_v2x.stations.vehicle_bus import FrameVerdict, VehicleData, VehicleFrame
-from labconsole_v2x.use_cases.bench_authorities import CaseRegister
+from labconsole_v2x.use_cases.cases.bench_authorities import CaseRegister
+from labconsole_v2x.use_cases.cases.pki_cases import EMERGENCY
 from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER
 from labconsole_v2x.use_cases.evidence_figures import signed_data
-from labconsole_v2x.use_cases.pki_cases import EMERGENCY
 
 # Receivers
 

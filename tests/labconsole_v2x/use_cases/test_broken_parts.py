@@ -15,8 +15,8 @@ from labconsole_v2x.security.backends import SoftwareSymmetricKey
 from labconsole_v2x.security.verification import Reason
 from labconsole_v2x.stations.receiving import IMPLAUSIBLE
 from labconsole_v2x.stations.sending import Layer
-from labconsole_v2x.use_cases.bench import Parts
-from labconsole_v2x.use_cases.case_runs import RUNS, run_case
+from labconsole_v2x.use_cases.cases.bench import Parts
+from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
 from labconsole_v2x.use_cases.catalogue import CODES
 from labconsole_v2x.use_cases.judging import FAILED, judge
 from tests.labconsole_v2x.use_cases import broken_parts as broken

@@ -29,7 +29,7 @@ from labconsole_v2x.security.keys import SoftwareKey, compressed_point, integers
 from labconsole_v2x.security.reading import read_signature
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import CAM_PSID, Curve, Point, PointForm, PublicKey
-from labconsole_v2x.use_cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 from labconsole_v2x.use_cases.evidence_figures import signed_data
 from labconsole_v2x.use_cases.functional_catalogue import OK

@@ -23,7 +23,7 @@ from labconsole_v2x.pki.station_requests import (
 from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS
 from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.structures import Certificate, Permission, Validity
-from labconsole_v2x.use_cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.evidence import Kind
 
 

@@ -29,8 +29,8 @@ from labconsole_v2x.security.issuing import (
 )
 from labconsole_v2x.security.signing import sign_to_be_signed_data
 from labconsole_v2x.security.structures import CAM_PSID, Permission
-from labconsole_v2x.use_cases.bench import Bench
-from labconsole_v2x.use_cases.bench_authorities import ITS_ID, BenchAuthorities, Held
+from labconsole_v2x.use_cases.cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench_authorities import ITS_ID, BenchAuthorities, Held
 
 CAM_ONLY = (Permission(CAM_PSID, bytes.fromhex("010000")),)
 EMERGENCY = (Permission(CAM_PSID, bytes.fromhex("010200")),)

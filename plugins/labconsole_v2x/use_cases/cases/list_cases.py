@@ -15,10 +15,10 @@ from labconsole_v2x.pki.lists.trust_lists import AaEntry, EaEntry, Entry, Revoca
 from labconsole_v2x.pki.request_parts import Content
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.structures import Certificate
-from labconsole_v2x.use_cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench import Bench
+from labconsole_v2x.use_cases.cases.packet_cases import send_many
 from labconsole_v2x.use_cases.evidence import Kind
 from labconsole_v2x.use_cases.expectations import ACCEPTED
-from labconsole_v2x.use_cases.packet_cases import send_many
 
 _URL = "http://127.0.0.1/"
 _WEEK_S = 7 * 24 * 3600

@@ -16,11 +16,11 @@ from labconsole_v2x.stations.refill import RsuRequester
 from labconsole_v2x.stations.routes import Movement, Route
 from labconsole_v2x.stations.sending import CamSender
 from labconsole_v2x.stations.transports import Transport, open_pair
-from labconsole_v2x.use_cases.bench import Bench, Station
-from labconsole_v2x.use_cases.bench_authorities import BenchAuthorities
+from labconsole_v2x.use_cases.cases.bench import Bench, Station
+from labconsole_v2x.use_cases.cases.bench_authorities import BenchAuthorities
+from labconsole_v2x.use_cases.cases.packet_cases import MANY, send_many
+from labconsole_v2x.use_cases.cases.pki_cases import CAM_ONLY, EMERGENCY
 from labconsole_v2x.use_cases.evidence import Kind
-from labconsole_v2x.use_cases.packet_cases import MANY, send_many
-from labconsole_v2x.use_cases.pki_cases import CAM_ONLY, EMERGENCY
 
 _EMERGENCY_CAM = "CAM of an emergency vehicle"
 _BEFORE, _AFTER = "CAM before the change", "CAM after the change"
