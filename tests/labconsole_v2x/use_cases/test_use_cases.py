@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from labconsole_v2x.use_cases import packet_cases
+from labconsole_v2x.use_cases.cases import packet_cases
 from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, Parts
 from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
 from labconsole_v2x.use_cases.catalogue import USE_CASES
