@@ -9,6 +9,7 @@ from pathlib import Path
 from labconsole.model.plugin import Plugins
 from labconsole.paths import HOME_VARIABLE
 from labconsole.reference.pages import reference_pages
+from labconsole_v2x.use_case_reference import PAGE, use_cases_page
 
 DOCS = Path(__file__).parent
 
@@ -17,7 +18,9 @@ def main() -> None:
     """Write all of them, as they are without any data of the operator's."""
     with tempfile.TemporaryDirectory() as home:
         os.environ[HOME_VARIABLE] = home
-        for name, text in reference_pages(Plugins.discover()).items():
+        plugins = Plugins.discover()
+        pages = {**reference_pages(plugins), PAGE: use_cases_page(plugins)}
+        for name, text in pages.items():
             (DOCS / name).write_text(text, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of the V2X pages: scenario, a run in progress, its packets, and the inspection of a capture."""
+"""Takes the pictures of the V2X pages: scenario, a run, its packets, an inspected capture, and the use cases."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from labconsole_v2x.panel.inspection_page import InspectionPage
 from labconsole_v2x.panel.live_panel import PACKETS, SCENARIO, STATIONS, LivePanel
 from labconsole_v2x.panel.packet_view import PacketView
 from labconsole_v2x.panel.run_capture import write_run_capture
+from labconsole_v2x.panel.use_cases.use_case_panel import UseCasePanel
 from labconsole_v2x.stations.capture import capture_header, packet_block, read_capture
+from labconsole_v2x.use_cases.catalogue import CODES
 
 KIND = "v2x.live"
 CLICKED = 0x4D
 """An octet of the CAM's referencePosition."""
+PICTURED = "A-SIG-04"
 SPOILED = 40
 """Of so many packets, the signature of one is changed in the capture that is inspected."""
 
@@ -64,6 +67,24 @@ def take_v2x(camera: Camera, window: MainWindow) -> None:
     camera.take("v2x-packets")
     with tempfile.TemporaryDirectory() as folder:
         take_inspection(camera, window, Path(folder))
+    take_use_cases(camera, window)
+
+
+def take_use_cases(camera: Camera, window: MainWindow) -> None:
+    """The check list after a run of all cases, one of them selected."""
+    page = window.open_trial("v2x.use-cases")
+    assert isinstance(page, UseCasePanel)
+    page.building.finish()
+    camera.settle(1.0)
+    page.run_bar.run_button.click()
+    camera.wait(lambda: page.monitor.shown.running)
+    toggle_bottom(window)
+    camera.wait_for_runs()
+    camera.wait(lambda: len(page.monitor.shown.results) == len(CODES))
+    for entry in window.messages.entries():
+        window.messages.withdraw(entry.message)
+    page.list.select(PICTURED)
+    camera.take("use-cases")
 
 
 def take_inspection(camera: Camera, window: MainWindow, folder: Path) -> None:

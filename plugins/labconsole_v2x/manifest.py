@@ -19,7 +19,7 @@ plugin = Plugin(
         "v2x.live": "labconsole_v2x.panel.live_panel:make_live_panel",
         "v2x.attack": "labconsole_v2x.panel.attack_panel:make_attack_panel",
         "v2x.benchmark": "labconsole_v2x.panel.benchmark_panel:make_benchmark_panel",
-        "v2x.use-cases": "labconsole_v2x.panel.use_case_panel:make_use_case_panel",
+        "v2x.use-cases": "labconsole_v2x.panel.use_cases.use_case_panel:make_use_case_panel",
         "v2x.simulation": "labconsole_v2x.panel.simulation_panel:make_simulation_panel",
     },
     operations={
@@ -54,12 +54,12 @@ plugin = Plugin(
             "get authorization tickets for an enrolled station from an AA",
         ),
         "v2x.issue-lists": OperationEntry(
-            "labconsole_v2x.pki.list_operations:IssueLists",
+            "labconsole_v2x.pki.lists.list_operations:IssueLists",
             "v2x issue-lists",
             "sign the ECTL, CTL and CRL of a lab, and revoke certificates",
         ),
         "v2x.trust": OperationEntry(
-            "labconsole_v2x.pki.list_operations:FollowLists",
+            "labconsole_v2x.pki.lists.list_operations:FollowLists",
             "v2x trust",
             "fetch trust and revocation lists, and show what a station trusts then",
         ),

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from labconsole.model.plugin import Plugins
-from labconsole.profiles.profile import Order, Profile, load_profile
+from labconsole.profiles.profile import Order, Profile, campaign_of, load_profile
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.benchmark.benchmark_trial import expected_seconds
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.live_trial import LiveTrial
+from labconsole_v2x.use_cases.catalogue import CODES
+from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
 
 RATES = (1.0, 10.0, 20.0, 100.0)
 LIVE = ("v2x-demo", "v2x-low-load", "v2x-medium-load", "v2x-high-load", "v2x-loads", "v2x-1500-per-second")
@@ -48,7 +50,8 @@ def loads(name: str, *more: str) -> list[tuple[Any, ...]]:
 def test_all_of_them_belong_to_the_plugin() -> None:
     (plugin,) = (plugin for plugin in Plugins.discover().found if plugin.name == "v2x")
     simulated = {"v2x-testbed-published", "v2x-attacks-published", "v2x-neighbours"}
-    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-attacks-live", "v2x-attacks-content", *simulated}
+    others = {"v2x-benchmark", "v2x-use-cases", "v2x-attacks-live", "v2x-attacks-content"}
+    assert set(plugin.profiles) == {*LIVE, *others, *simulated}
 
 
 def test_live_attacks_are_the_simulated_ones() -> None:
@@ -73,6 +76,14 @@ def test_implausible_content_is_sent_to_receivers_without_and_with_checks() -> N
     assert bounded == [one.checks_plausibility for one in found]
     minutes = sum(one.warm_up + one.duration + START_S for one in found) / 60
     assert minutes == pytest.approx(1.5, rel=0.1) and "A minute and a half" in content.description
+
+
+def test_use_cases_are_tested_in_software_and_with_a_token_and_none_may_fail() -> None:
+    found = profile("v2x-use-cases")
+    parameters = [UseCaseParameters.model_validate(dict(one.parameters)) for one in found.scenarios]
+    assert [one.backend.value for one in parameters] == ["openssl", "token"] and found.repeats == 1
+    assert all(one.selected == CODES for one in parameters)
+    assert [one.thresholds for one in campaign_of(found).scenarios] == [{"failed": {"max": 0}}] * 2
 
 
 def test_loads_are_the_twelve_of_the_source() -> None:

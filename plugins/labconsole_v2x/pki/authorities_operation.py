@@ -90,7 +90,6 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
         # imported late: the window, which imports this module, does without cryptography
         from labconsole_v2x.inspection.capture_certificates import read_certificate
         from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
-        from labconsole_v2x.pki.distribution_centre import DistributionCentre
         from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
         from labconsole_v2x.pki.http_transport import TIMEOUT_S, AuthorityServer, checked_url, post
         from labconsole_v2x.pki.key_folders import (
@@ -102,7 +101,8 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
             create_lab,
             load_authority,
         )
-        from labconsole_v2x.pki.published_lists import Kind, PublishedLists
+        from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
+        from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
         from labconsole_v2x.security.verification import its_now
 
         lab, serve = parameters.lab, parameters.serve

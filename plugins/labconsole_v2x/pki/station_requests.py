@@ -72,16 +72,8 @@ class RefusedRequestError(UserError):
         self.code = code
 
 
-@dataclass(frozen=True)
-class CertifiedKey:
-    """A certificate of the station, and its private key."""
-
-    certificate: Certificate
-    key: SoftwareKey
-
-
-class CertifiedSigner(Protocol):
-    """A certificate and its private key, in software or in a token."""
+class HeldCertificate(Protocol):
+    """A certificate of the station, and its private key, in software or in a token."""
 
     @property
     def certificate(self) -> Certificate:
@@ -89,7 +81,15 @@ class CertifiedSigner(Protocol):
 
     @property
     def key(self) -> SigningKey:
-        """Its private key."""
+        """The key."""
+
+
+@dataclass(frozen=True)
+class CertifiedKey:
+    """A certificate of the station, and its private key."""
+
+    certificate: Certificate
+    key: SoftwareKey
 
 
 class Task(Enum):
@@ -202,7 +202,7 @@ def enrolment_request(
 
 
 def re_enrolment_request(
-    credential: CertifiedSigner, key: SigningKey, attributes: SubjectAttributes, ea: Certificate, now_us: int
+    credential: HeldCertificate, key: SigningKey, attributes: SubjectAttributes, ea: Certificate, now_us: int
 ) -> SentRequest:
     """`EnrolmentRequestMessage` of an enrolled station: the current credential is its itsId, and signs (6.2.3.2.1)."""
     possession = _proof_of_possession(credential.certificate.hashed_id8, key, attributes, now_us)
@@ -215,7 +215,7 @@ def _proof_of_possession(its_id: bytes, key: SigningKey, attributes: SubjectAttr
 
 
 def authorization_request(
-    credential: CertifiedSigner,
+    credential: HeldCertificate,
     key: SigningKey,
     attributes: SubjectAttributes,
     ea: Certificate,

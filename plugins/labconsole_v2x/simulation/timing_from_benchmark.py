@@ -9,6 +9,8 @@ from labconsole.cli.database import RunDatabase, open_database
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
+from labconsole.paths import profiles_dir
+from labconsole.profiles.profile import save_profile
 from labconsole.store.errors import StoreError
 from labconsole.store.records import RunRow, RunStatus
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
@@ -18,6 +20,8 @@ from labconsole_v2x.stations.sending import SecurityMode
 
 KIND = "v2x.benchmark"
 METRICS = ("sign_time", "verify_time", "verify_decoded_time", "parse_hash_time")
+NEIGHBOURS = "v2x-neighbours"
+_CORES = (1, 2, 4, 8)
 _US = "parse_hash_time"
 """The only one in us: the others are in ms."""
 
@@ -58,6 +62,18 @@ def timing_from_benchmark(run: RunRow, title: str, room: int) -> StackTiming:
     )
 
 
+def neighbours_with(timing: str) -> str:
+    """The profile `v2x-neighbours`, with units of this timing profile on 1 to 8 cores before the others."""
+    given = (profiles_dir() / f"{NEIGHBOURS}.toml").read_text(encoding="utf-8")
+    head, table, others = given.partition("[[scenarios]]")
+    own = (
+        f'{table}\nname = "{timing}{"" if cores == 1 else f", {cores} cores"}"\n'
+        f'parameters = {{ timing = "{timing}", receiver_cores = {cores} }}\n\n'
+        for cores in _CORES
+    )
+    return f"{head}{''.join(own)}{table}{others}"
+
+
 class CreateStackTimingParameters(Parameters):
     """The run of a timing profile, and its name."""
 
@@ -71,7 +87,12 @@ class CreateStackTimingParameters(Parameters):
         ge=1,
         unit="packets",
     )
-    replace: bool = parameter("Replace", "Replace a profile of that name", default=False)
+    campaign: bool = parameter(
+        "Campaign",
+        f"Write the profile {NEIGHBOURS}-NAME, too, which has this computer next to the units of {NEIGHBOURS}",
+        default=False,
+    )
+    replace: bool = parameter("Replace", "Replace profiles of these names", default=False)
     db: RunDatabase = None
 
 
@@ -94,5 +115,10 @@ class CreateStackTiming(Operation[CreateStackTimingParameters]):
                 raise StoreError(f"There is no run {parameters.run} in {reader.path}.")
         profile = timing_from_benchmark(run, parameters.title, parameters.room)
         path = STACK_TIMINGS.save(parameters.name, profile, replace=parameters.replace)
-        sentence = f"The timing profile {parameters.name} is in {path}."
-        return Result((sentence,), {"timing": parameters.name, "file": str(path)})
+        sentences, data = [f"The timing profile {parameters.name} is in {path}."], {"file": str(path)}
+        if parameters.campaign:
+            campaign = f"{NEIGHBOURS}-{parameters.name}"
+            save_profile(campaign, neighbours_with(parameters.name), replace=parameters.replace)
+            sentences.append(f"Next to other units: labconsole run {campaign}")
+            data["campaign"] = campaign
+        return Result(tuple(sentences), {"timing": parameters.name, **data})

@@ -113,8 +113,7 @@ class IdentityChanger:
 
     sender: IdentitySender
     schedule: ChangeSchedule
-    pool: PseudonymPool | None
-    """None without security: identities are random then."""
+    pool: PseudonymPool
     need: Need = PLAIN_CAM
     """What the station sends: other tickets are not taken."""
     layers: Set[Layer] = ALL_LAYERS
@@ -128,12 +127,12 @@ class IdentityChanger:
 
     def change_if_due(self, now_ns: int) -> bool:
         """Change the identity if it is due; whether it was changed. An expired ticket is changed during a lock, too."""
-        now_s, current = self.clock() // 1_000_000, self.pool.current if self.pool is not None else None
+        now_s, current = self.clock() // 1_000_000, self.pool.current
         if not (self.schedule.is_due(now_ns) or (current is not None and not current.is_valid(now_s))):
             return False
         self.schedule.done(now_ns)
         try:
-            pseudonym = self.pool.change(now_s, self.need) if self.pool is not None else None
+            pseudonym = self.pool.change(now_s, self.need)
         except NoTicketError:
             self.failures += 1
             return False

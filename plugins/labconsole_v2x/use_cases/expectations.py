@@ -41,7 +41,8 @@ class Packets:
 
     def __str__(self) -> str:
         none = "" if ACCEPTED in self.results or self.some_accepted else ", none accepted"
-        return f"{self.label}: {self.share:.4g} of at least {self.least} with the verdict {_or(self.results)}{none}"
+        share = "all" if self.share == 1 else f"{self.share:.4g}"
+        return f"{self.label}: {share} of at least {self.least} with the verdict {_or(self.results)}{none}"
 
     def finding(self, evidence: Evidence) -> Finding:
         verdicts = Counter(record.result for record in evidence.received(self.label))

@@ -25,7 +25,7 @@ FUNCTIONS = (
     _function(3, "Create a symmetric key", "10 AES-128 keys are created: all differ, and each encrypts.", 10),
     _function(4, "Create a key pair", "A key pair is created on each curve of IEEE 1609.2; each signs.", 4),
     _function(
-        5, "Import a remote key", "Public keys are loaded from certificates; one that is no point is refused.", 5
+        5, "Import a remote key", "Public keys are loaded from certificates; one that is not a point is refused.", 5
     ),
     _function(6, "Export a public key", "Public keys are written in a certificate and as PEM, and read again.", 8),
     _function(7, "Sign a block of data", "Blocks of 0 to 10,000 octets are signed.", 5),

@@ -11,8 +11,8 @@ from labconsole.model.role import Role, RoleContext
 from labconsole.model.series import LiveChannel, LiveKind
 from labconsole_v2x.security.backends import Backend, open_backend_token
 from labconsole_v2x.security.verification import its_now
-from labconsole_v2x.use_cases.bench import BenchSettings
-from labconsole_v2x.use_cases.case_runs import run_case
+from labconsole_v2x.use_cases.cases.bench import BenchSettings
+from labconsole_v2x.use_cases.cases.case_runs import run_case
 from labconsole_v2x.use_cases.evidence import EVIDENCE, Evidence, Kind, Record, columns_of, encode_line, header_line
 from labconsole_v2x.use_cases.judging import RESULT_WORDS, Judgement, judge
 

@@ -19,9 +19,10 @@ from labconsole.store.records import RunStatus
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.theme.theme import ThemeMode
 from labconsole_ui.views.run.run_view import RunView
-from labconsole_v2x.panel.use_case_list import CASE, REQUIRED, RESULT, RESULT_ICONS, SOURCE
-from labconsole_v2x.panel.use_case_monitor import CaseResult, RunResults, newest_results
-from labconsole_v2x.panel.use_case_panel import CHECK_LIST, SCENARIO, UseCasePanel, expected_seconds, reported_results
+from labconsole_v2x.panel.use_cases.use_case_list import CASE, REQUIRED, RESULT, RESULT_ICONS, SOURCE
+from labconsole_v2x.panel.use_cases.use_case_monitor import CaseResult, RunResults, newest_results
+from labconsole_v2x.panel.use_cases.use_case_panel import CHECK_LIST, SCENARIO, UseCasePanel, expected_seconds
+from labconsole_v2x.use_case_reference import reported_results
 from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
 from labconsole_v2x.use_cases.use_case import ReferencePoint
 from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
@@ -274,6 +275,16 @@ def test_list_fills_the_window_and_no_column_is_cut(qtbot: QtBot, page: UseCaseP
     before = page.split.height()
     window.resize(1280, 1400)
     qtbot.waitUntil(lambda: page.split.height() >= before + 200)
+
+
+def test_list_is_scrolled_into_view_when_a_run_begins(qtbot: QtBot, page: UseCasePanel) -> None:
+    bar = page._area.verticalScrollBar()
+    assert bar.value() == 0 and bar.maximum() > 0, "the panes of the queue leave no room for the list"
+    page.monitor._show(RunResults(1, running=True, results={"F-SIG-01": CaseResult("in progress")}))
+    assert bar.value() > 0
+    bar.setValue(0)
+    page.monitor._show(RunResults(1, running=True, results={"F-SIG-01": CaseResult("passed")}))
+    assert bar.value() == 0, "later the operator decides"
 
 
 def test_each_letter_is_for_one_button(page: UseCasePanel, window: MainWindow) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from labconsole_v2x.pki.lists.signed_lists import ListReason, RefusedListError
+from labconsole_v2x.pki.lists.station_trust import StationTrust
+from labconsole_v2x.pki.lists.trust_lists import RootEntry, encode_trust_list, read_trust_list
 from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
 from labconsole_v2x.pki.secured_messages import is_signed_by
-from labconsole_v2x.pki.signed_lists import ListReason, RefusedListError
-from labconsole_v2x.pki.station_trust import StationTrust
-from labconsole_v2x.pki.trust_lists import RootEntry, encode_trust_list, read_trust_list
 from labconsole_v2x.security.chain import link_fault
 from labconsole_v2x.security.encoding import (
     encode_signature,

@@ -9,6 +9,8 @@ import pytest
 from labconsole.cli.main import main
 from labconsole.errors import UserError
 from labconsole.model.metrics import Direction, Metric
+from labconsole.model.plugin import Plugins
+from labconsole.profiles.profile import load_profile
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.choices import Attack
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
@@ -55,6 +57,17 @@ def test_one_command_makes_a_profile_that_is_simulated(home: Path, capsys: pytes
     assert main(["v2x", "timing", "here", "1"]) == 1
     assert "There is a timing profile here already" in capsys.readouterr().err
     assert main(["v2x", "timing", "here", "1", "--replace"]) == 0
+
+
+def test_campaign_has_this_computer_next_to_other_units(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["v2x", "timing", "mine", "1", "--campaign"]) == 0
+    assert "labconsole run v2x-neighbours-mine" in capsys.readouterr().out
+    own, given = (load_profile(name, Plugins.discover()) for name in ("v2x-neighbours-mine", "v2x-neighbours"))
+    added, others = own.scenarios[:12], own.scenarios[12:]
+    assert [one.parameters for one in others] == [one.parameters for one in given.scenarios]
+    units = {(one.parameters["timing"], one.parameters["receiver_cores"]) for one in added}
+    assert units == {("mine", cores) for cores in (1, 2, 4, 8)}
+    assert main(["v2x", "timing", "mine", "1", "--campaign"]) == 1
 
 
 def test_run_that_is_not_there_is_one_sentence(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,10 +34,13 @@ from labconsole_v2x.stations.refill import (
 )
 from labconsole_v2x.stations.routes import Route, vehicle_route
 from labconsole_v2x.stations.sending import ROADSIDE_UNIT, CamSender, Identity
+from labconsole_v2x.stations.transports import Transport, TransportKind, TransportSettings, open_transport
+from tests.helpers.udp_ports import free_udp_port
 from tests.labconsole_v2x.pki.pki_lab import EA_URL, ITS_ID, PkiLab
 
 URL = "http://aa.test/"
 ROUTE = vehicle_route(Random(1))
+RSU = ShortPositionVector(Address(Identity.of(b"roadside").mac, ROADSIDE_UNIT), 0, 0, 0)
 HEADER, PORT_2016 = 14, bytes.fromhex("07e00000")
 
 
@@ -63,8 +66,7 @@ def linked(answer: Post, air: Air | None = None, *, attempt_s: float = 5.0) -> I
     """A station and an RSU whose AA answers so."""
     air = air or Air()
     station, rsu = CamSender(Identity.of(b"a car...")), CamSender(Identity.of(b"roadside"), station_type=ROADSIDE_UNIT)
-    place = ShortPositionVector(Address(rsu.identity.mac, ROADSIDE_UNIT), 0, 0, 0)
-    requester = RsuRequester(air.send, station, place, lambda: ROUTE.at(0), attempt_s=attempt_s)
+    requester = RsuRequester(air.send, station, RSU, lambda: ROUTE.at(0), attempt_s=attempt_s)
     with RsuRelay(URL, answer, air.send, rsu, Route().at(0)) as relay:
         air.connect(requester, relay)
         yield air
@@ -131,6 +133,31 @@ def test_pool_is_refilled_through_an_rsu_that_learns_neither_station_nor_ticket(
     for one in tickets:
         secrets += [one.ticket.octets, one.ticket.hashed_id8, one.ticket.verification_key.point.x]
     assert not [secret for secret in secrets if secret in seen]
+
+
+def test_request_and_response_go_over_real_sockets() -> None:
+    group = TransportSettings(TransportKind.MULTICAST, "127.0.0.1", "239.118.122.98", free_udp_port())
+    ended = threading.Event()
+
+    def read(transport: Transport, take: Callable[[bytes], bool]) -> None:
+        while not ended.is_set():
+            frame = transport.receive()
+            if frame is not None:
+                take(frame)
+
+    with ExitStack() as resources:
+        here, there = (resources.enter_context(closing(open_transport(group, receiver=False))) for _ in range(2))
+        requester = RsuRequester(here.send, CamSender(Identity.of(b"a car...")), RSU, lambda: ROUTE.at(0))
+        roadside = CamSender(Identity.of(b"roadside"), station_type=ROADSIDE_UNIT)
+        relay = resources.enter_context(RsuRelay(URL, reverse, there.send, roadside, Route().at(0)))
+        threads = resources.enter_context(ThreadPoolExecutor(2))
+        resources.callback(ended.set)
+        for transport, take in ((here, requester.take), (there, relay.take)):
+            threads.submit(read, transport, take)
+        octets = bytes(range(256)) * 5
+        assert [requester.post(URL, octets[: 600 + number]) for number in range(20)] == [
+            octets[: 600 + number][::-1] for number in range(20)
+        ]
 
 
 def test_frames_go_between_the_addresses_of_station_and_rsu() -> None:
@@ -251,8 +278,7 @@ def test_requests_that_wait_at_an_rsu_are_bounded() -> None:
 
 def _message(octets: bytes) -> bytes:
     """A frame of a station to the RSU."""
-    rsu = ShortPositionVector(Address(Identity.of(b"roadside").mac, 15), 0, 0, 0)
-    return CamSender(Identity.of(b"a car...")).unicast(rsu, PORT_2016 + octets, ROUTE.at(0))
+    return CamSender(Identity.of(b"a car...")).unicast(RSU, PORT_2016 + octets, ROUTE.at(0))
 
 
 def test_answers_that_an_rsu_keeps_are_bounded() -> None:

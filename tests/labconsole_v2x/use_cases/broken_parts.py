@@ -15,11 +15,11 @@ from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import secured_octets
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import ValidationRequest
-from labconsole_v2x.pki.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority, RegisteredStation
 from labconsole_v2x.pki.http_transport import CTL_TYPE
+from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
+from labconsole_v2x.pki.lists.station_trust import StationTrust
 from labconsole_v2x.pki.request_parts import PublicKeys, SubjectAttributes
-from labconsole_v2x.pki.station_trust import StationTrust
 from labconsole_v2x.security.chain import DigestVerifier
 from labconsole_v2x.security.encryption import DecryptionError, decrypt_with_shared_key
 from labconsole_v2x.security.issuing import issue
@@ -30,16 +30,16 @@ from labconsole_v2x.security.trust import software_verifier
 from labconsole_v2x.security.verification import Reason
 from labconsole_v2x.stations.identity_change import ChangeSchedule
 from labconsole_v2x.stations.pseudonyms import Need, Permitted, Pseudonym, PseudonymPool
-from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS, Checked, PacketCheck, ReceivedFrame
+from labconsole_v2x.stations.receiving import IMPLAUSIBLE, QUEUE_FULL, REASONS, Checked, PacketCheck, ReceivedFrame
 from labconsole_v2x.stations.refill import RsuRelay
 from labconsole_v2x.stations.routes import Movement
 from labconsole_v2x.stations.sending import ALL_LAYERS, CamSender, Identity, Layer
 from labconsole_v2x.stations.traffic_centre import SentReport, TrafficCentre, TrafficSender
 from labconsole_v2x.stations.vehicle_bus import FrameVerdict, VehicleData, VehicleFrame
-from labconsole_v2x.use_cases.bench_authorities import CaseRegister
+from labconsole_v2x.use_cases.cases.bench_authorities import CaseRegister
+from labconsole_v2x.use_cases.cases.pki_cases import EMERGENCY
 from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER
 from labconsole_v2x.use_cases.evidence_figures import signed_data
-from labconsole_v2x.use_cases.pki_cases import EMERGENCY
 
 # Receivers
 
@@ -65,8 +65,8 @@ def deciding(decide: Decide) -> Callable[[PacketCheck], PacketCheck]:
     return lambda inner: _Receiver(inner, decide)
 
 
-def ignoring(*reasons: Reason) -> Callable[[PacketCheck], PacketCheck]:
-    """A receiver without the checks that give these reasons."""
+def ignoring(*reasons: str) -> Callable[[PacketCheck], PacketCheck]:
+    """A receiver without the checks that give these verdicts."""
     return deciding(lambda verdict, _: Reason.ACCEPTED.value if verdict in reasons else verdict)
 
 
@@ -82,6 +82,18 @@ def _without_uncompressed(verdict: str, frame: ReceivedFrame) -> str:
 
 
 reading_compressed_keys_alone = deciding(_without_uncompressed)
+
+
+def alarming(inner: PacketCheck) -> PacketCheck:
+    """A receiver that finds one CAM in a hundred implausible."""
+    checked = 0
+
+    def decide(verdict: str, frame: ReceivedFrame) -> str:
+        nonlocal checked
+        checked += 1
+        return verdict if checked % 100 else IMPLAUSIBLE
+
+    return _Receiver(inner, decide)
 
 
 def slow(inner: PacketCheck) -> PacketCheck:
@@ -150,6 +162,24 @@ def leaving(layer: Layer) -> Callable[..., CamSender]:
         return Leaving(identity, **settings)
 
     return create
+
+
+def changing_all(kind: Any, identity: Identity, **settings: Any) -> CamSender:
+    """Changes all layers, whichever are asked for."""
+
+    class ChangingAll(kind):  # type: ignore[misc]
+        def change_identity(self, pseudonym: Pseudonym | None = None, layers: Any = ALL_LAYERS) -> None:
+            super().change_identity(pseudonym)
+
+    return ChangingAll(identity, **settings)
+
+
+def with_wrong_speed(kind: Callable[..., CamSender], identity: Identity, **settings: Any) -> CamSender:
+    """Sends its speed in another unit: km/h."""
+    sender = kind(identity, **settings)
+    create = sender.create
+    sender.create = lambda movement: create(movement._replace(speed=movement.speed * 3.6))  # type: ignore[method-assign]
+    return sender
 
 
 def keeping_distribution(kind: Any, identity: Identity, **settings: Any) -> CamSender:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole_v2x.use_cases.bench import BenchSettings
-from labconsole_v2x.use_cases.case_runs import run_case
+from labconsole_v2x.use_cases.cases.bench import BenchSettings
+from labconsole_v2x.use_cases.cases.case_runs import run_case
 from labconsole_v2x.use_cases.evidence import (
     EVIDENCE,
     Evidence,

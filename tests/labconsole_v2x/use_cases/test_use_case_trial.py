@@ -13,19 +13,21 @@ import pytest
 from pydantic import ValidationError
 
 from labconsole.engine.spool import AttachmentBlock, SampleBlock, SpoolReader
+from labconsole.errors import UserError
 from labconsole.security.secrets import Secret
-from labconsole.security.token.errors import TokenError
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
+from labconsole.store.records import RunStatus
 from labconsole_v2x.security.backends import Backend
-from labconsole_v2x.use_cases.case_runs import RUNS
 from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
 from labconsole_v2x.use_cases.evidence import EVIDENCE, grouped, of_table, read_lines
+from labconsole_v2x.use_cases.evidence_inspection import has_evidence, inspect_evidence
 from labconsole_v2x.use_cases.judging import NOT_TESTED, PASSED, judge
 from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
 from labconsole_v2x.use_cases.use_case_role import FILE
 from labconsole_v2x.use_cases.use_case_trial import UseCaseTrial
 from tests.helpers import trial_lab
+from tests.helpers.practice import Bench
 
 TRIAL = UseCaseTrial()
 ROLE = "use-cases"
@@ -120,6 +122,25 @@ def test_verdicts_on_the_file_are_those_of_the_run(few: Outcome) -> None:
     )
 
 
+def test_inspection_of_the_file_gives_the_same_verdicts(few: Outcome, tmp_path: Path) -> None:
+    path = tmp_path / "evidence.jsonl"
+    path.write_bytes(b"".join(few.lines))
+    assert has_evidence(path)
+    result = inspect_evidence(path)
+    assert result.passed
+    assert list(result.data) == few.tested
+    for code, verdict in result.data.items():
+        assert verdict["result"] == "passed"
+        assert few.reasons[code] == f"{USE_CASES[code].title}. {verdict['reason']}"
+    path.write_bytes(b"".join(few.lines).replace(b'"result":"accepted"', b'"result":"duplicate"', 1))
+    altered = inspect_evidence(path)
+    assert not altered.passed
+    assert [code for code, verdict in altered.data.items() if verdict["result"] == "failed"] == ["F-SIG-01"]
+    path.write_bytes(b"".join(few.lines[:7]) + few.lines[7][:-9])
+    with pytest.raises(UserError, match=r"^evidence\.jsonl is broken evidence \(line 8: "):
+        inspect_evidence(path)
+
+
 def test_live_results_are_those_of_evaluate(few: Outcome) -> None:
     assert few.frame.by_role.state("results", ROLE) == dict.fromkeys(few.tested, "passed")
     assert few.frame.channels["tested"].count == few.frame.total == 4
@@ -147,12 +168,17 @@ def test_cases_are_listed_once_and_all_is_all() -> None:
     assert UseCaseParameters().selected == CODES
 
 
-def test_token_that_is_not_configured_is_named_before_the_run() -> None:
-    """What a window or terminal shows, which ask for the PIN before a run is queued."""
-    parameters = UseCaseParameters(backend=Backend.TOKEN, token="office")
-    with pytest.raises(TokenError, match="office"):
-        TRIAL.secrets(parameters)
-    assert TRIAL.secrets(UseCaseParameters(token="office")) == (), "it is not used"
+@pytest.fixture
+def token(tmp_path: Path, own_home: Path) -> str:
+    """The name of a token with SoftHSM."""
+    save_configuration("office", make_softhsm_token(tmp_path / "softhsm", "office", PIN, Secret("5678-officer")))
+    return "office"
+
+
+def test_only_a_token_that_is_used_needs_its_pin(token: str) -> None:
+    assert TRIAL.secrets(UseCaseParameters(token=token)) == ()
+    assert [one.key for one in TRIAL.secrets(UseCaseParameters(backend=Backend.TOKEN, token=token))] == ["pin office"]
+    assert TRIAL.secrets(UseCaseParameters(backend=Backend.TOKEN)) == (), "that of the built-in token is known"
 
 
 def test_without_its_token_no_case_is_tested_and_each_says_why(tmp_path: Path) -> None:
@@ -166,27 +192,29 @@ def test_without_its_token_no_case_is_tested_and_each_says_why(tmp_path: Path) -
     assert [(one.code, one.result) for one in judged] == [(code, NOT_TESTED) for code in outcome.parameters.selected]
 
 
-@pytest.fixture
-def token(tmp_path: Path, own_home: Path) -> str:
-    """The name of a token with SoftHSM."""
-    save_configuration("office", make_softhsm_token(tmp_path / "softhsm", "office", PIN, Secret("5678-officer")))
-    return "office"
-
-
-def test_all_cases_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None:
+def run_with_token(folder: Path, token: str, **settings: Any) -> Outcome:
+    """A run with keys in a token, whose PIN is in no file."""
     (request,) = TRIAL.secrets(UseCaseParameters(backend=Backend.TOKEN, token=token))
-    outcome = UseCaseLab(tmp_path / "run", secrets={request.key: PIN}).run(
-        backend="token", token=token, cases=", ".join(RUNS)
-    )
+    lab = UseCaseLab(folder / "run", secrets={request.key: PIN})
+    outcome = lab.run(backend="token", token=token, **settings)
     assert outcome.failure is None
-    assert [
-        reason for code, reason in outcome.reasons.items() if code in RUNS and outcome.verdicts[code] != PASSED
-    ] == []
-    counted = sum(USE_CASES[code].counted for code in RUNS)
-    figures = outcome.figures
-    assert (figures["passed"], figures["failed"], figures["not_tested"]) == (counted, 0, COUNTED - counted)
-    assert figures["functions_passed"] == len(RUNS) - counted
     assert PIN.reveal() not in b"".join(outcome.lines).decode()
+    return outcome
+
+
+def test_cases_of_each_kind_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None:
+    chosen = [code for code in CODES if code.startswith("FUN")]
+    chosen += ["F-SIG-01", "F-SIG-05", "F-SIG-07", "F-CER-02", "F-PSN-01", "F-PSN-05", "F-SNS-01", "F-ENC-02"]
+    chosen += ["F-IVS-01", "A-SIG-02", "A-SIG-05", "A-CER-01", "A-CER-04", "A-CER-06"]
+    outcome = run_with_token(tmp_path, token, cases=", ".join(chosen))
+    assert {code: outcome.reasons[code] for code in chosen if outcome.verdicts[code] != PASSED} == {}
+    assert outcome.figures == {"passed": 14, "failed": 0, "not_tested": 22, "functions_passed": 10}
+
+
+@pytest.mark.slow
+def test_all_cases_pass_with_keys_in_a_token(tmp_path: Path, token: str) -> None:
+    outcome = run_with_token(tmp_path, token)
+    assert outcome.figures == {"passed": 36, "failed": 0, "not_tested": 0, "functions_passed": 10}
 
 
 def test_wrong_pin_of_a_token_is_the_reason_of_each_case(tmp_path: Path, token: str) -> None:
@@ -240,3 +268,16 @@ def test_warnings_say_what_the_run_does_not_show() -> None:
     _, token, cases = TRIAL.warnings(UseCaseParameters(backend=Backend.TOKEN, cases="F-SIG-01"))
     assert token.startswith("The keys of stations are in the token")
     assert cases == f"1 of {len(CODES)} cases were chosen: the others count as not tested."
+
+
+def test_run_with_an_unknown_token_is_queued_and_stored(tmp_path: Path) -> None:
+    """As a user has it: the run finishes, and each verdict says which token is missing."""
+    bench = Bench(tmp_path)
+    try:
+        (found,) = bench.run({"backend": "token", "token": "office", "cases": "F-SIG-01"}, kind=TRIAL.kind)
+    finally:
+        bench.close()
+    assert found.row.status is RunStatus.FINISHED
+    reasons = {verdict.name: verdict.reason for verdict in found.verdicts}
+    assert reasons["F-SIG-01"].endswith("No token is called office; there are: lab.")
+    assert {verdict.result for verdict in found.verdicts} == {NOT_TESTED}

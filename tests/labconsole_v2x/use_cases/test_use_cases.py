@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from labconsole_v2x.use_cases import packet_cases
-from labconsole_v2x.use_cases.bench import Bench, BenchSettings
-from labconsole_v2x.use_cases.case_runs import RUNS, run_case
+from labconsole_v2x.use_cases.cases import packet_cases
+from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, Parts
+from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 from labconsole_v2x.use_cases.evidence import (
     ETHERNET_HEADER,
@@ -30,6 +30,7 @@ from labconsole_v2x.use_cases.evidence import (
 )
 from labconsole_v2x.use_cases.expectations import Decisions
 from labconsole_v2x.use_cases.judging import FAILED, NOT_TESTED, PASSED, judge
+from tests.labconsole_v2x.use_cases.broken_parts import slow
 from tests.labconsole_v2x.use_cases.case_lab import (
     SETTINGS,
     dropped,
@@ -50,12 +51,11 @@ def test_case_passes_and_its_stored_evidence_gives_the_same_verdict(code: str) -
     evidence = evidence_of(code)
     judgement = judge(evidence)
     assert (judgement.code, judgement.result) == (code, PASSED), judgement.reason
-    assert judge(evidence) == judgement, "whether it was judged before or not"
     stored = of_table(table_of(evidence.records))
     assert list(stored) == [code]
     assert stored[code].records == evidence.records
-    assert list(read_lines(lines_of(evidence.records))) == evidence.records
-    assert judge(stored[code]) == judged_from_file(evidence.records) == judgement
+    assert list(read_lines(lines_of(evidence.records))) == evidence.records, "so that it is judged so, too"
+    assert judge(stored[code]) == judgement
 
 
 @pytest.mark.parametrize("code", PACKETS)
@@ -142,7 +142,7 @@ def test_evidence_that_cannot_be_read_is_a_failure() -> None:
     random = Random(3)
     for code in ("F-SNS-03", "F-CER-01", "F-CER-02", "F-PSN-01", "F-ENC-01", "F-IVS-01"):
         records = evidence_of(code).records
-        for _ in range(60):
+        for _ in range(30):
             at = random.randrange(len(records) - 1)
             changes: Sequence[dict[str, Any]] = (
                 {"octets": random.randbytes(random.randrange(300))},
@@ -188,6 +188,17 @@ def test_case_that_breaks_off_fails_with_the_reason(
 
     monkeypatch.setitem(RUNS, "F-SIG-01", breaks_off)  # type: ignore[arg-type]
     assert judge(run_case("F-SIG-01", SETTINGS)) == ("F-SIG-01", FAILED, f"The case broke off: {reason}")
+
+
+def test_packets_that_are_judged_twice_are_not_counted_for_others() -> None:
+    """Three wait for the AA's certificate; a slow receiver judges them again while the next ones are sent."""
+    evidence = run_case("F-CER-02", SETTINGS, parts=Parts(check=slow))
+    verdicts = [one.result for one in evidence.of(Kind.RECEIVED)]
+    assert judge(evidence).result == PASSED
+    assert len(verdicts) == len(evidence.of(Kind.SENT)) + verdicts.count("unknown issuer") + verdicts.count(
+        "unknown signer"
+    )
+    assert "receiver queue full" not in verdicts
 
 
 def test_rate_that_is_not_reached_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

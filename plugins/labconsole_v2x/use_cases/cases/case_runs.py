@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from labconsole.errors import UserError
-from labconsole_v2x.use_cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
-from labconsole_v2x.use_cases.content_cases import CONTENT_CASES
+from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
+from labconsole_v2x.use_cases.cases.content_cases import CONTENT_CASES
+from labconsole_v2x.use_cases.cases.function_cases import FUNCTION_CASES
+from labconsole_v2x.use_cases.cases.list_cases import LIST_CASES
+from labconsole_v2x.use_cases.cases.packet_cases import PACKET_CASES
+from labconsole_v2x.use_cases.cases.pki_cases import PKI_CASES
+from labconsole_v2x.use_cases.cases.pseudonym_cases import PSEUDONYM_CASES
+from labconsole_v2x.use_cases.cases.station_cases import STATION_CASES
 from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
-from labconsole_v2x.use_cases.function_cases import FUNCTION_CASES
-from labconsole_v2x.use_cases.list_cases import LIST_CASES
-from labconsole_v2x.use_cases.packet_cases import PACKET_CASES
-from labconsole_v2x.use_cases.pki_cases import PKI_CASES
-from labconsole_v2x.use_cases.pseudonym_cases import PSEUDONYM_CASES
-from labconsole_v2x.use_cases.station_cases import STATION_CASES
 
 if TYPE_CHECKING:
     from labconsole.security.token.cryptoki.opening import Token

@@ -29,7 +29,7 @@ from labconsole_v2x.security.keys import SoftwareKey, compressed_point, integers
 from labconsole_v2x.security.reading import read_signature
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import CAM_PSID, Curve, Point, PointForm, PublicKey
-from labconsole_v2x.use_cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 from labconsole_v2x.use_cases.evidence_figures import signed_data
 from labconsole_v2x.use_cases.functional_catalogue import OK
@@ -99,7 +99,7 @@ def _verified(bench: Bench, key: PublicKey, signature: bytes, digest: bytes) -> 
 
 
 def _imports(bench: Bench) -> Iterator[bool]:
-    """Keys of certificates in each form are loaded; what is no point of its curve is refused."""
+    """Keys of certificates in each form are loaded; what is not a point of its curve is refused."""
     load = key_loader(bench.settings.backend, bench.token)
     for uncompressed in (False, True):
         ticket, _ = bench.ticket(uncompressed=uncompressed)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from labconsole.errors import UserError
-from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
-from labconsole_v2x.pki.secured_messages import is_signed_by, payload_of
-from labconsole_v2x.pki.trust_lists import (
+from labconsole_v2x.pki.lists.trust_lists import (
     AaEntry,
     CentreEntry,
     EaEntry,
@@ -23,6 +21,8 @@ from labconsole_v2x.pki.trust_lists import (
     read_revocation_list,
     read_trust_list,
 )
+from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
+from labconsole_v2x.pki.secured_messages import is_signed_by, payload_of
 from labconsole_v2x.security.issuing import CRL_PSID, CTL_PSID
 from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.reading import MalformedDataError

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from labconsole_v2x.pki.lists.signed_lists import ListReason, RefusedListError
+from labconsole_v2x.pki.lists.trust_lists import AaEntry, DeletedCentre, DeletedCertificate
 from labconsole_v2x.pki.secured_messages import payload_of
-from labconsole_v2x.pki.signed_lists import ListReason, RefusedListError
-from labconsole_v2x.pki.trust_lists import AaEntry, DeletedCentre, DeletedCertificate
 from labconsole_v2x.security.encoding import encode_signed_data, encode_signer
 from labconsole_v2x.security.keys import SoftwareKey, signature_digest
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import Certificate
 from tests.helpers.mutations import mutations
-from tests.labconsole_v2x.pki.lists_lab import DC_URL, ListsLab
+from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, ListsLab
+from tests.labconsole_v2x.pki.lists.test_station_trust import trusted
 from tests.labconsole_v2x.pki.pki_lab import AA_URL, NOW_US
 from tests.labconsole_v2x.pki.test_mutated_requests import REQUESTS
-from tests.labconsole_v2x.pki.test_station_trust import trusted
 
 
 def delta(lab: ListsLab) -> bytes:

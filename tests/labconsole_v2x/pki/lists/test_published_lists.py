@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_v2x.pki.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.http_transport import AuthorityServer, ListNotFoundError, UnknownListError, get
-from labconsole_v2x.pki.published_lists import KEPT_DELTAS, Kind, PublishedLists
+from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
+from labconsole_v2x.pki.lists.published_lists import KEPT_DELTAS, Kind, PublishedLists
+from labconsole_v2x.pki.lists.station_trust import refresh
+from labconsole_v2x.pki.lists.trust_lists import AaEntry, Entry
 from labconsole_v2x.pki.station_requests import CertifiedKey
-from labconsole_v2x.pki.station_trust import refresh
-from labconsole_v2x.pki.trust_lists import AaEntry, Entry
 from labconsole_v2x.security.verification import Reason
-from tests.labconsole_v2x.pki.lists_lab import DC_URL, MINUTE_US, ListsLab
+from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, MINUTE_US, ListsLab
+from tests.labconsole_v2x.pki.lists.test_station_trust import ticket_of, verdict
 from tests.labconsole_v2x.pki.pki_lab import NOW_US, lab_pki
-from tests.labconsole_v2x.pki.test_station_trust import ticket_of, verdict
 
 
 class Publisher:

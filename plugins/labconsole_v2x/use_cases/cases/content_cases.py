@@ -15,10 +15,10 @@ from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import Address, ShortPositionVector
 from labconsole_v2x.stations.routes import Movement, Route
 from labconsole_v2x.stations.sending import ALL_LAYERS, CamSender, Identity, Layer, SentCam
-from labconsole_v2x.use_cases.bench import Bench, Station
+from labconsole_v2x.use_cases.cases.bench import Bench, Station
+from labconsole_v2x.use_cases.cases.pki_cases import CAM_ONLY
+from labconsole_v2x.use_cases.cases.pseudonym_cases import PooledStation
 from labconsole_v2x.use_cases.evidence_figures import ALL_CHANGED
-from labconsole_v2x.use_cases.pki_cases import CAM_ONLY
-from labconsole_v2x.use_cases.pseudonym_cases import PooledStation
 
 _EMPTY = encode_btp_b(Port.CERTIFICATE_REQUEST, b"\0")
 _NOISE = TraceSettings()

@@ -20,10 +20,10 @@ from labconsole_v2x.stations.sending import Identity
 from labconsole_v2x.stations.traffic_centre import CentreIdentity, SentReport, TrafficCentre
 from labconsole_v2x.stations.transports import open_pair
 from labconsole_v2x.stations.vehicle_bus import DataId, SecuredSensor, VehicleFrame, VehicleKey
-from labconsole_v2x.use_cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench import Bench
+from labconsole_v2x.use_cases.cases.packet_cases import MANY
 from labconsole_v2x.use_cases.evidence import Kind
 from labconsole_v2x.use_cases.evidence_figures import encode_vehicle_frame
-from labconsole_v2x.use_cases.packet_cases import MANY
 
 _PLACE = Route().at(0)
 _CONTENT = bytes(range(64))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from labconsole_v2x.pki.request_parts import Content
-from labconsole_v2x.pki.signed_lists import sign_revocation_list, sign_trust_list
-from labconsole_v2x.pki.station_trust import StationTrust
-from labconsole_v2x.pki.trust_lists import (
+from labconsole_v2x.pki.lists.signed_lists import sign_revocation_list, sign_trust_list
+from labconsole_v2x.pki.lists.station_trust import StationTrust
+from labconsole_v2x.pki.lists.trust_lists import (
     AaEntry,
     CentreEntry,
     Command,
@@ -15,6 +14,7 @@ from labconsole_v2x.pki.trust_lists import (
     TlmEntry,
     TrustList,
 )
+from labconsole_v2x.pki.request_parts import Content
 from labconsole_v2x.security.issuing import LabPki
 from labconsole_v2x.security.trust import TrustStore
 from tests.labconsole_v2x.pki.pki_lab import AA_URL, EA_URL, NOW_S, NOW_US, lab_pki

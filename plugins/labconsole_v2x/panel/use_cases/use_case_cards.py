@@ -12,7 +12,7 @@ from labconsole.analysis.number_format import NO_FIGURE
 from labconsole.safe_text import shown_lines
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_label
-from labconsole_v2x.panel.use_case_monitor import (
+from labconsole_v2x.panel.use_cases.use_case_monitor import (
     FAILED_WORD,
     NOT_TESTED_WORD,
     PASSED_WORD,
@@ -21,6 +21,7 @@ from labconsole_v2x.panel.use_case_monitor import (
     RunResults,
 )
 from labconsole_v2x.security.backends import Backend
+from labconsole_v2x.use_case_reference import NOT_PRINTED
 from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
 from labconsole_v2x.use_cases.use_case import UseCase
 from labconsole_v2x.use_cases.use_case_role import RUNNING
@@ -146,7 +147,7 @@ class CaseDetails(QTextBrowser):
         word = f"{found.word.capitalize()}." if found.word else self.tr("No run yet.")
         yield self._line(f"{word} {found.reason}".strip())
         if case.counted:
-            reported = self._source.get(case.code, self.tr("not printed"))
+            reported = self._source.get(case.code, NOT_PRINTED)
             yield self._line(self.tr("The source, Table 2.17: {0}.").format(reported), muted=True)
         for heading, lines in (
             (self.tr("Steps"), case.steps),

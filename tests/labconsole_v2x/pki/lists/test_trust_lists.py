@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
-from labconsole_v2x.pki.trust_lists import (
+from labconsole_v2x.pki.lists.trust_lists import (
     AaEntry,
     CentreEntry,
     Command,
@@ -23,6 +22,7 @@ from labconsole_v2x.pki.trust_lists import (
     read_revocation_list,
     read_trust_list,
 )
+from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
 from labconsole_v2x.security.encoding import EncodingError
 from labconsole_v2x.security.issuing import LabPki
 from labconsole_v2x.security.reading import MalformedDataError

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from labconsole_v2x.pki.station_trust import Fetched, StationTrust
-    from labconsole_v2x.pki.trust_lists import Entry
+    from labconsole_v2x.pki.lists.station_trust import Fetched, StationTrust
+    from labconsole_v2x.pki.lists.trust_lists import Entry
     from labconsole_v2x.security.structures import Certificate
 
 _STORED = "trust.json"
@@ -72,8 +72,8 @@ class IssueLists(Operation[IssueListsParameters]):
             create_lab,
             load_list_signer,
         )
-        from labconsole_v2x.pki.published_lists import Kind, PublishedLists
-        from labconsole_v2x.pki.trust_lists import AaEntry, CentreEntry, EaEntry, RootEntry, TlmEntry
+        from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
+        from labconsole_v2x.pki.lists.trust_lists import AaEntry, CentreEntry, EaEntry, RootEntry, TlmEntry
         from labconsole_v2x.security.verification import its_now
 
         lab = parameters.lab
@@ -146,8 +146,8 @@ class FollowLists(Operation[TrustParameters]):
     def run(self, parameters: TrustParameters, context: OperationContext) -> Result:
         from labconsole_v2x.inspection.capture_certificates import read_certificate
         from labconsole_v2x.pki.http_transport import checked_url, get
-        from labconsole_v2x.pki.signed_lists import RefusedListError
-        from labconsole_v2x.pki.station_trust import StationTrust, refresh
+        from labconsole_v2x.pki.lists.signed_lists import RefusedListError
+        from labconsole_v2x.pki.lists.station_trust import StationTrust, refresh
         from labconsole_v2x.security.trust import TrustStore
 
         if parameters.tlm is None and not parameters.root:

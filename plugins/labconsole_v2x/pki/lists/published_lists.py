@@ -11,16 +11,14 @@ from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
 from labconsole.security.private_files import write_private
-from labconsole_v2x.pki.request_parts import Content
-from labconsole_v2x.pki.signed_lists import (
+from labconsole_v2x.pki.lists.signed_lists import (
     OpenedList,
     RefusedListError,
     read_list,
     sign_revocation_list,
     sign_trust_list,
 )
-from labconsole_v2x.pki.station_requests import CertifiedKey
-from labconsole_v2x.pki.trust_lists import (
+from labconsole_v2x.pki.lists.trust_lists import (
     SEQUENCES,
     Command,
     DeletedCentre,
@@ -30,6 +28,8 @@ from labconsole_v2x.pki.trust_lists import (
     TrustList,
     changes,
 )
+from labconsole_v2x.pki.request_parts import Content
+from labconsole_v2x.pki.station_requests import CertifiedKey
 
 LIST_S = 90 * 86_400
 """The time from a list to its next update: three months, as the EU's certificate policy has at most."""

@@ -11,7 +11,7 @@ from labconsole_v2x.security.issuing import LabPki, issue
 from labconsole_v2x.security.structures import CAM_PSID, Header
 from labconsole_v2x.stations.routes import Movement
 from labconsole_v2x.stations.sending import CamSender
-from labconsole_v2x.use_cases.bench import Bench, Station
+from labconsole_v2x.use_cases.cases.bench import Bench, Station
 
 MANY = 20
 """Packets of a kind in most cases."""

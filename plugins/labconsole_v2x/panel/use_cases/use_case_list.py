@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTree
 from labconsole.analysis.number_format import NO_FIGURE
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import plain_tooltip
-from labconsole_v2x.panel.use_case_monitor import (
+from labconsole_v2x.panel.use_cases.use_case_monitor import (
     FAILED_WORD,
     NOT_TESTED_WORD,
     PASSED_WORD,
@@ -19,8 +19,9 @@ from labconsole_v2x.panel.use_case_monitor import (
     CaseResult,
     RunResults,
 )
+from labconsole_v2x.use_case_reference import NOT_PRINTED, listed
 from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
-from labconsole_v2x.use_cases.use_case import ReferencePoint, UseCase
+from labconsole_v2x.use_cases.use_case import ReferencePoint
 from labconsole_v2x.use_cases.use_case_role import RUNNING
 
 CASE, TITLE, REQUIRED, SOURCE, RESULT = range(5)
@@ -34,8 +35,8 @@ RESULT_ICONS = {
 """Icon of each result, and its colour's meaning."""
 _LONGEST = {CASE: "A-SIG-00", REQUIRED: "mandatory", SOURCE: "not printed", RESULT: "99 of 99 passed"}
 """Texts for which columns are wide enough; the title gets what they leave."""
-_CELL_EDGES = 24
-_MARKS = {CASE: 52, RESULT: 20}
+_CELL_EDGES = 16
+_MARKS = {CASE: 60, RESULT: 20}
 """Room for indentation, check mark and icon, px."""
 
 
@@ -160,8 +161,8 @@ class UseCaseList(QTreeWidget):
             parent = QTreeWidgetItem(self, [short or NO_FIGURE, title])
             parent.setFlags(flags.ItemIsEnabled | flags.ItemIsUserCheckable | flags.ItemIsAutoTristate)
             self._groups[group] = parent
-            for case in sorted((one for one in USE_CASES.values() if one.reference_point is group), key=_order):
-                reported = self._source.get(case.code, self.tr("not printed") if case.counted else NO_FIGURE)
+            for case in listed(group):
+                reported = self._source.get(case.code, NOT_PRINTED if case.counted else NO_FIGURE)
                 item = QTreeWidgetItem(parent, [case.code, case.title, required[case.mandatory], reported])
                 item.setFlags(flags.ItemIsEnabled | flags.ItemIsSelectable | flags.ItemIsUserCheckable)
                 item.setCheckState(CASE, Qt.CheckState.Checked)
@@ -207,8 +208,3 @@ class UseCaseList(QTreeWidget):
 
     def _code(self, item: QTreeWidgetItem | None) -> str:
         return "" if item is None or item.parent() is None else item.text(CASE)
-
-
-def _order(case: UseCase) -> tuple[bool, bool]:
-    """As in Tables 2.6 to 2.9: functional use cases first, then attacks, of each the mandatory ones first."""
-    return case.code.startswith("A-"), not case.mandatory

@@ -9,7 +9,7 @@ import re
 
 from labconsole.errors import UserError
 from labconsole_v2x.pki.http_transport import CRL_TYPE, CTL_TYPE, UnknownListError
-from labconsole_v2x.pki.published_lists import Kind, PublishedLists
+from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
 
 _PATH = re.compile(r"/?get(ectl|ctl|crl)(?:/([0-9A-Fa-f]{16}))?(?:/(0|[1-9][0-9]{0,2}))?/?")
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_v2x.pki.request_parts import Content, encode_data
-from labconsole_v2x.pki.signed_lists import ListReason, RefusedListError, sign_revocation_list, sign_trust_list
-from labconsole_v2x.pki.station_trust import StationTrust
-from labconsole_v2x.pki.trust_lists import (
+from labconsole_v2x.pki.lists.signed_lists import ListReason, RefusedListError, sign_revocation_list, sign_trust_list
+from labconsole_v2x.pki.lists.station_trust import StationTrust
+from labconsole_v2x.pki.lists.trust_lists import (
     AaEntry,
     CentreEntry,
     Command,
@@ -23,6 +22,7 @@ from labconsole_v2x.pki.trust_lists import (
     TrustList,
     encode_trust_list,
 )
+from labconsole_v2x.pki.request_parts import Content, encode_data
 from labconsole_v2x.security.encoding import encode_to_be_signed_data
 from labconsole_v2x.security.issuing import CRL_PSID, CTL_PSID, LabPki, issue
 from labconsole_v2x.security.keys import SoftwareKey
@@ -30,7 +30,7 @@ from labconsole_v2x.security.signing import sign_to_be_signed_data
 from labconsole_v2x.security.structures import Curve, Header, Permission
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import Reason, Verifier
-from tests.labconsole_v2x.pki.lists_lab import DC_URL, MINUTE_US, WEEK_S, ListsLab
+from tests.labconsole_v2x.pki.lists.lists_lab import DC_URL, MINUTE_US, WEEK_S, ListsLab
 from tests.labconsole_v2x.pki.pki_lab import AA_URL, EA_URL, NOW_S, NOW_US, lab_pki
 from tests.labconsole_v2x.security.lab_certificates import Holder, signed_cam, spoiled
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labconsole_v2x.pki.http_transport import AuthorityServer, AuthorityUnreachableError, ListNotFoundError, get
-from labconsole_v2x.pki.published_lists import Kind as ListKind
-from labconsole_v2x.pki.published_lists import PublishedLists
+from labconsole_v2x.pki.lists.published_lists import Kind as ListKind
+from labconsole_v2x.pki.lists.published_lists import PublishedLists
+from labconsole_v2x.pki.lists.signed_lists import RefusedListError, sign_revocation_list, sign_trust_list
+from labconsole_v2x.pki.lists.trust_lists import AaEntry, EaEntry, Entry, RevocationList, TrustList
 from labconsole_v2x.pki.request_parts import Content
-from labconsole_v2x.pki.signed_lists import RefusedListError, sign_revocation_list, sign_trust_list
-from labconsole_v2x.pki.trust_lists import AaEntry, EaEntry, Entry, RevocationList, TrustList
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.structures import Certificate
-from labconsole_v2x.use_cases.bench import Bench
+from labconsole_v2x.use_cases.cases.bench import Bench
+from labconsole_v2x.use_cases.cases.packet_cases import send_many
 from labconsole_v2x.use_cases.evidence import Kind
 from labconsole_v2x.use_cases.expectations import ACCEPTED
-from labconsole_v2x.use_cases.packet_cases import send_many
 
 _URL = "http://127.0.0.1/"
 _WEEK_S = 7 * 24 * 3600

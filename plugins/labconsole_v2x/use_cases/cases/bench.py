@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from labconsole.clock import now_ns
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority
-from labconsole_v2x.pki.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
-from labconsole_v2x.pki.station_trust import StationTrust
+from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
+from labconsole_v2x.pki.lists.station_trust import StationTrust
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.issuing import CENTRE_RANGES, ROADSIDE_RANGES, TICKET_PERMISSIONS, TICKET_S, LabPki

@@ -10,8 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from labconsole.errors import UserError
-from labconsole_v2x.pki.request_parts import Content
-from labconsole_v2x.pki.signed_lists import (
+from labconsole_v2x.pki.lists.signed_lists import (
     ListReason,
     OpenedList,
     RefusedListError,
@@ -19,7 +18,7 @@ from labconsole_v2x.pki.signed_lists import (
     permission_fault,
     read_list,
 )
-from labconsole_v2x.pki.trust_lists import (
+from labconsole_v2x.pki.lists.trust_lists import (
     SEQUENCES,
     AaEntry,
     CentreEntry,
@@ -30,6 +29,7 @@ from labconsole_v2x.pki.trust_lists import (
     TrustList,
     applied,
 )
+from labconsole_v2x.pki.request_parts import Content
 from labconsole_v2x.security.chain import ChainFault, link_fault, root_fault, self_signature_fault
 from labconsole_v2x.security.structures import Certificate
 from labconsole_v2x.security.trust import TrustStore, UntrustedRootError, software_verifier

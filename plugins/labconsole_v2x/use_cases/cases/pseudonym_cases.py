@@ -16,11 +16,11 @@ from labconsole_v2x.stations.refill import RsuRequester
 from labconsole_v2x.stations.routes import Movement, Route
 from labconsole_v2x.stations.sending import CamSender
 from labconsole_v2x.stations.transports import Transport, open_pair
-from labconsole_v2x.use_cases.bench import Bench, Station
-from labconsole_v2x.use_cases.bench_authorities import BenchAuthorities
+from labconsole_v2x.use_cases.cases.bench import Bench, Station
+from labconsole_v2x.use_cases.cases.bench_authorities import BenchAuthorities
+from labconsole_v2x.use_cases.cases.packet_cases import MANY, send_many
+from labconsole_v2x.use_cases.cases.pki_cases import CAM_ONLY, EMERGENCY
 from labconsole_v2x.use_cases.evidence import Kind
-from labconsole_v2x.use_cases.packet_cases import MANY, send_many
-from labconsole_v2x.use_cases.pki_cases import CAM_ONLY, EMERGENCY
 
 _EMERGENCY_CAM = "CAM of an emergency vehicle"
 _BEFORE, _AFTER = "CAM before the change", "CAM after the change"
@@ -169,18 +169,18 @@ def _refill_through_rsu(bench: Bench) -> None:
     address = ShortPositionVector(Address(unit.sender.identity.gn_mac, 0), 0, place.latitude, place.longitude)
     requester = RsuRequester(recorded(to_unit), station.sender, address, lambda: place, attempt_s=_ATTEMPT_S)
     bench.resources.enter_context(relay)
-    for transport, take in ((unit_receives, relay.take), (station_receives, requester.take)):
-        _receive(bench, transport, take)
+    _read(bench, unit_receives, relay.take)
+    _read(bench, station_receives, requester.take)
     bench.receiver()
     for _ in range(_POOL):
         certified = authorities.authorize(credential, CAM_ONLY, post=requester.post)
         bench.send("CAM with a new ticket", bench.station_of(certified.certificate, certified.key).frame())
 
 
-def _receive(bench: Bench, transport: Transport, take: Callable[[bytes], bool]) -> None:
-    """Give each frame to `take`, until the case ends."""
+def _read(bench: Bench, transport: Transport, take: Callable[[bytes], object]) -> None:
+    """Hand each frame of a transport to a station, until the case ends."""
 
-    def on_frame(frame: bytes, received_ns: int) -> None:
+    def on_frame(frame: bytes, _: int) -> None:
         take(frame)
 
     reception = Reception(transport, [], on_frame=on_frame)

@@ -1,0 +1,1 @@
+"""The page of use cases: a check list that fills itself."""
