@@ -156,7 +156,7 @@ def _add_report(report: argparse.ArgumentParser) -> None:
         "--outline",
         default="",
         metavar="NAME",
-        help="runs of several trials and campaigns in the chapters of a source (preserve)",
+        help="runs of several trials and campaigns in the chapters of this outline, which a plugin brings",
     )
     report.add_argument("--paper", choices=("a4", "letter"), default="a4", help="size of the pages (default: a4)")
     for name, what in (("title", "title"), ("author", "who prepared it"), ("place", "where the trial took place")):
