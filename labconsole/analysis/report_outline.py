@@ -32,13 +32,22 @@ class VerdictList:
 @dataclass(frozen=True)
 class OutlineChapter:
     """A chapter on runs of the trials `kinds`: its verdicts, and those of its tables (names of `TableShape`) that runs
-    fill. `introduction` is a sentence or two."""
+    fill. `introduction` is a sentence or two.
+
+    `widened` adds columns to a table that only the runs can name: of a timing profile of the operator's, say.
+    """
 
     title: str
     introduction: str
     kinds: tuple[str, ...]
     shapes: tuple[str, ...] = ()
     verdicts: VerdictList | None = None
+    widened: Callable[[TableShape, Sequence[RunGroup]], TableShape] = lambda shape, _: shape
+
+    def tables(self, groups: Sequence[RunGroup], plugins: Plugins) -> tuple[TableShape, ...]:
+        """Its tables, in its order, as wide as the runs ask for."""
+        brought = {shape.name: shape for kind in self.kinds for shape in table_shapes(plugins, kind)}
+        return tuple(self.widened(brought[name], groups) for name in self.shapes)
 
 
 @dataclass(frozen=True)
@@ -78,12 +87,6 @@ def report_outlines(plugins: Plugins, kinds: Collection[str]) -> dict[str, Repor
             if set(kinds) <= set(outline.kinds):
                 found[name] = outline
     return found
-
-
-def chapter_shapes(chapter: OutlineChapter, plugins: Plugins) -> tuple[TableShape, ...]:
-    """The tables of a chapter, in its order."""
-    brought = {shape.name: shape for kind in chapter.kinds for shape in table_shapes(plugins, kind)}
-    return tuple(brought[name] for name in chapter.shapes)
 
 
 def _loaded(plugin: Plugin, name: str, plugins: Plugins) -> ReportOutline:

@@ -271,9 +271,10 @@ def _difference(name: str, ours: Any, theirs: Any, model: type[Parameters]) -> s
 
 
 def _few(columns: Sequence[_Column]) -> Iterator[str]:
-    repeats = {column.shape.short_title: column.group.repeats for column in columns if column.group is not None}
-    few = {title: count for title, count in repeats.items() if count < ENOUGH_REPEATS}
-    if len(few) > _MOST_NAMED and few == repeats and len(set(few.values())) == 1:
-        yield f"Fewer than {ENOUGH_REPEATS} repeats: all columns ({next(iter(few.values()))})."
+    repeats = [(one.shape.short_title, one.group.repeats) for one in columns if one.group is not None]
+    few = dict.fromkeys((title, number) for title, number in repeats if number < ENOUGH_REPEATS)
+    numbers = {number for _, number in repeats}
+    if len(few) > _MOST_NAMED and len(numbers) == 1:
+        yield f"Fewer than {ENOUGH_REPEATS} repeats: all columns ({numbers.pop()})."
     elif few:
-        yield f"Fewer than {ENOUGH_REPEATS} repeats: {', '.join(f'{title} ({count})' for title, count in few.items())}."
+        yield f"Fewer than {ENOUGH_REPEATS} repeats: {', '.join(f'{title} ({number})' for title, number in few)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from labconsole.analysis.answers import Answer, AnswerBar
@@ -12,7 +13,7 @@ from labconsole.analysis.change import ENOUGH_REPEATS, FEW_REPEATS, ONE_RUN, Jud
 from labconsole.analysis.columns import RunGroup
 from labconsole.analysis.confidence_intervals import centre
 from labconsole.analysis.number_format import NO_FIGURE
-from labconsole.analysis.published_figures import NOT_PRINTED, published_column
+from labconsole.analysis.published_figures import NOT_PRINTED, published_column, same_scenario
 from labconsole.analysis.report_outline import OutlineChapter, ReportOutline, VerdictList
 from labconsole.analysis.table_shape import ShapeCell, ShapeColumn, TableShape, fill, fitting_groups
 from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
@@ -214,6 +215,26 @@ def _whole(value: float) -> str:
     return f"{math.floor(value):,}"
 
 
+def _with_own_units(shape: TableShape, groups: Sequence[RunGroup]) -> TableShape:
+    """The table with the units of the operator's timing profiles, which no column names, before the others."""
+    known = {column.parameters["timing"] for column in shape.columns}
+    own = {
+        (str(group.parameters["timing"]), int(group.parameters["receiver_cores"])): None
+        for group in groups
+        if group.kind in shape.kinds
+        and same_scenario(shape.parameters, group.parameters)
+        and group.parameters["timing"] not in known
+    }
+    columns = (
+        ShapeColumn(
+            timing if cores == 1 else f"{timing}, {cores} cores",
+            {**ONE_CORE_UNIT, "timing": timing, "receiver_cores": cores},
+        )
+        for timing, cores in sorted(own)
+    )
+    return replace(shape, columns=(*columns, *shape.columns))
+
+
 def _unit(name: str) -> str:
     """The title of a timing profile, or its name where this computer has none."""
     from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
@@ -301,6 +322,7 @@ PRESERVE = ReportOutline(
             "300 vehicles at 10 Hz.",
             ("v2x.simulation",),
             tuple(shape.name for shape in NEIGHBOUR_TABLES),
+            widened=_with_own_units,
         ),
     ),
     answers=_answers,

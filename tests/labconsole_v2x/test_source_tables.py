@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,6 +163,15 @@ def test_value_of_a_run_is_next_to_that_of_the_source(plugins: Plugins) -> None:
     assert cell.published is not None and (cell.published.value, cell.published.printed) == (11_000, "0.011 sec")
     printed = [title for title, cell in zip(titles, table.cells[0], strict=True) if cell.published is not None]
     assert printed == ["All loads, on average", "15 senders: 20 Hz"], "no point of the curves"
+
+
+def test_columns_of_one_name_are_named_with_the_repeats_of_each(plugins: Plugins) -> None:
+    shape = SHAPES["preserve-figure-4-3"]
+    loads: list[dict[str, Any]] = [{"senders": 5, "rate": rate} for rate in (1.0, 10.0, 10.0)]
+    runs = [run(number, shape, "v2x.live", **given) for number, given in enumerate(loads, start=1)]
+    runs[2] = replace(runs[2], scenario=runs[1].scenario, repeat=2)
+    table = fill(shape, group_repeats(runs), plugins)
+    assert "Fewer than 5 repeats: Full security (1), Full security (2)." in table.about
 
 
 def test_token_is_in_the_place_of_the_asic(plugins: Plugins) -> None:

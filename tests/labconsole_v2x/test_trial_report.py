@@ -18,8 +18,11 @@ from labconsole.output.report.document import Document, Paragraph, Table, TextCe
 from labconsole.output.report.pdf import ARCHIVAL, Paper, PdfResult, write_pdf
 from labconsole.output.report.report_builder import build_report
 from labconsole.output.report.report_request import ReportKind, ReportRequest
+from labconsole.profiles.profile import save_profile
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store
+from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
+from labconsole_v2x.simulation.timing_from_benchmark import neighbours_with
 from tests.labconsole_v2x.stored_trial import FAILED, PROFILES, store_campaign
 
 WHEN = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
@@ -159,6 +162,22 @@ def test_the_neighbours_of_the_answer_are_those_of_the_run(
         f"AMD EPYC, one core: P-256, OpenSSL 4.0: {card.number} at 10 Hz, simulated. The source's box: "
         f"{math.floor(served['nexcom-vtc6201-table42'])}"
     )
+
+
+def test_a_unit_of_the_operator_is_the_first_of_the_answer_and_of_the_tables(
+    plugins: Plugins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABCONSOLE_HOME", str(tmp_path))
+    own = STACK_TIMINGS.load("epyc-p256").model_copy(update={"title": "This computer"})
+    STACK_TIMINGS.save("my-box", own)
+    save_profile("v2x-neighbours-my-box", neighbours_with("my-box"), replace=False)
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store, Reader(path) as reader:
+        document = built(reader, plugins, store_campaign(store, "v2x-neighbours-my-box", plugins))
+    assert document.cards[2].sentence.startswith("This computer: ")
+    for table in tables(document, "How many neighbours"):
+        names = [cells[0].text for cells in table.rows]
+        assert names[:2] == ["my-box, simulated", "my-box, 2 cores, simulated"] and len(names) == 15 + 4
 
 
 def test_use_cases_are_listed_with_ours_and_theirs_and_why_one_failed(document: Document) -> None:

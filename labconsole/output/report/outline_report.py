@@ -13,7 +13,6 @@ from labconsole.analysis.report_outline import (
     OutlineChapter,
     ReportOutline,
     VerdictList,
-    chapter_shapes,
     report_outline,
 )
 from labconsole.analysis.table_shape import FilledTable, fill
@@ -45,12 +44,12 @@ from labconsole.store.records import RunRow
 _LONGEST_SPAN = 40
 _COMPUTER = (
     ("Computer", ("host",), 1.0),
-    ("System", ("os",), 2.6),
-    ("CPU", ("cpu",), 1.4),
+    ("System", ("os",), 2.4),
+    ("CPU", ("cpu",), 1.3),
     ("Cores", ("cores",), 0.7),
-    ("Memory", ("memory_bytes",), 1.0),
-    ("Lab console", ("console", "revision"), 2.0),
-    ("Python", ("python",), 0.9),
+    ("Memory", ("memory_bytes",), 1.1),
+    ("Lab console", ("console", "revision"), 1.8),
+    ("Python", ("python",), 0.8),
 )
 """Columns of the table of computers, the provenance in each, and its share of the width."""
 
@@ -105,7 +104,7 @@ class _Chapter:
     def of(cls, outline: OutlineChapter, data: RunData, plugins: Plugins) -> _Chapter:
         """Raises UserError for published figures that cannot be read."""
         listed = fill(outline.verdicts.shape, data.groups, plugins) if outline.verdicts is not None else None
-        tables = [fill(shape, data.groups, plugins) for shape in chapter_shapes(outline, plugins)]
+        tables = [fill(shape, data.groups, plugins) for shape in outline.tables(data.groups, plugins)]
         return cls(outline, listed, [table for table in tables if table.filled])
 
     def blocks(self, data: RunData, plugins: Plugins) -> Iterator[Block]:
@@ -206,7 +205,7 @@ def _campaign_table(data: RunData, plugins: Plugins) -> Table:
         Head("Campaign", "", Align.LEFT, 2.4),
         Head("Trial", "", Align.LEFT, 1.2),
         Head("Runs", "", Align.LEFT, 1.2),
-        Head("Started", "UTC", Align.LEFT, 1.1),
+        Head("Started", "UTC", Align.LEFT, 1.4),
         Head("As sealed"),
     )
     rows = []
@@ -244,7 +243,7 @@ def _computer_table(data: RunData) -> Table:
         found.setdefault(values, []).append(detail.row)
     heads = (
         *(Head(title, "", Align.LEFT, share) for title, _, share in _COMPUTER),
-        Head("Runs", "", Align.LEFT, 1.6),
+        Head("Runs", "", Align.LEFT, 2.4),
     )
     rows = tuple(
         (*(TextCell(value or NO_FIGURE) for value in values), TextCell(_span(runs))) for values, runs in found.items()
