@@ -17,6 +17,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from labconsole.analysis.answers import Answer as Answer
+    from labconsole.analysis.answers import AnswerBar as AnswerBar
+    from labconsole.analysis.change import Judgement as Judgement
+    from labconsole.analysis.columns import RunGroup as RunGroup
+    from labconsole.analysis.report_outline import OutlineChapter as OutlineChapter
+    from labconsole.analysis.report_outline import ReportOutline as ReportOutline
+    from labconsole.analysis.report_outline import VerdictList as VerdictList
     from labconsole.analysis.table_shape import ShapeColumn as ShapeColumn
     from labconsole.analysis.table_shape import ShapeRow as ShapeRow
     from labconsole.analysis.table_shape import TableShape as TableShape
@@ -96,6 +103,10 @@ if TYPE_CHECKING:
 
 PLACES = {
     "labconsole.model.operation": "Confirmation Operation OperationContext Result TextTable Tone TonedText",
+    "labconsole.analysis.answers": "Answer AnswerBar",
+    "labconsole.analysis.change": "Judgement",
+    "labconsole.analysis.columns": "RunGroup",
+    "labconsole.analysis.report_outline": "OutlineChapter ReportOutline VerdictList",
     "labconsole.analysis.table_shape": "ShapeColumn ShapeRow TableShape",
     "labconsole.cli.command": "Command",
     "labconsole.cli.exit_codes": "BAD_USAGE CANCELLED CHECK_FAILED FAILED FINISHED",

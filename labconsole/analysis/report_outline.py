@@ -42,12 +42,13 @@ class OutlineChapter:
     kinds: tuple[str, ...]
     shapes: tuple[str, ...] = ()
     verdicts: VerdictList | None = None
-    widened: Callable[[TableShape, Sequence[RunGroup]], TableShape] = lambda shape, _: shape
+    widened: Callable[[TableShape, Sequence[RunGroup]], TableShape] | None = None
 
     def tables(self, groups: Sequence[RunGroup], plugins: Plugins) -> tuple[TableShape, ...]:
         """Its tables, in its order, as wide as the runs ask for."""
         brought = {shape.name: shape for kind in self.kinds for shape in table_shapes(plugins, kind)}
-        return tuple(self.widened(brought[name], groups) for name in self.shapes)
+        shapes = tuple(brought[name] for name in self.shapes)
+        return shapes if self.widened is None else tuple(self.widened(shape, groups) for shape in shapes)
 
 
 @dataclass(frozen=True)
