@@ -110,13 +110,13 @@ class _UnderAttack(NamedTuple):
 def _attackers(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
     """Benign loss and delay under the attack of Table 4.2 that cost the source most, of those that were run."""
     question = "What does an attacker cost the honest stations?"
-    found = [one for one in _under_attack(groups, plugins) if one.loss.value is not None]
+    found = [one for one in _under_attack(groups, plugins) if one.loss.value is not None and one.loss.published]
     if not found:
         return _unanswered(question)
-    worst = max(one.loss.published.value for one in found if one.loss.published is not None)
-    shown = [one for one in found if one.loss.published is not None and one.loss.published.value == worst]
+    worst = max(found, key=lambda one: one.loss.published.value if one.loss.published is not None else 0.0)
+    shown = [one for one in found if one.column.parameters == worst.column.parameters]
     shown.sort(key=lambda one: one.origin != Origin.MEASURED)
-    first, theirs = shown[0], shown[0].loss.published
+    first, theirs = shown[0], worst.loss.published
     assert theirs is not None and first.loss.value is not None
     parameters = first.column.parameters
     attack = str(parameters["attack"]).upper()
@@ -132,6 +132,8 @@ def _attackers(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
         ),
         AnswerBar("Published", theirs.value, None, theirs.printed),
     )
+    timings = [str(one.group.parameters["timing"]) for one in shown if "timing" in one.group.parameters]
+    units = (f"simulated: {_unit(timing)}" for timing in timings)
     judgement, reason = _judged([one.group for one in shown], _COSTS)
     return Answer(
         question,
@@ -139,8 +141,9 @@ def _attackers(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
         f"{first.loss.value:.1f} %",
         judgement,
         bars,
-        f"loss of benign CAMs and their mean delay, {_counted([one.group for one in shown], _COSTS)}; measured on this "
-        "computer, simulated with the times of the source's box",
+        "; ".join(
+            (f"loss of benign CAMs and their mean delay, {_counted([one.group for one in shown], _COSTS)}", *units)
+        ),
         reason,
     )
 
@@ -158,7 +161,7 @@ def _without(attacked: _UnderAttack, groups: Sequence[RunGroup]) -> str:
     """ " (without attackers 0.0 % lost, 12.3 ms delay)", where runs of the same scenario have none."""
     same = _scenario(attacked.group)
     for group in groups:
-        if group.kind == attacked.group.kind and group.parameters["attack"] == "none" and _scenario(group) == same:
+        if group.kind == attacked.group.kind and group.parameters.get("attack") == "none" and _scenario(group) == same:
             loss, delay = (_mean(group, metric) for metric in _COSTS)
             return f" (without attackers {_cost(loss, delay)})" if loss is not None else ""
     return ""
@@ -219,7 +222,7 @@ def _with_own_units(shape: TableShape, groups: Sequence[RunGroup]) -> TableShape
     """The table with the units of the operator's timing profiles, which no column names, before the others."""
     known = {column.parameters["timing"] for column in shape.columns}
     own = {
-        (str(group.parameters["timing"]), int(group.parameters["receiver_cores"])): None
+        (str(group.parameters["timing"]), int(group.parameters["receiver_cores"]))
         for group in groups
         if group.kind in shape.kinds
         and same_scenario(shape.parameters, group.parameters)
@@ -294,7 +297,7 @@ PRESERVE = ReportOutline(
         ),
         OutlineChapter(
             "Testbed",
-            "Stations at 1 to 100 Hz without attackers. Live ones share this computer; simulated ones have the times "
+            "Stations at 1 to 100 Hz without attackers. Live ones share one computer; simulated ones have the times "
             "of the source's boxes on a virtual clock.",
             ("v2x.live", "v2x.simulation"),
             (
@@ -311,8 +314,8 @@ PRESERVE = ReportOutline(
         ),
         OutlineChapter(
             "Attacks",
-            "5 honest stations at 10 Hz, with 2 or 4 attackers. Live ones measure this computer, simulated ones the "
-            "source's box on a virtual clock.",
+            "5 honest stations at 10 Hz, with 2 or 4 attackers. Live ones share one computer; simulated ones have the "
+            "times of a timing profile on a virtual clock.",
             ("v2x.attack", "v2x.simulation"),
             ("preserve-table-4-2",),
         ),

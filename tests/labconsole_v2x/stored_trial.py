@@ -11,7 +11,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.series import Origin
 from labconsole.processes import this_process
 from labconsole.profiles.profile import campaign_of, load_profile
-from labconsole.store.records import NewScenario, RunStatus
+from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole.store.run_store import Store
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 
@@ -32,7 +32,11 @@ PROVENANCE = {"console": "0.1.0", "cpu": "Test CPU 3000", "host": "bench", "os":
 
 def store_campaign(store: Store, profile: str, plugins: Plugins) -> list[int]:
     """The finished runs of a profile; the figures of each are above those of the scenario before it."""
-    campaign = campaign_of(load_profile(profile, plugins))
+    return store_runs(store, campaign_of(load_profile(profile, plugins)), plugins)
+
+
+def store_runs(store: Store, campaign: NewCampaign, plugins: Plugins) -> list[int]:
+    """The same of a campaign."""
     run_ids = store.add_campaign(campaign, this_process(), MORNING)
     for run_id, (index, repeat) in zip(run_ids, campaign.order, strict=True):
         started = MORNING + timedelta(seconds=run_id)

@@ -20,10 +20,12 @@ from labconsole.output.report.report_builder import build_report
 from labconsole.output.report.report_request import ReportKind, ReportRequest
 from labconsole.profiles.profile import save_profile
 from labconsole.store.reader import Reader
+from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.run_store import Store
+from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS
 from labconsole_v2x.simulation.timing_from_benchmark import neighbours_with
-from tests.labconsole_v2x.stored_trial import FAILED, PROFILES, store_campaign
+from tests.labconsole_v2x.stored_trial import FAILED, PROFILES, store_campaign, store_runs
 
 WHEN = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
 MOST_PAGES = 12
@@ -147,6 +149,20 @@ def test_an_attacker_that_was_only_simulated_is_judged_and_said_to_be_simulated(
     assert card.tone is Tone.PLAIN
     for unanswered in (cases, neighbours):
         assert (unanswered.number, unanswered.svg) == ("–", "")
+
+
+def test_the_same_scenario_without_attackers_is_named_with_the_cost(plugins: Plugins, tmp_path: Path) -> None:
+    attacked = {"attack": "a-sig-01", "attackers": 4, "attack_rate": 100.0}
+    scenarios = tuple(
+        NewScenario(name, "v2x.simulation", SimulationParameters.model_validate(given).model_dump(mode="json"))
+        for name, given in (("Attacked", attacked), ("Other senders", {"senders": 7}), ("Quiet", {}))
+    )
+    campaign = NewCampaign("pair", "Pair", "", 1, scenarios, ((0, 1), (1, 1), (2, 1)))
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store, Reader(path) as reader:
+        card = built(reader, plugins, store_runs(store, campaign, plugins)).cards[1]
+    assert "1.0 % lost, 1.0 ms delay simulated (without attackers 3.0 % lost, 3.0 ms delay); " in card.sentence
+    assert "simulated: Nexcom VTC 6201" in card.small_print
 
 
 def test_the_neighbours_of_the_answer_are_those_of_the_run(
