@@ -209,7 +209,7 @@ def _neighbours(groups: Sequence[RunGroup], plugins: Plugins) -> Answer:
         _whole(served[first]),
         judgement,
         tuple(AnswerBar(titles.get(name, name), served[name], None, _whole(served[name])) for name in names),
-        f"what keeps the stack of one core busy, among {_AMONG} vehicles, {counted}; the channel may carry fewer",
+        f"what keeps one core busy, rounded down, among {_AMONG} vehicles, {counted}; the channel may carry fewer",
         reason,
     )
 
