@@ -16,6 +16,7 @@ from labconsole.security.token.configuration import LAB
 from labconsole_v2x.choices import (
     BACKENDS,
     CHANGES,
+    CHANGING,
     CURVE_TITLES,
     GENERATIONS,
     INCLUSIONS,
@@ -92,6 +93,20 @@ def radio_range(*, shown_if: Mapping[str, Any]) -> Any:
         unit="m",
         group="Receiver",
         shown_if=shown_if,
+    )
+
+
+def change_interval(*, default: float) -> Any:
+    """The field of the interval of identity changes."""
+    return parameter(
+        "Interval of changes",
+        "Time between two changes of an instance; not all at once, each is up to a fifth shorter or longer",
+        default=default,
+        ge=1,
+        le=86_400,
+        unit="s",
+        group="Pseudonyms",
+        shown_if={**_SECURED, "change": [one.value for one in CHANGING]},
     )
 
 
@@ -223,16 +238,7 @@ class LiveParameters(Parameters):
         labels=CHANGES,
         shown_if=_SECURED,
     )
-    change_interval: float = parameter(
-        "Interval of changes",
-        "Time between two changes of an instance, each up to a fifth shorter or longer",
-        default=60.0,
-        ge=1,
-        le=86_400,
-        unit="s",
-        group="Pseudonyms",
-        shown_if={**_SECURED, "change": "periodic"},
-    )
+    change_interval: float = change_interval(default=60.0)
     tickets: int = parameter(
         "Tickets",
         "Authorization tickets of each instance, issued before the run; fresh ones are used before used ones",
