@@ -68,8 +68,8 @@ METRICS: tuple[MetricKind, ...] = (
         "%",
         _LOWER,
         "Changes of identity that the tracker of A-PSN-01 links rightly by a ticket, address, station ID or path "
-        "history that stayed or continued, of all changes that it heard, those of the warm-up too, but none of the last "
-        "second.",
+        "history that stayed or continued, of all changes that it heard, those of the warm-up too, but none of the "
+        "last second.",
     ),
     MetricKind(
         "linked_by_motion",
