@@ -19,8 +19,11 @@ from labconsole_v2x.choices import (
     Falsehood,
     Unchanged,
 )
-from labconsole_v2x.live.live_parameters import LOOPBACK, LiveParameters, change_interval, plausibility, radio_range
+from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.live.receiver_fields import plausibility, radio_range
+from labconsole_v2x.live.security_fields import change_interval
 from labconsole_v2x.live.spread import spread
+from labconsole_v2x.live.transport_fields import LOOPBACK
 from labconsole_v2x.stations.transports import TransportKind
 
 _LONGEST_SHIFT_S = 1500
