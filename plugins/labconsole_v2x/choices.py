@@ -8,6 +8,7 @@ from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.distribution import CertificateInclusion
 from labconsole_v2x.security.structures import Curve
 from labconsole_v2x.security.verification import CheckOrder
+from labconsole_v2x.stations.sending import ALL_LAYERS, Layer
 
 
 class Generation(StrEnum):
@@ -84,12 +85,46 @@ class ChangeChoice(StrEnum):
     NONE = "none"
     START = "start"
     PERIODIC = "periodic"
+    TOGETHER = "together"
+    """Periodically, and all stations at the same time, within an interval of CAMs."""
 
 
+CHANGING = (ChangeChoice.PERIODIC, ChangeChoice.TOGETHER)
+"""Stations change while they send."""
+CHANGE_JITTER = 0.2
+"""A periodic interval is up to this share shorter or longer, of each station for itself."""
 CHANGES = {
     ChangeChoice.NONE.value: "On request only",
     ChangeChoice.START.value: "Each time a station starts",
     ChangeChoice.PERIODIC.value: "Periodically",
+    ChangeChoice.TOGETHER.value: "Periodically, all at once",
+}
+
+
+class Unchanged(StrEnum):
+    """What stations leave unchanged when they change their identity."""
+
+    NONE = "none"
+    TICKET = "ticket"
+    MAC_ADDRESS = "mac-address"
+    GN_ADDRESS = "gn-address"
+    STATION_ID = "station-id"
+    PATH_HISTORY = "path-history"
+    SEQUENCE_NUMBERS = "sequence-numbers"
+
+    @property
+    def changed_layers(self) -> frozenset[Layer]:
+        """What they change."""
+        return ALL_LAYERS if self is Unchanged.NONE else ALL_LAYERS - {Layer[self.name]}
+
+
+UNCHANGED = {
+    Unchanged.NONE.value: "Nothing",
+    Unchanged.TICKET.value: "Ticket",
+    Unchanged.MAC_ADDRESS.value: "MAC address",
+    Unchanged.GN_ADDRESS.value: "GeoNetworking address",
+    Unchanged.STATION_ID.value: "Station ID",
+    Unchanged.PATH_HISTORY.value: "Path history",
 }
 
 
@@ -106,6 +141,8 @@ class Attack(StrEnum):
     OLD_TIMESTAMP = "a-sig-06"
     EXPIRED_CERTIFICATE = "a-cer-03"
     IMPLAUSIBLE_CONTENT = "a-con-01"
+    TRACKING = "a-psn-01"
+    """Attackers listen, and send nothing."""
 
 
 ATTACKS = {
@@ -118,6 +155,7 @@ ATTACKS = {
     Attack.OLD_TIMESTAMP.value: "A-SIG-06: old timestamp",
     Attack.EXPIRED_CERTIFICATE.value: "A-CER-03: expired certificate",
     Attack.IMPLAUSIBLE_CONTENT.value: "A-CON-01: implausible content",
+    Attack.TRACKING.value: "A-PSN-01: tracking",
 }
 
 

@@ -75,6 +75,7 @@ plugin = Plugin(
         "v2x-use-cases",
         "v2x-attacks-live",
         "v2x-attacks-content",
+        "v2x-attacks-tracking",
         "v2x-attacks-published",
         "v2x-testbed-published",
         "v2x-neighbours",

@@ -12,6 +12,7 @@ from labconsole_v2x.attacks.attack_parameters import AttackParameters
 from labconsole_v2x.attacks.attack_trial import AttackTrial
 from labconsole_v2x.benchmark.benchmark_parameters import BenchmarkParameters
 from labconsole_v2x.benchmark.benchmark_trial import expected_seconds
+from labconsole_v2x.choices import Unchanged
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.live_trial import LiveTrial
 from labconsole_v2x.use_cases.catalogue import CODES
@@ -50,8 +51,8 @@ def loads(name: str, *more: str) -> list[tuple[Any, ...]]:
 def test_all_of_them_belong_to_the_plugin() -> None:
     (plugin,) = (plugin for plugin in Plugins.discover().found if plugin.name == "v2x")
     simulated = {"v2x-testbed-published", "v2x-attacks-published", "v2x-neighbours"}
-    others = {"v2x-benchmark", "v2x-use-cases", "v2x-attacks-live", "v2x-attacks-content"}
-    assert set(plugin.profiles) == {*LIVE, *others, *simulated}
+    attacks = {"v2x-attacks-live", "v2x-attacks-content", "v2x-attacks-tracking"}
+    assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-use-cases", *attacks, *simulated}
 
 
 def test_live_attacks_are_the_simulated_ones() -> None:
@@ -84,6 +85,19 @@ def test_use_cases_are_tested_in_software_and_with_a_token_and_none_may_fail() -
     assert [one.backend.value for one in parameters] == ["openssl", "token"] and found.repeats == 1
     assert all(one.selected == CODES for one in parameters)
     assert [one.thresholds for one in campaign_of(found).scenarios] == [{"failed": {"max": 0}}] * 2
+
+
+def test_tracker_meets_stations_that_leave_each_layer_unchanged_or_none() -> None:
+    tracking = profile("v2x-attacks-tracking")
+    found = [AttackParameters.model_validate(dict(one.parameters)) for one in tracking.scenarios]
+    assert {one.unchanged for one in found} == set(Unchanged) - {Unchanged.SEQUENCE_NUMBERS}
+    assert [one.change.value for one in found[:2]] == ["periodic", "together"]
+    for one, scenario in zip(found, tracking.scenarios, strict=True):
+        bound = {"max": 0} if one.unchanged is Unchanged.NONE else {"min": 95}
+        assert scenario.thresholds == {"linked_by_identifiers": bound}
+    assert AttackTrial().contrast(found[0], found[2]) == "Ticket left unchanged against none"
+    minutes = sum(one.warm_up + one.duration + START_S for one in found) / 60
+    assert minutes == pytest.approx(2, rel=0.1) and "Two minutes" in tracking.description
 
 
 def test_loads_are_the_twelve_of_the_source() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labconsole.model.trial import Evaluation, Event, Metric, Samples, Verdict
 from labconsole_v2x.attacks.attack_metrics import metric
 from labconsole_v2x.attacks.attack_parameters import AttackParameters
+from labconsole_v2x.attacks.tracking_evaluation import TrackedStations, tracking_metrics, tracking_verdict
 from labconsole_v2x.choices import ATTACKS, Attack
 from labconsole_v2x.live.joined_packets import JoinedPackets, load_joined
 from labconsole_v2x.live.live_evaluation import evaluate_joined, on_air_metrics
@@ -48,9 +49,13 @@ def evaluate(parameters: AttackParameters, samples: Samples, events: Sequence[Ev
     attacks = AttackPackets(parameters, packets)
     content = _content_rates(parameters, packets, attacks)
     own = [*_shares(parameters, packets, attacks), *_counts(packets, attacks), *_on_air(packets), *content]
+    verdicts = list(_verdicts(parameters, attacks, content)) if parameters.attacking else []
+    if parameters.attack is Attack.TRACKING:
+        tracked = TrackedStations(packets, samples)
+        own += tracking_metrics(tracked)
+        verdicts.append(tracking_verdict(parameters, tracked))
     names = {one.name for one in own}
     metrics = metric.ordered((*(one for one in benign.metrics if one.name not in names), *own))
-    verdicts = _verdicts(parameters, attacks, content) if parameters.attacking else ()
     return Evaluation(metrics, (*verdicts, *benign.verdicts), benign.disturbed)
 
 

@@ -12,7 +12,9 @@ from labconsole_v2x.stations.sending import SecurityMode
 GROUP = "Attack"
 HIGHEST_ALLOWED_RATE = 10.0
 """CAMs a second that EN 302 637-2 allows a station: more of them are an overload."""
-_ATTACKED = {"attack": [attack.value for attack in Attack if attack is not Attack.NONE]}
+_SILENT = (Attack.NONE, Attack.TRACKING)
+"""No attacker sends."""
+_ATTACKED = {"attack": [attack.value for attack in Attack if attack not in _SILENT]}
 _DIFFERENT = {"attack", "attackers", "attack_rate", "backdated", "replay_delay", "falsehood", "plausibility"}
 
 
@@ -21,7 +23,7 @@ class AttackFields(Parameters):
 
     attack: Attack = parameter(
         "Attack",
-        "What attackers send: packets that a receiver must reject",
+        "What attackers send, which a receiver must reject; in A-PSN-01 they send nothing, and listen",
         default=Attack.NONE,
         group=GROUP,
         labels=ATTACKS,
@@ -59,14 +61,17 @@ class AttackFields(Parameters):
     @field_validator("security", check_fields=False)
     @classmethod
     def _is_verified(cls, security: SecurityMode, info: ValidationInfo) -> SecurityMode:
-        if security is not SecurityMode.FULL and info.data.get("attack", Attack.NONE) is not Attack.NONE:
+        attack = info.data.get("attack", Attack.NONE)
+        if attack is Attack.TRACKING and security is SecurityMode.NONE:
+            raise ValueError("stations without security have no tickets to change: choose another configuration")
+        if security is not SecurityMode.FULL and attack not in _SILENT:
             raise ValueError("receivers that do not verify accept what attackers send: choose full security")
         return security
 
     @property
     def attacking(self) -> int:
-        """How many stations attack."""
-        return 0 if self.attack is Attack.NONE else self.attackers
+        """How many stations send as attackers."""
+        return 0 if self.attack in _SILENT else self.attackers
 
     @property
     def attack_messages(self) -> float:
@@ -75,9 +80,9 @@ class AttackFields(Parameters):
 
 
 def attack_contrast(reference: AttackFields, other: AttackFields) -> str:
-    """What an attack adds to the same benign stations; empty where more differs."""
+    """What an attack adds to the same benign stations; empty where more differs, or attackers send nothing."""
     same = reference.model_dump(exclude=_DIFFERENT) == other.model_dump(exclude=_DIFFERENT)
-    if not same or reference.attack is not Attack.NONE or other.attack is Attack.NONE:
+    if not same or reference.attack is not Attack.NONE or other.attack in _SILENT:
         return ""
     return f"{ATTACKS[other.attack.value]} against no attack"
 

@@ -62,6 +62,30 @@ METRICS: tuple[MetricKind, ...] = (
         _LOWER,
         "CAMs of benign stations that receivers rejected for implausible content, of those that they checked.",
     ),
+    MetricKind(
+        "linked_by_identifiers",
+        "Changes linked by identifiers",
+        "%",
+        _LOWER,
+        "Changes of identity that the tracker of A-PSN-01 links rightly by a ticket, address, station ID or path "
+        "history that stayed or continued, of all changes that it heard, those of the warm-up too, but none of the "
+        "last second.",
+    ),
+    MetricKind(
+        "linked_by_motion",
+        "Changes linked by motion",
+        "%",
+        _LOWER,
+        "Changes of identity that the tracker of A-PSN-01 links rightly by place, speed and heading alone, of the same "
+        "changes.",
+    ),
+    MetricKind(
+        "wrong_links",
+        "Wrong links",
+        "",
+        _NEUTRAL,
+        "Links of the tracker of A-PSN-01 that are not a change of one station, by how they were found.",
+    ),
     MetricKind("attack_sent", "Sent by attackers", "msg", _NEUTRAL, "Packets of all attackers."),
     MetricKind(
         "attack_received",

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 
 from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
 from labconsole_v2x.attacks.attack_fields import GROUP, AttackFields
-from labconsole_v2x.choices import FALSEHOODS, Attack, Falsehood
-from labconsole_v2x.live.live_parameters import LOOPBACK, LiveParameters, plausibility, radio_range
+from labconsole_v2x.choices import (
+    CHANGE_JITTER,
+    CHANGING,
+    FALSEHOODS,
+    UNCHANGED,
+    Attack,
+    ChangeChoice,
+    Falsehood,
+    Unchanged,
+)
+from labconsole_v2x.live.live_parameters import LiveParameters
+from labconsole_v2x.live.receiver_fields import plausibility, radio_range
+from labconsole_v2x.live.security_fields import change_interval
 from labconsole_v2x.live.spread import spread
+from labconsole_v2x.live.transport_fields import LOOPBACK
 from labconsole_v2x.stations.transports import TransportKind
 
 _LONGEST_SHIFT_S = 1500
 """Attackers' tickets are older than that."""
-_LISTENING = (Attack.REPLAY, Attack.IMPLAUSIBLE_CONTENT)
+_LISTENING = (Attack.REPLAY, Attack.IMPLAUSIBLE_CONTENT, Attack.TRACKING)
 """Attackers that need what others send."""
+FOLLOWED_S = 1.0
+"""A change so short before the end does not count: the next path history may not have been sent by then."""
 _CONTENT = {"attack": Attack.IMPLAUSIBLE_CONTENT.value}
 
 
@@ -51,6 +66,22 @@ class _Details(AttackFields):
         labels=FALSEHOODS,
         shown_if=_CONTENT,
     )
+    unchanged: Unchanged = parameter(
+        "Left unchanged",
+        "What stations do not change with their identity, for the tracker to find",
+        default=Unchanged.NONE,
+        group=GROUP,
+        labels=UNCHANGED,
+        choices=tuple(UNCHANGED),
+        shown_if={"attack": Attack.TRACKING.value},
+    )
+
+    @field_validator("unchanged")
+    @classmethod
+    def _is_sent(cls, unchanged: Unchanged) -> Unchanged:
+        if unchanged is Unchanged.SEQUENCE_NUMBERS:
+            raise ValueError("stations send CAMs alone here, which have no sequence numbers: choose another layer")
+        return unchanged
 
 
 class AttackParameters(LiveParameters, _Details):
@@ -58,6 +89,43 @@ class AttackParameters(LiveParameters, _Details):
 
     plausibility: bool = plausibility(default=True, shown_if=_CONTENT)
     radio_range: float = radio_range(shown_if={**_CONTENT, "plausibility": True})
+    change_interval: float = change_interval(default=4.0)
+
+    @field_validator("instances")
+    @classmethod
+    def _is_one_place(cls, instances: int, info: ValidationInfo) -> int:
+        if info.data.get("attack") is Attack.TRACKING and instances > 1:
+            raise ValueError("instances of a station are at one place, and no tracker tells them apart: set it to 1")
+        return instances
+
+    @field_validator("change")
+    @classmethod
+    def _is_heard(cls, change: ChangeChoice, info: ValidationInfo) -> ChangeChoice:
+        if info.data.get("attack") is Attack.TRACKING and change not in CHANGING:
+            raise ValueError(
+                "a tracker links pseudonyms across changes: let stations change periodically, or all at once"
+            )
+        return change
+
+    @field_validator("duration")
+    @classmethod
+    def _has_changes(cls, duration: float, info: ValidationInfo) -> float:
+        values = info.data
+        if (
+            values.get("attack") is not Attack.TRACKING
+            or not {"change_interval", "tickets", "warm_up"} <= values.keys()
+        ):
+            return duration
+        total_s, interval_s = values["warm_up"] + duration, values["change_interval"]
+        if total_s - FOLLOWED_S < interval_s * (1 + CHANGE_JITTER):
+            raise ValueError("no station changes its identity in this time: choose a longer one or a shorter interval")
+        needed = floor(total_s / (interval_s * (1 - CHANGE_JITTER))) + 1
+        if values["tickets"] < needed:
+            raise ValueError(
+                f"a station changes up to {needed - 1:,} times in this time, and a ticket that comes again links it: "
+                f"give each {needed:,} tickets"
+            )
+        return duration
 
     @field_validator("cam_past")
     @classmethod
@@ -71,7 +139,7 @@ class AttackParameters(LiveParameters, _Details):
     @classmethod
     def _attackers_hear(cls, transport: TransportKind, info: ValidationInfo) -> TransportKind:
         if transport is TransportKind.UNICAST and info.data.get("attack") in _LISTENING:
-            raise ValueError("in unicast attackers hear no CAM that they could send again: choose multicast")
+            raise ValueError("in unicast attackers do not hear the CAMs of others: choose multicast")
         return transport
 
     @field_validator("device")

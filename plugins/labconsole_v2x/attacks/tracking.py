@@ -32,7 +32,7 @@ LONGEST_SILENCE_S = 30.0
 MOST_SEQUENCE_STEPS = 8
 """A sequence number continues another one that is so much smaller at most: some packets are not heard."""
 PATH_GATE_M, PATH_GATE_US = 3.0, 200_000
-"""A point of a path history is that of a station that was as near at that time."""
+"""A point of a path history is that of a station that was as near at that time; a newer one may be its own."""
 MOTION_GATE_M, MOTION_GATE_M_S = 5.0, 5.0
 """A station is as near to its predicted place, and further away by so much for each second of silence."""
 _ETHERNET_HEADER = 14
@@ -229,7 +229,7 @@ def _same(before: Track, after: Track) -> Reason | None:
     if old.station_id == new.station_id:
         return Reason.STATION_ID
     path = next((one.path for one in after.observations if one.path), ())
-    if any(point.time_us < new.time_us and before.near(point) for point in path):
+    if any(new.time_us - point.time_us > PATH_GATE_US and before.near(point) for point in path):
         return Reason.PATH_HISTORY
     numbers = before.sequence_numbers[-1:] + after.sequence_numbers[:1]
     if len(numbers) == 2 and 1 <= (numbers[1] - numbers[0]) % 65_536 <= MOST_SEQUENCE_STEPS:

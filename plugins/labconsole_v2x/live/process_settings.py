@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from labconsole_v2x.choices import Attack, ChangeChoice, Falsehood
+from labconsole_v2x.choices import Attack, ChangeChoice, Falsehood, Unchanged
 from labconsole_v2x.security.verification import AcceptanceWindow, CheckOrder, CheckSettings
 from labconsole_v2x.stations.transports import TransportKind, TransportSettings
 
@@ -59,6 +59,8 @@ class ProcessSettings:
     """Of each instance."""
     change: str = ChangeChoice.NONE.value
     change_interval_s: float = 0.0
+    unchanged: str = Unchanged.NONE.value
+    """What a change of identity leaves, for a tracker to find."""
     attack: str = Attack.NONE.value
     """What attackers send; that of other stations is none."""
     shift_us: int = 0

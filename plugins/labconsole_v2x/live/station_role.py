@@ -26,7 +26,7 @@ from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext, SeriesWriter
 from labconsole.model.series import TIME_PROGRESS, Attachment, Level, LiveChannel, Series
 from labconsole.processes import wait_exactly
-from labconsole_v2x.choices import ChangeChoice
+from labconsole_v2x.choices import CHANGE_JITTER, CHANGING, ChangeChoice, Unchanged
 from labconsole_v2x.live.process_settings import (
     CHANGE_COMMAND,
     LOCK_COMMAND,
@@ -101,8 +101,6 @@ _UPKEEP_S = 0.05
 """Interval at which what was recorded is handed on."""
 _SWITCH_S = 0.000_02
 """After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
-_CHANGE_JITTER = 0.2
-"""An interval between two changes of identity is up to this share shorter or longer."""
 _LONGEST_DRAIN_NS = 10_000_000_000
 """After the end, a receiver waits at most so long for packets."""
 T = TypeVar("T")
@@ -223,7 +221,8 @@ class StationRole(Role):
         instance = Instance(station, number, self._routes[station], sender, timing)
         if isinstance(sender, CamSender) and pool is not None:
             notify = partial(self._identity_changed, instance)
-            instance.changer = IdentityChanger(sender, self._schedule(slot), pool, notify=notify)
+            layers = Unchanged(self._settings.unchanged).changed_layers
+            instance.changer = IdentityChanger(sender, self._schedule(slot), pool, layers=layers, notify=notify)
         return instance
 
     def _pool(self, slot: tuple[int, int], pseudonyms: Sequence[Pseudonym]) -> PseudonymPool:
@@ -239,8 +238,8 @@ class StationRole(Role):
         change = ChangeChoice(self._settings.change)
         return ChangeSchedule(
             at_start=change is ChangeChoice.START,
-            interval_s=self._settings.change_interval_s if change is ChangeChoice.PERIODIC else None,
-            jitter=_CHANGE_JITTER,
+            interval_s=self._settings.change_interval_s if change in CHANGING else None,
+            jitter=CHANGE_JITTER if change is ChangeChoice.PERIODIC else 0.0,
             random=Random(f"{self._settings.seed}/changes/{slot}"),
         )
 

@@ -136,6 +136,13 @@ class SimulationParameters(AttackFields):
         "Duration", "Time that counts, by the virtual clock", default=60.0, ge=0.5, le=3600, unit="s", group=_RUN
     )
 
+    @field_validator("attack")
+    @classmethod
+    def _sends_packets(cls, attack: Attack) -> Attack:
+        if attack is Attack.TRACKING:
+            raise ValueError("a tracker reads what is in packets, and simulated ones have no content: run v2x.attack")
+        return attack
+
     @field_validator("timing")
     @classmethod
     def _has_the_times(cls, timing: str, info: ValidationInfo) -> str:

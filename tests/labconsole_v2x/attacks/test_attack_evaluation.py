@@ -117,7 +117,7 @@ def test_other_reason_than_that_of_the_attack_is_named() -> None:
         "fail",
         "Other reasons than that of A-SIG-01: invalid signature: malformed: 1.",
     )
-    assert REASONS_OF.keys() == set(Attack) - {Attack.NONE}
+    assert REASONS_OF.keys() == set(Attack) - {Attack.NONE, Attack.TRACKING}
 
 
 def test_implausible_content_is_judged_by_the_share_that_was_detected() -> None:

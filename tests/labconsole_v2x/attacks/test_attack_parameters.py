@@ -42,11 +42,11 @@ def parameters(**values: Any) -> AttackParameters:
         ),
         (
             {"attack": "a-sig-05", "transport": "udp-unicast"},
-            "transport: in unicast attackers hear no CAM that they could send again: choose multicast.",
+            "transport: in unicast attackers do not hear the CAMs of others: choose multicast.",
         ),
         (
             {"attack": "a-con-01", "transport": "udp-unicast"},
-            "transport: in unicast attackers hear no CAM that they could send again: choose multicast.",
+            "transport: in unicast attackers do not hear the CAMs of others: choose multicast.",
         ),
         (
             {"attack": "a-con-01", "radio_range": 10},
@@ -62,6 +62,79 @@ def test_scenario_that_makes_no_sense_is_refused_with_its_field(values: dict[str
     with pytest.raises(ValidationError) as caught:
         parameters(**values)
     assert fault_sentence(caught.value, AttackParameters) == sentence
+
+
+TRACKED = {"attack": "a-psn-01", "change": "periodic", "tickets": 8, "warm_up": 2.0, "duration": 13.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            {"change": "none"},
+            "change: a tracker links pseudonyms across changes: let stations change periodically, or all at once.",
+        ),
+        (
+            {"change": "start"},
+            "change: a tracker links pseudonyms across changes: let stations change periodically, or all at once.",
+        ),
+        (
+            {"unchanged": "sequence-numbers"},
+            "unchanged: stations send CAMs alone here, which have no sequence numbers: choose another layer.",
+        ),
+        (
+            {"security": "none"},
+            "security: stations without security have no tickets to change: choose another configuration.",
+        ),
+        (
+            {"instances": 2},
+            "instances: instances of a station are at one place, and no tracker tells them apart: set it to 1.",
+        ),
+        (
+            {"transport": "udp-unicast"},
+            "transport: in unicast attackers do not hear the CAMs of others: choose multicast.",
+        ),
+        (
+            {"change_interval": 60},
+            "duration: no station changes its identity in this time: choose a longer one or a shorter interval.",
+        ),
+        (
+            {"tickets": 4},
+            "duration: a station changes up to 4 times in this time, and a ticket that comes again links it: give each "
+            "5 tickets.",
+        ),
+    ],
+)
+def test_tracking_that_would_prove_nothing_is_refused_with_its_field(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        parameters(**{**TRACKED, **values})
+    assert fault_sentence(caught.value, AttackParameters) == sentence
+
+
+def test_tracker_sends_nothing_and_needs_no_receiver_that_verifies() -> None:
+    tracked = parameters(**TRACKED)
+    assert (tracked.attacking, tracked.attack_messages, tracked.messages_on_air) == (0, 0, 50)
+    assert parameters(**TRACKED, security="signed").attack.value == "a-psn-01"
+    for name in ("attackers", "attack_rate"):
+        extra = AttackParameters.model_fields[name].json_schema_extra
+        assert isinstance(extra, dict) and "a-psn-01" not in extra["shown_if"]["attack"]
+    names = [spec.name for spec in TRIAL.specs(parameters(**TRACKED, unchanged="ticket"), 1)]
+    assert names[-1] == "tracker" and not any("attackers" in name for name in names)
+
+
+def test_simulation_refuses_a_tracker() -> None:
+    with pytest.raises(ValidationError) as caught:
+        SimulationParameters.model_validate({"attack": "a-psn-01"})
+    assert fault_sentence(caught.value, SimulationParameters) == (
+        "attack: a tracker reads what is in packets, and simulated ones have no content: run v2x.attack."
+    )
+
+
+def test_what_was_left_unchanged_is_compared_with_a_change_of_all_layers() -> None:
+    everything, left = parameters(**TRACKED), parameters(**TRACKED, unchanged="station-id")
+    assert TRIAL.contrast(everything, left) == "Station ID left unchanged against none"
+    assert not TRIAL.contrast(left, everything) and not TRIAL.contrast(parameters(attack="none"), everything)
+    assert TRIAL.questions(everything, left)[0].metric == "linked_by_identifiers"
 
 
 def test_parameters_of_an_attack_are_those_of_the_simulation() -> None:
@@ -95,10 +168,12 @@ def test_attack_is_compared_with_the_same_stations_without_it() -> None:
         ("a-sig-05", "a copy in time"),
         ("a-sig-03", "Loopback"),
         ("a-con-01", "may accept the first ones"),
+        ("a-psn-01", "hears every station"),
     ],
 )
 def test_caveats_say_how_attackers_send(attack: str, words: str) -> None:
-    assert words in " ".join(TRIAL.warnings(parameters(attack=attack)))
+    values = TRACKED if attack == "a-psn-01" else {"attack": attack}
+    assert words in " ".join(TRIAL.warnings(parameters(**values)))
 
 
 def test_plausibility_is_checked_against_that_attack_alone() -> None:
