@@ -8,23 +8,19 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.clock import now_ns
 from labconsole.errors import UserError
-from labconsole.model.role import Role, RoleContext, SeriesWriter
-from labconsole.model.series import TIME_PROGRESS, Attachment, Level, LiveChannel, Series
+from labconsole.model.role import Role, RoleContext
+from labconsole.model.series import Level, LiveChannel
 from labconsole.processes import wait_exactly
 from labconsole_v2x.choices import CHANGE_JITTER, CHANGING, ChangeChoice, Unchanged
 from labconsole_v2x.live.process_settings import (
@@ -36,26 +32,15 @@ from labconsole_v2x.live.process_settings import (
     root_key,
 )
 from labconsole_v2x.live.series import (
-    ACCEPTED_CHANNEL,
-    AGE_CHANNEL,
-    DELIVERED_CHANNEL,
     END_EVENT,
     IMPLAUSIBLE_EVENT,
     NO_CHANGE_EVENT,
-    QUEUE,
-    QUEUE_CHANNEL,
     QUIET_NS,
-    REASONS_CHANNEL,
-    RECEIVED,
-    RECEIVED_CHANNEL,
-    REJECTED_CHANNEL,
-    SENT,
     SENT_CHANNEL,
-    STATIONS,
     STATIONS_CHANNEL,
     TOO_LATE_EVENT,
-    VERIFY_CHANNEL,
 )
+from labconsole_v2x.live.station_records import StationRecords
 from labconsole_v2x.live.station_report import StationReport
 from labconsole_v2x.messages.asn1_modules import compiled
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader, open_backend_token
@@ -68,16 +53,13 @@ from labconsole_v2x.security.structures import Certificate, Curve
 from labconsole_v2x.security.trust import StoreLimits, TrustStore
 from labconsole_v2x.security.verification import Verifier, its_now
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
-from labconsole_v2x.stations.capture import capture_header, packet_block
 from labconsole_v2x.stations.channel import ChannelLoad
 from labconsole_v2x.stations.identity_change import ChangeSchedule, IdentityChanger
 from labconsole_v2x.stations.plausibility import Plausibility
 from labconsole_v2x.stations.pseudonyms import Pseudonym, PseudonymPolicy, PseudonymPool
 from labconsole_v2x.stations.receiving import (
-    REASONS,
     PacketCheck,
     ReceivedFrame,
-    ReceivedPacket,
     ReceivingStation,
     Reception,
     UnverifiedCheck,
@@ -94,16 +76,15 @@ from labconsole_v2x.stations.sending import (
     PlaceholderKey,
     SecurityMode,
 )
-from labconsole_v2x.stations.transmission import Instance, SentPacket, Transmission
+from labconsole_v2x.stations.transmission import Instance, Transmission
 from labconsole_v2x.stations.transports import open_transport
 
 _UPKEEP_S = 0.05
-"""Interval at which what was recorded is handed on."""
+"""Interval at which what was recorded is written."""
 _SWITCH_S = 0.000_02
 """After so long, a thread that computes lets another one: a packet waits for upkeep no longer."""
 _LONGEST_DRAIN_NS = 10_000_000_000
 """After the end, a receiver waits at most so long for packets."""
-T = TypeVar("T")
 
 
 class StationRole(Role):
@@ -116,17 +97,10 @@ class StationRole(Role):
         self._settings = ProcessSettings.from_json(context.settings)
         self._mode = SecurityMode(self._settings.security)
         self._resources = ExitStack()
-        self._sent: deque[SentPacket] = deque()
-        self._received: deque[ReceivedPacket] = deque()
-        self._captured: deque[tuple[int, bytes]] = deque()
-        self._changed: deque[tuple[int, ...]] = deque()
-        """A row of `STATIONS` for each change of identity."""
-        self._reasons: Counter[str] = Counter()
+        self._records = StationRecords(context, self._settings, self._sent_channel)
         self._plausibilities: dict[int, Plausibility] = {}
         self._last_frame_ns = 0
-        self._seconds = 0
         self._load = ChannelLoad() if self._settings.hears_channel else None
-        self._capture_file: Attachment | None = None
 
     # Preparation
 
@@ -147,7 +121,7 @@ class StationRole(Role):
             return {}
         tickets = [scan_certificate(bytes.fromhex(one)) for one in given["tickets"]]
         self._sources = {bytes.fromhex(mac): int(number) for mac, number in given["sources"].items()}
-        self._senders = {int.from_bytes(mac, "big") for mac, number in self._sources.items() if number}
+        self._records.senders = frozenset(int.from_bytes(mac, "big") for mac, number in self._sources.items() if number)
         self._trust(given)
         self._routes = {
             station: vehicle_route(Random(f"{settings.seed}/{station}")) if station else Route()
@@ -165,7 +139,7 @@ class StationRole(Role):
         self._transport = open_transport(settings.transport_settings(), receiver=settings.unicast_receiver)
         self._resources.callback(self._transport.close)
         self._prepare_reception()
-        self._record_stations()
+        self._records.begin(self._instances)
         return {}
 
     def _new_key(self) -> SigningKey | None:
@@ -220,7 +194,7 @@ class StationRole(Role):
         timing = RuleTiming(offset_ns) if settings.rules else CamTiming(offset_ns, settings.rate)
         instance = Instance(station, number, self._routes[station], sender, timing)
         if isinstance(sender, CamSender) and pool is not None:
-            notify = partial(self._identity_changed, instance)
+            notify = partial(self._records.identity_changed, instance)
             layers = Unchanged(self._settings.unchanged).changed_layers
             instance.changer = IdentityChanger(sender, self._schedule(slot), pool, layers=layers, notify=notify)
         return instance
@@ -243,10 +217,6 @@ class StationRole(Role):
             random=Random(f"{self._settings.seed}/changes/{slot}"),
         )
 
-    def _identity_changed(self, instance: Instance, at_ns: int) -> None:
-        """Remember the new names of an instance, in the thread that sends."""
-        self._changed.append(_station_row(instance, at_ns))
-
     def _sender(
         self, identity: Identity, ticket: Certificate | None, key: SigningKey | None, station_type: int
     ) -> PacketSender:
@@ -262,7 +232,7 @@ class StationRole(Role):
                 own = [one for one in self._instances if one.station == station]
                 ignored = {mac for mac, number in self._sources.items() if number == station}
                 check: PacketCheck = self._verified_check(own) if verified else UnverifiedCheck()
-                stations.append(ReceivingStation(station, check, ignored, self._received.append))
+                stations.append(ReceivingStation(station, check, ignored, self._records.received.append))
             self._receivers = {station.number: station for station in stations}
         elif verified:
             senders = {mac for mac, number in self._sources.items() if number}
@@ -283,7 +253,7 @@ class StationRole(Role):
             if receiver is not None:
                 self._transport.only_from(receiver)
         self._transmission = Transmission(
-            self._transport, self._instances, self._sent.append, dcc=settings.dcc, load=self._load
+            self._transport, self._instances, self._records.sent.append, dcc=settings.dcc, load=self._load
         )
 
     def _verified_check(self, instances: Sequence[Instance]) -> VerifiedCheck:
@@ -312,21 +282,6 @@ class StationRole(Role):
             made.append(instance.sender.distribution)
         return made
 
-    def _record_stations(self) -> None:
-        self._stations_series = self.context.series(STATIONS)
-        self._changed.extend(_station_row(one, 0) for one in self._instances)
-        self._record_changes()
-
-    def _record_changes(self) -> None:
-        if rows := _taken(self._changed):
-            columns = zip(*rows, strict=True)
-            self._stations_series.extend(
-                **{
-                    column.name: np.array(values, column.numpy_type)
-                    for column, values in zip(STATIONS.columns, columns, strict=True)
-                }
-            )
-
     # The run
 
     def run(self) -> dict[str, Any]:
@@ -336,13 +291,7 @@ class StationRole(Role):
         wait_exactly()
         gc.freeze()  # what was loaded until now is not looked through again, in the middle of a packet
         end_ns = start_ns + round(settings.total_s * 1e9)
-        self._sent_series = self.context.series(SENT)
-        if settings.records:
-            self._received_series, self._queue_series = self.context.series(RECEIVED), self.context.series(QUEUE)
-        if settings.records and settings.capture:
-            self._capture_file = self.context.attachment("capture.pcapng", "application/x-pcapng")
-            self._capture_file.write(capture_header([self._transport_name()], "lab console"))
-            self._wall_offset_ns = wall_offset_ns()
+        self._records.begin_run()
         self._last_frame_ns = now_ns()
         if self._listens:
             self._reception.start()
@@ -355,12 +304,18 @@ class StationRole(Role):
         self._transmission.stop()
         self._reception.stop()
         self._upkeep(now_ns())
-        if self._capture_file is not None:
-            self._capture_file.close()
+        self._records.close()
+        self._report_end()
+        return {"sent": self._transmission.sent}
+
+    def _report_end(self) -> None:
+        """Report what was sent, what was not, and what receivers found implausible."""
         if self._plausibilities:
-            self._report_implausible()
+            found = sum((one.found for one in self._plausibilities.values()), Counter[str]())
+            kinds = ", ".join(f"{kind}: {count:,}" for kind, count in found.most_common())
+            self.context.event(IMPLAUSIBLE_EVENT, f"Implausible content: {kinds or 'none'}.", found=dict(found))
         sent, skipped = self._transmission.sent, self._transmission.skipped
-        held_back = f", {skipped} held back by DCC" if settings.dcc else ""
+        held_back = f", {skipped} held back by DCC" if self._settings.dcc else ""
         self.context.event(END_EVENT, f"{sent} CAMs sent{held_back}.", sent=sent, skipped=skipped)
         if failures := sum(one.changer.failures for one in self._instances if one.changer is not None):
             sentence = f"{failures} changes of identity were due without a further valid ticket: the names stayed."
@@ -368,12 +323,6 @@ class StationRole(Role):
         if too_late := self._transmission.too_late:
             sentence = f"{too_late} CAMs were due and not sent: this computer is too slow for its senders."
             self.context.event(TOO_LATE_EVENT, sentence, Level.WARNING, number=too_late)
-        return {"sent": sent}
-
-    def _report_implausible(self) -> None:
-        found = sum((one.found for one in self._plausibilities.values()), Counter[str]())
-        kinds = ", ".join(f"{kind}: {count:,}" for kind, count in found.most_common())
-        self.context.event(IMPLAUSIBLE_EVENT, f"Implausible content: {kinds or 'none'}.", found=dict(found))
 
     def _works(self, end_ns: int) -> bool:
         """Whether CAMs are still due, or on their way to a receiver here."""
@@ -384,10 +333,6 @@ class StationRole(Role):
             return False
         return self._reception.waiting > 0 or now - max(self._last_frame_ns, end_ns) < QUIET_NS
 
-    def _transport_name(self) -> str:
-        transport = self._settings.transport_settings()
-        return f"{transport.kind} {transport.interface}"
-
     # In the thread that reads
 
     def _frame_read(self, frame: bytes, received_ns: int) -> None:
@@ -396,40 +341,22 @@ class StationRole(Role):
         if self._settings.records:
             if frame[6:12] in self._sources:
                 self._last_frame_ns = received_ns
-            if self._capture_file is not None:
-                self._captured.append((received_ns, frame))
+            self._records.capture(frame, received_ns)
 
     def _queue_full(self, frame: ReceivedFrame) -> None:
         for number in self._receivers.keys() - {self._sources.get(frame.source)}:
-            self._received.append(full_queue_row(number, frame))
+            self._records.received.append(full_queue_row(number, frame))
 
     # Upkeep
 
     def _upkeep(self, now: int) -> None:
-        """Hand on what was recorded, take commands, and report live values."""
+        """Take commands, write what was recorded, and report live values."""
         self._reception.check()
         for station, plausibility in self._plausibilities.items():
             plausibility.move(self._place(station, max(0, now - self.context.start_ns) / 1e9))
         while (command := self.context.take_command()) is not None:
             self._execute(command, now)
-        self._record_changes()
-        if rows := _taken(self._sent):
-            _write(self._sent_series, SENT, rows)
-            if not self._settings.roadside:  # what the roadside station sends counts for nothing
-                self.context.count(self._sent_channel.name, len(rows), (rows[0].sent_ns, rows[-1].sent_ns))
-        if self._settings.records:
-            self._record_received()
-            waiting = self._reception.waiting
-            self._queue_series.extend(t_ns=[now], length=[waiting])
-            self.context.gauge(QUEUE_CHANNEL.name, waiting)
-        if self._capture_file is not None:
-            blocks = (packet_block(at + self._wall_offset_ns, frame) for at, frame in _taken(self._captured))
-            self._capture_file.write(b"".join(blocks))
-        if self._settings.stations[0] == 1:
-            seconds = int(min((now - self.context.start_ns) / 1e9, self._settings.total_s))
-            self.context.count(TIME_PROGRESS.name, max(0, seconds - self._seconds))
-            self._seconds = max(self._seconds, seconds)
-        self.context.tick()
+        self._records.write(now, self._reception.waiting)
 
     def _execute(self, command: Mapping[str, Any], now: int) -> None:
         """Do what the operator wants of a station."""
@@ -452,24 +379,6 @@ class StationRole(Role):
                 for changer in changers:
                     changer.schedule.lock(int(command["seconds"]), now)
 
-    def _record_received(self) -> None:
-        rows = _taken(self._received)
-        if not rows:
-            return
-        columns = _write(self._received_series, RECEIVED, rows)
-        accepted, done = columns["reason"] == 0, columns["done_ns"]
-        first = columns["waited"] == 0
-        span_ns = (int(done.min()), int(done.max()))
-        self.context.count(RECEIVED_CHANNEL.name, int(np.count_nonzero(first)), span_ns)
-        self.context.count(ACCEPTED_CHANNEL.name, int(np.count_nonzero(accepted)), span_ns)
-        delivered = accepted & np.fromiter((row.source in self._senders for row in rows), bool, len(rows))
-        self.context.count(DELIVERED_CHANNEL.name, int(np.count_nonzero(delivered)), span_ns)
-        self.context.count(REJECTED_CHANNEL.name, int(np.count_nonzero(~accepted)), span_ns)
-        self.context.observe(AGE_CHANNEL.name, columns["age_ns"][accepted])
-        self.context.observe(VERIFY_CHANNEL.name, columns["verify_ns"][columns["verify_ns"] > 0].astype(np.int64))
-        self._reasons.update(REASONS[reason] for reason in columns["reason"][~accepted].tolist())
-        self.context.state(REASONS_CHANNEL.name, dict(self._reasons))
-
     def close(self) -> None:
         """Close transport and token."""
         if hasattr(self, "_transmission"):
@@ -478,27 +387,8 @@ class StationRole(Role):
         self._resources.close()
 
 
-def _station_row(instance: Instance, from_ns: int) -> tuple[int, ...]:
-    """A row of `STATIONS`: the names under which an instance sends from then on."""
-    sender = instance.sender
-    ticket = int.from_bytes(sender.ticket.hashed_id8, "big") if sender.ticket else 0
-    return (instance.station, instance.number, instance.source, sender.identity.station_id, ticket, from_ns)
-
-
 def _read_root(path: Path) -> Certificate:
     try:
         return scan_certificate(path.read_bytes())
     except MalformedDataError as error:
         raise UserError(f"{path} is not a certificate: choose a file with the COER octets of a root CA's.") from error
-
-
-def _taken(waiting: deque[T]) -> list[T]:
-    """Remove and return what waits now; other threads may append meanwhile."""
-    return [waiting.popleft() for _ in range(len(waiting))]
-
-
-def _write(writer: SeriesWriter, series: Series, rows: Sequence[tuple[int, ...]]) -> dict[str, NDArray[np.int64]]:
-    values = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * len(rows[0])).reshape(len(rows), -1)
-    columns = dict(zip((column.name for column in series.columns), values.T, strict=True))
-    writer.extend(**columns)
-    return columns
