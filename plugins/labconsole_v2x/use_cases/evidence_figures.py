@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from labconsole_v2x.security.trust import TrustStore, software_verifier
 from labconsole_v2x.security.verification import Verifier, decode_message
 from labconsole_v2x.stations.receiving import IMPLAUSIBLE
 from labconsole_v2x.stations.vehicle_bus import DataId, VehicleFrame
-from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind
+from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind, Record
 
 _DETECTED_WITHIN_US = 1_000_000
 _COMPRESSED = (PointForm.COMPRESSED_Y0, PointForm.COMPRESSED_Y1)
@@ -81,12 +81,12 @@ def _requests_for_authority(evidence: Evidence) -> float:
     return sum(1 for data in asking if data is not None and known & set(data.header.inline_p2pcd_request))
 
 
-def _accepted_too_early(evidence: Evidence) -> float:
+def _accepted_too_early(evidence: Evidence) -> float | None:
     """Packets whose first verdict was "accepted", although the receiver had no certificate of the AA yet."""
     first: dict[bytes, str] = {}
     for one in evidence.of(Kind.RECEIVED, "CAM before the AA is known"):
         first.setdefault(one.octets, one.result)
-    return sum(1 for result in first.values() if result == "accepted")
+    return sum(1 for result in first.values() if result == "accepted") if first else None
 
 
 def _compressed_keys(evidence: Evidence) -> float:
@@ -94,34 +94,33 @@ def _compressed_keys(evidence: Evidence) -> float:
     return sum(1 for ticket in tickets if ticket.verification_key.point.form in _COMPRESSED)
 
 
-def _found(evidence: Evidence, label: str, wanted: Iterable[bytes]) -> float:
-    """How often any of these octets is in what a party has decrypted or carried."""
-    contents = [one.octets for one in evidence.of(Kind.OPENED, label)]
-    return sum(content.count(octets) for octets in wanted for content in contents)
+def _found(wanted: Sequence[bytes], searched: Sequence[Record]) -> float | None:
+    """How often any of these octets is in records; None where there is nothing to find, or nothing to search."""
+    if not (wanted and searched):
+        return None
+    return sum(one.octets.count(octets) for octets in wanted for one in searched)
 
 
-def _credential_at_aa(evidence: Evidence) -> float:
+def _credential_at_aa(evidence: Evidence) -> float | None:
     credentials = _certificates(evidence, Kind.CERTIFICATE, "credential")
     names = [octets for one in credentials for octets in (one.hashed_id8, one.verification_key.point.x)]
-    return _found(evidence, "AA", names)
+    return _found(names, evidence.of(Kind.OPENED, "AA"))
 
 
-def _ticket_keys_at_ea(evidence: Evidence) -> float:
-    return _found(
-        evidence,
-        "EA",
-        [ticket.verification_key.point.x for ticket in _certificates(evidence, Kind.CERTIFICATE, "ticket")],
-    )
+def _ticket_keys_at_ea(evidence: Evidence) -> float | None:
+    return _found(_ticket_keys(evidence), evidence.of(Kind.OPENED, "EA"))
 
 
-def _ticket_keys_at_rsu(evidence: Evidence) -> float:
-    keys = [ticket.verification_key.point.x for ticket in _certificates(evidence, Kind.CERTIFICATE, "ticket")]
-    carried = evidence.of(Kind.MESSAGE, "frame by the RSU")
-    return sum(one.octets.count(key) for key in keys for one in carried) if carried else len(keys)
+def _ticket_keys_at_rsu(evidence: Evidence) -> float | None:
+    return _found(_ticket_keys(evidence), evidence.of(Kind.MESSAGE, "frame by the RSU"))
 
 
-def _its_id_in_clear(evidence: Evidence) -> float:
-    return sum(one.octets.count(b"use-case-station") for one in evidence.of(Kind.MESSAGE))
+def _ticket_keys(evidence: Evidence) -> list[bytes]:
+    return [ticket.verification_key.point.x for ticket in _certificates(evidence, Kind.CERTIFICATE, "ticket")]
+
+
+def _its_id_in_clear(evidence: Evidence) -> float | None:
+    return _found([b"use-case-station"], evidence.of(Kind.MESSAGE))
 
 
 def _valid(evidence: Evidence, label: str) -> float:
@@ -141,13 +140,10 @@ def _certificates(evidence: Evidence, kind: Kind, label: str | None = None) -> l
     return [scan_certificate(one.octets) for one in evidence.of(kind, label)]
 
 
-def _tickets_beyond(evidence: Evidence) -> float:
+def _tickets_beyond(evidence: Evidence) -> float | None:
     """Tickets that permit the emergency container."""
-    return sum(
-        1
-        for ticket in _certificates(evidence, Kind.CERTIFICATE, "ticket")
-        if any(p.ssp and p.ssp[1] & 0x02 for p in ticket.permissions)
-    )
+    tickets = _certificates(evidence, Kind.CERTIFICATE, "ticket")
+    return sum(any(p.ssp and p.ssp[1] & 0x02 for p in one.permissions) for one in tickets) if tickets else None
 
 
 def _reports_verified(evidence: Evidence) -> float:
@@ -160,10 +156,9 @@ def _reports_verified(evidence: Evidence) -> float:
     return sum(1 for one in evidence.of(Kind.OPENED, "centre") if verifier.verify(one.octets, one.at_us).accepted)
 
 
-def _plaintexts(evidence: Evidence) -> float:
-    plain = [data.payload for one in evidence.of(Kind.OPENED, "centre") if (data := scan_signed_data(one.octets))]
-    sent = [one.octets for one in evidence.of(Kind.MESSAGE)]
-    return sum(octets.count(payload) for payload in plain if payload for octets in sent)
+def _plaintexts(evidence: Evidence) -> float | None:
+    payloads = (scan_signed_data(one.octets).payload for one in evidence.of(Kind.OPENED, "centre"))
+    return _found([payload for payload in payloads if payload], evidence.of(Kind.MESSAGE))
 
 
 def encode_vehicle_frame(frame: VehicleFrame) -> bytes:
@@ -171,9 +166,11 @@ def encode_vehicle_frame(frame: VehicleFrame) -> bytes:
     return struct.pack(">HI", frame.data_id, frame.freshness) + frame.payload + frame.mac
 
 
-def _wrong_positions(evidence: Evidence) -> float:
+def _wrong_positions(evidence: Evidence) -> float | None:
     """CAMs whose position is not that of the frame before them."""
     wrong, position = 0, b""
+    if not evidence.of(Kind.SENT):
+        return None
     for one in evidence.records:
         if one.kind is Kind.MESSAGE and one.octets[:2] == DataId.POSITION.to_bytes(2, "big"):
             position = one.octets[6:14]

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from labconsole_v2x.pki.authorization_messages import HMAC_KEY_SIZE, read_authorization_request
+from labconsole_v2x.pki.request_parts import read_data
+from labconsole_v2x.pki.secured_messages import payload_of
+from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.use_cases.cases import packet_cases
 from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, Parts
 from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
@@ -28,7 +32,7 @@ from labconsole_v2x.use_cases.evidence import (
     of_table,
     read_lines,
 )
-from labconsole_v2x.use_cases.expectations import Decisions
+from labconsole_v2x.use_cases.expectations import Decisions, Figure
 from labconsole_v2x.use_cases.judging import FAILED, NOT_TESTED, PASSED, judge
 from tests.labconsole_v2x.use_cases.broken_parts import slow
 from tests.labconsole_v2x.use_cases.case_lab import (
@@ -206,6 +210,37 @@ def test_rate_that_is_not_reached_is_a_failure(monkeypatch: pytest.MonkeyPatch) 
     judgement = judge(run_case("F-SIG-03", BenchSettings(rate=100_000)))
     assert judgement.result == FAILED
     assert "rate sent, of the rate asked for: 0.0" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds", "figure"),
+    [
+        ("F-CER-04", (Kind.OPENED,), "enrolment credential in what the AA has read"),
+        ("F-CER-04", (Kind.OPENED,), "keys of tickets in what the EA has read"),
+        ("F-CER-01", (Kind.MESSAGE,), "octets of the itsId in messages as sent"),
+        ("F-PSN-05", (Kind.MESSAGE,), "keys of tickets in what the RSU has carried"),
+        ("F-ENC-01", (Kind.MESSAGE,), "plaintexts found in what was sent"),
+        ("F-SIG-07", (Kind.CERTIFICATE,), "tickets beyond the credential"),
+        ("F-CER-02", (Kind.RECEIVED,), "packets accepted before the AA was known"),
+        ("F-IVS-01", (Kind.SENT,), "CAMs whose position is not that of the sensors"),
+    ],
+)
+def test_figure_of_what_must_not_be_found_needs_something_to_search(
+    code: str, kinds: tuple[Kind, ...], figure: str
+) -> None:
+    evidence = evidence_of(code)
+    criterion = next(one for one in USE_CASES[code].criteria if isinstance(one, Figure) and one.label == figure)
+    assert criterion.finding(evidence).met
+    empty = Evidence(code, [one for one in evidence.records if one.kind not in kinds])
+    assert criterion.finding(empty) == (False, f"{figure}: not recorded")
+
+
+@pytest.mark.parametrize("code", ["F-CER-04", "A-CER-06"])
+def test_no_hmac_key_of_a_request_is_recorded(code: str) -> None:
+    opened = evidence_of(code).of(Kind.OPENED, "AA")
+    requests = [read_data(payload_of(scan_signed_data(one.octets)))[1] for one in opened]
+    assert len(requests) >= 5
+    assert {read_authorization_request(one).hmac_key for one in requests} == {bytes(HMAC_KEY_SIZE)}
 
 
 def test_file_of_another_version_is_refused() -> None:

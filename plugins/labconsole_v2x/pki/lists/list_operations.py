@@ -94,8 +94,7 @@ class IssueLists(Operation[IssueListsParameters]):
         ectl_entries = [*roots, TlmEntry(tlm.certificate, urls[TLM]), centre]
         ectl = lists.publish_trust_list(Kind.ECTL, ectl_entries, tlm, now_us, valid_s)
         ctl = lists.publish_trust_list(Kind.CTL, [*authorities, centre], root, now_us, valid_s)
-        revoked = tuple(dict.fromkeys((*lists.revoked(root), *to_revoke)))
-        lists.publish_revocation_list(revoked, root, now_us, valid_s)
+        revoked = lists.publish_revocation_list(dict.fromkeys(to_revoke), root, now_us, valid_s, keep=True).entries
 
         tlm_id, root_id = tlm.certificate.hashed_id8, root.certificate.hashed_id8
         table = TextTable(

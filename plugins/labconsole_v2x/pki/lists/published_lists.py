@@ -82,11 +82,6 @@ class PublishedLists:
         paths = self.folder.glob(f"{kind}-{'[0-9a-f]' * 16}.oer")
         return tuple(bytes.fromhex(path.stem.rpartition("-")[2]) for path in sorted(paths))
 
-    def revoked(self, signer: CertifiedKey) -> tuple[bytes, ...]:
-        """What the published CRL of a root revokes. Raises UserError."""
-        opened = self._newest(Kind.CRL, signer)
-        return opened.values.entries if opened is not None and isinstance(opened.values, RevocationList) else ()
-
     def publish_trust_list(
         self, kind: Kind, entries: Iterable[Entry], signer: CertifiedKey, now_us: int, valid_s: int = LIST_S
     ) -> TrustList:
@@ -111,11 +106,16 @@ class PublishedLists:
         return TrustList(True, sequence, next_update_s, listed)
 
     def publish_revocation_list(
-        self, entries: Iterable[bytes], signer: CertifiedKey, now_us: int, valid_s: int = LIST_S
+        self, entries: Iterable[bytes], signer: CertifiedKey, now_us: int, valid_s: int = LIST_S, *, keep: bool = False
     ) -> RevocationList:
-        """Sign a CRL, never with an older time than the one before. Raises UserError."""
+        """Sign a CRL, never with an older time than the one before; `keep`: what that revokes stays revoked.
+
+        Raises UserError.
+        """
         with self._publishing():
             opened = self._newest(Kind.CRL, signer)
+            if keep and opened is not None and isinstance(opened.values, RevocationList):
+                entries = dict.fromkeys((*opened.values.entries, *entries))
             issued_us = now_us if opened is None else max(now_us, opened.generation_us + 1)
             this_update_s = issued_us // 1_000_000
             values = RevocationList(this_update_s, this_update_s + valid_s, tuple(entries))

@@ -123,10 +123,6 @@ class StationTrust:
         """How many deltas were applied since the last full list of a TLM or root."""
         return max(len(self._issuer(signer).octets) - 1, 0)
 
-    def applied_lists(self) -> tuple[OpenedList, ...]:
-        """The newest list of each signer and kind, also one that has expired since."""
-        return tuple(one for issuer in self._issuers.values() for one in (issuer.opened, issuer.crl) if one is not None)
-
     def octets_to_restore(self) -> tuple[bytes, ...]:
         """The lists from which `restore` builds this state again, in order: an ECTL before those of its roots."""
         tlm = self.tlm.hashed_id8 if self.tlm is not None else b""

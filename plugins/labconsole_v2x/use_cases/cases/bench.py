@@ -327,7 +327,8 @@ class Bench:
 
     def settle(self) -> None:
         """Wait until receivers have judged what was sent, or are silent for two seconds. Raises their faults."""
-        left, until_ns = self._outstanding.total(), now_ns() + round(_LOST_AFTER_S * 1e9)
+        with self._turn:
+            left, until_ns = self._outstanding.total(), now_ns() + round(_LOST_AFTER_S * 1e9)
         while left and now_ns() < until_ns:
             time.sleep(0.0005)
             for receiver in self.receivers:

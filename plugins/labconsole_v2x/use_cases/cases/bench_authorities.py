@@ -9,12 +9,18 @@ from typing import NamedTuple
 
 from labconsole_v2x.pki.authority import Decision
 from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
-from labconsole_v2x.pki.authorization_messages import AuthorizationCode
+from labconsole_v2x.pki.authorization_messages import HMAC_KEY_SIZE, AuthorizationCode, read_authorization_request
 from labconsole_v2x.pki.enrolment_authority import RegisteredStation
 from labconsole_v2x.pki.enrolment_messages import EnrolmentCode
 from labconsole_v2x.pki.http_transport import AuthorityServer, AuthorityUnreachableError, post
-from labconsole_v2x.pki.request_parts import Content, SubjectAttributes
-from labconsole_v2x.pki.secured_messages import AuthorityIdentity, SentRequest, UnreadableRequestError, open_request
+from labconsole_v2x.pki.request_parts import Content, SubjectAttributes, read_data
+from labconsole_v2x.pki.secured_messages import (
+    AuthorityIdentity,
+    SentRequest,
+    UnreadableRequestError,
+    open_request,
+    payload_of,
+)
 from labconsole_v2x.pki.station_requests import (
     authorization_request,
     certificate_of_response,
@@ -22,6 +28,8 @@ from labconsole_v2x.pki.station_requests import (
 )
 from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS
 from labconsole_v2x.security.keys import SigningKey
+from labconsole_v2x.security.reading import MalformedDataError
+from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.structures import Certificate, Permission, Validity
 from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.evidence import Kind
@@ -90,7 +98,8 @@ class BenchAuthorities:
 
         def recorded(octets: bytes) -> bytes:
             with suppress(UnreadableRequestError):
-                recorder.add(Kind.OPENED, label=name, octets=open_request(octets, identity).signed_octets)
+                opened = _without_hmac_key(open_request(octets, identity).signed_octets)
+                recorder.add(Kind.OPENED, label=name, octets=opened)
             try:
                 return answer(octets)
             except UnreadableRequestError:
@@ -179,3 +188,12 @@ class BenchAuthorities:
             return None
         finally:
             self.step = ""
+
+
+def _without_hmac_key(signed_octets: bytes) -> bytes:
+    """A decrypted request with zeros in place of the key of its keyTag: no secret key is recorded."""
+    with suppress(MalformedDataError):
+        content, message = read_data(payload_of(scan_signed_data(signed_octets)))
+        if content is Content.AUTHORIZATION_REQUEST:
+            return signed_octets.replace(read_authorization_request(message).hmac_key, bytes(HMAC_KEY_SIZE))
+    return signed_octets

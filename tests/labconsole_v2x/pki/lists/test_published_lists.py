@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,18 @@ def test_sequences_continue_after_a_restart_and_wrap(tmp_path: Path) -> None:
     publisher.lab.trust.apply_trust_list(newer)
     publisher.lists.publish_revocation_list((bytes(8),), publisher.root, NOW_US)
     assert publisher.lists.publish_revocation_list((), publisher.root, 5).this_update_s == NOW_US // 1_000_000
+
+
+def test_revocations_of_two_processes_at_the_same_time_are_both_kept(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    certificates = [bytes((number,)) * 8 for number in range(8)]
+    with ThreadPoolExecutor(len(certificates)) as processes:
+        for one in certificates:
+            lists = PublishedLists(tmp_path)
+            processes.submit(lists.publish_revocation_list, [one], publisher.root, NOW_US, keep=True)
+    kept = publisher.lists.publish_revocation_list([certificates[0]], publisher.root, NOW_US, keep=True).entries
+    assert sorted(kept) == certificates
+    assert publisher.lists.publish_revocation_list((), publisher.root, NOW_US).entries == ()
 
 
 def test_a_list_that_is_not_the_signers_is_not_followed_by_another(tmp_path: Path) -> None:
