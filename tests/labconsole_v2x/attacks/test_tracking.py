@@ -143,10 +143,17 @@ def test_path_history_of_a_station_that_was_elsewhere_at_that_time_is_not_a_link
         return bool(link_by_identifiers(tracks_of([*old, seen_at("new", 4, 40, path=(point,))])))
 
     assert linked(2, 20)
-    assert not linked(3.85, 29), "it may be the new pseudonym's own, since times in a path are rounded"
     assert not linked(2, 26)
     assert not linked(3.5, 29), "nothing was heard at that time"
     assert not linked(4, 40), "its own place"
+
+
+def test_path_point_about_as_new_as_the_pseudonym_is_not_a_link() -> None:
+    """Times in a path are rounded: its first point may seem older than the first packet, where the old one nearly was."""
+    old = seen_at("old", 2.9, 29)
+    new = seen_at("new", 3.0, 30)
+    later = new._replace(time_us=3_500_000, path=(PathTrace(2_995_000, new.latitude, new.longitude),))
+    assert link_by_identifiers(tracks_of([old, new, later])) == []
 
 
 def test_place_that_no_vehicle_can_reach_is_not_linked() -> None:
