@@ -149,7 +149,7 @@ def test_path_history_of_a_station_that_was_elsewhere_at_that_time_is_not_a_link
 
 
 def test_path_point_about_as_new_as_the_pseudonym_is_not_a_link() -> None:
-    """Times in a path are rounded: its first point may seem older than the first packet, where the old one nearly was."""
+    """Times in a path are rounded: its first point may seem older than the first packet, near where the old one was."""
     old = seen_at("old", 2.9, 29)
     new = seen_at("new", 3.0, 30)
     later = new._replace(time_us=3_500_000, path=(PathTrace(2_995_000, new.latitude, new.longitude),))
