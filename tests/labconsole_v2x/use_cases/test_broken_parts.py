@@ -23,7 +23,7 @@ from tests.labconsole_v2x.use_cases import broken_parts as broken
 from tests.labconsole_v2x.use_cases.case_lab import SETTINGS, judged_from_file
 
 _PLUGIN = "labconsole_v2x."
-_FUNCTIONS = "use_cases.function_cases."
+_FUNCTIONS = "use_cases.cases.function_cases."
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def function(name: str, code: str, instead: Any) -> Fault:
     return Fault(name, r"\d+ x wrong", instead={_FUNCTIONS + code: instead})
 
 
-_SHORT = {"use_cases.packet_cases._HIGH_RATE_S": 1.0, "use_cases.packet_cases._FLOOD_S": 1.0}
+_SHORT = {"use_cases.cases.packet_cases._HIGH_RATE_S": 1.0, "use_cases.cases.packet_cases._FLOOD_S": 1.0}
 """Half of the time, in which as many packets are sent as the criteria ask for."""
 _SAME_KEY = SoftwareSymmetricKey(bytes(16))
 _CHANGED_LAYERS = (Layer.TICKET, Layer.MAC_ADDRESS, Layer.GN_ADDRESS, Layer.STATION_ID, Layer.PATH_HISTORY)
@@ -93,7 +93,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "FUN-04": (function("halves of two pairs", "generate_key", broken.unpaired_key),),
     "FUN-05": (function("no check of points", "key_loader", broken.loading_any_point),),
     "FUN-06": (function("the other y", "compressed_point", broken.mirrored_point),),
-    "FUN-07": (Fault("another key", "5 x wrong", instead={"use_cases.bench.generate_key": broken.unpaired_key}),),
+    "FUN-07": (Fault("another key", "5 x wrong", instead={"use_cases.cases.bench.generate_key": broken.unpaired_key}),),
     "FUN-08": (function("each signature is valid", "key_loader", broken.accepting_any_signature),),
     "FUN-09": (function("plaintext", "encrypt_with_shared_key", broken.not_encrypting),),
     "FUN-10": (function("no check of the tag", "decrypt_with_shared_key", broken.without_tag),),
@@ -162,7 +162,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
             "station leaks its credential to the AA",
             "^enrolment credential in what the AA has read: 5",
             instead={
-                "use_cases.bench_authorities.authorization_request": partial(authorization_request, private=False)
+                "use_cases.cases.bench_authorities.authorization_request": partial(authorization_request, private=False)
             },
         ),
         Fault(
