@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from math import cos, hypot, radians, sin
 from typing import NamedTuple
@@ -194,16 +195,23 @@ class Link(NamedTuple):
 
 
 def link_by_identifiers(tracks: Sequence[Track]) -> list[Link]:
-    """Links by any identifier that stays or continues, the newest track first; each track has one successor."""
+    """Links by any identifier that stays or continues; each track has one successor.
+
+    The surest come first: equal identifiers, then path histories, then sequence numbers, the nearest first:
+    those may continue by chance.
+    """
     links, ended, begun = [], set[int](), set[int]()
-    for after, before in _candidates(tracks):
-        if before in ended or after in begun:
-            continue
-        reason = _same(tracks[before], tracks[after])
-        if reason is not None:
-            links.append(Link(before, after, reason))
-            ended.add(before)
-            begun.add(after)
+    numbers = [partial(_continued_numbers, steps) for steps in range(1, MOST_SEQUENCE_STEPS + 1)]
+    finders: list[Callable[[Track, Track], Reason | None]] = [_equal_identifier, _continued_path, *numbers]
+    for find in finders:
+        for after, before in _candidates(tracks):
+            if before in ended or after in begun:
+                continue
+            reason = find(tracks[before], tracks[after])
+            if reason is not None:
+                links.append(Link(before, after, reason))
+                ended.add(before)
+                begun.add(after)
     return links
 
 
@@ -218,7 +226,7 @@ def _candidates(tracks: Sequence[Track]) -> Iterator[tuple[int, int]]:
                 yield after, before
 
 
-def _same(before: Track, after: Track) -> Reason | None:
+def _equal_identifier(before: Track, after: Track) -> Reason | None:
     old, new = before.first, after.first
     if old.digest is not None and old.digest == new.digest:
         return Reason.TICKET
@@ -226,15 +234,20 @@ def _same(before: Track, after: Track) -> Reason | None:
         return Reason.MAC_ADDRESS
     if old.gn_mac == new.gn_mac:
         return Reason.GN_ADDRESS
-    if old.station_id == new.station_id:
-        return Reason.STATION_ID
+    return Reason.STATION_ID if old.station_id == new.station_id else None
+
+
+def _continued_path(before: Track, after: Track) -> Reason | None:
+    begin_us = after.first.time_us
     path = next((one.path for one in after.observations if one.path), ())
-    if any(new.time_us - point.time_us > PATH_GATE_US and before.near(point) for point in path):
-        return Reason.PATH_HISTORY
+    old = (point for point in path if begin_us - point.time_us > PATH_GATE_US)
+    return Reason.PATH_HISTORY if any(map(before.near, old)) else None
+
+
+def _continued_numbers(steps: int, before: Track, after: Track) -> Reason | None:
     numbers = before.sequence_numbers[-1:] + after.sequence_numbers[:1]
-    if len(numbers) == 2 and 1 <= (numbers[1] - numbers[0]) % 65_536 <= MOST_SEQUENCE_STEPS:
-        return Reason.SEQUENCE_NUMBER
-    return None
+    continues = len(numbers) == 2 and (numbers[1] - numbers[0]) % 65_536 == steps
+    return Reason.SEQUENCE_NUMBER if continues else None
 
 
 def link_by_motion(

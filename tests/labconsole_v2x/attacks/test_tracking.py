@@ -135,6 +135,16 @@ def test_each_track_has_one_link_by_identifiers_and_the_newest_is_taken() -> Non
     ]
 
 
+def test_number_that_continues_by_chance_does_not_take_the_place_of_a_surer_link() -> None:
+    old = [seen_at("old", 0, 0, sequence_number=5), seen_at("newer", 0.1, 9, sequence_number=7)]
+    same = seen_at("same", 1, 0, sequence_number=8, station_id=old[0].station_id)
+    assert link_by_identifiers(tracks_of([*old, same])) == [Link(0, 2, Reason.STATION_ID)]
+    nearest = seen_at("near", 1, 0, sequence_number=6)
+    assert link_by_identifiers(tracks_of([*old, nearest])) == [Link(0, 2, Reason.SEQUENCE_NUMBER)]
+    far_and_near = [old[0], old[1]._replace(sequence_number=3), nearest]
+    assert link_by_identifiers(tracks_of(far_and_near)) == [Link(0, 2, Reason.SEQUENCE_NUMBER)]
+
+
 def test_path_history_of_a_station_that_was_elsewhere_at_that_time_is_not_a_link() -> None:
     old = [seen_at("old", number / 10, number) for number in range(30)]
 
