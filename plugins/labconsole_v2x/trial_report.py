@@ -21,11 +21,11 @@ from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Origin
 from labconsole_v2x.source_tables import ATTACK_TABLES, NEIGHBOUR_TABLES, ONE_CORE_UNIT
+from labconsole_v2x.use_case_reference import TABLE_2_17
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 
-_TABLE = "preserve-table-2-17"
 _CASES = TableShape(
-    name=_TABLE,
+    name=TABLE_2_17,
     title="Table 2.17: functional tests",
     kinds=("v2x.use-cases",),
     reference="PRESERVE D3.2",
@@ -35,7 +35,7 @@ _CASES = TableShape(
         ShapeColumn("Token", {"backend": "token"}, NOT_PRINTED),
     ),
     rows=(),
-    published=_TABLE,
+    published=TABLE_2_17,
 )
 _CODES = tuple(code for code, case in USE_CASES.items() if case.counted)
 _HOW = {"openssl": "in software", "token": "with a token"}
@@ -66,7 +66,7 @@ def _use_cases(groups: Sequence[RunGroup], verdicts: Verdicts, plugins: Plugins)
     counted = ", ".join((first.replace(f"of {of}", f"of {of} pass", 1), *rest))
     others = [sentence for index, words in enumerate(how) for sentence in _not_passed(lines, index, words)]
     failed = any(cell.result == "fail" for line in lines for cell in line.cells)
-    theirs = published_column(plugins, _TABLE)
+    theirs = published_column(plugins, TABLE_2_17)
     published = sum(verdict.result == "pass" for name, verdict in theirs.verdicts.items() if name in _CODES)
     bars = (
         *(AnswerBar(words.capitalize(), number, None, f"{number}") for words, number in zip(how, passed, strict=True)),

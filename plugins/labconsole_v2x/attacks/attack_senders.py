@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from labconsole.clock import now_ns
 from labconsole_v2x.choices import Falsehood
 from labconsole_v2x.messages import denm
-from labconsole_v2x.messages.asn1_modules import MessageError
-from labconsole_v2x.messages.btp import BtpError, Port, encode_btp_b
+from labconsole_v2x.messages.btp import Port, encode_btp_b
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.denm import Denm, Situation
 from labconsole_v2x.messages.geonetworking import Area, GeoNetworkingError, Shape, encode_gbc, secured_octets
@@ -21,14 +20,12 @@ from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.structures import CAM_PSID, DENM_PSID, Certificate, Header
-from labconsole_v2x.security.verification import decode_message
-from labconsole_v2x.stations.capture import ethernet_frame
+from labconsole_v2x.stations.capture import ETHERNET_HEADER, ethernet_frame
 from labconsole_v2x.stations.routes import Movement, place
 from labconsole_v2x.stations.sending import PASSENGER_CAR, CamSender, Identity, SentCam, reference_position
 
 MOST_HEARD = 50_000
 """CAMs that wait to be sent again: some 20 MB."""
-_ETHERNET_HEADER = 14
 _COLLISION_RISK = 97
 """Cause code (EN 302 637-3, table 10)."""
 _AREA_M = 500
@@ -52,14 +49,11 @@ class AttackSender(CamSender):
 class DenmSender(AttackSender):
     """Sends DENMs of an event where the station is (EN 302 637-3), each of a new one, as GeoBroadcast."""
 
-    _number = 0
-
     def _payload(self, movement: Movement, its_us: int) -> bytes:
-        self._number = (self._number + 1) % 65_536
         message = Denm(
             self.identity.station_id,
             self.identity.station_id,
-            self._number,
+            self.sequence_numbers.next_denm(),
             its_us,
             its_us,
             PASSENGER_CAR,
@@ -68,7 +62,8 @@ class DenmSender(AttackSender):
         )
         area = Area(Shape.CIRCLE, movement.latitude, movement.longitude, _AREA_M)
         octets = encode_btp_b(Port.DENM, denm.encode(message))
-        return encode_gbc(self._vector(movement, its_us), area, self._number, octets, max_hops=1)
+        number = self.sequence_numbers.next_packet()
+        return encode_gbc(self._vector(movement, its_us), area, number, octets, max_hops=1)
 
     def _header(self, movement: Movement, its_us: int, channel_ratio: float) -> tuple[Header, bool]:
         return Header(DENM_PSID, its_us, location=(movement.latitude, movement.longitude, _ELEVATION)), True
@@ -138,7 +133,7 @@ class HeardCam(NamedTuple):
 
 def heard_cam(frame: bytes, heard_ns: int) -> HeardCam | None:
     """The signed packet of a frame; None for another one."""
-    packet = frame[_ETHERNET_HEADER:]
+    packet = frame[ETHERNET_HEADER:]
     try:
         secured = secured_octets(packet)
         data = None if secured is None else scan_signed_data(secured)
@@ -147,16 +142,6 @@ def heard_cam(frame: bytes, heard_ns: int) -> HeardCam | None:
     if data is None or data.header.generation_time is None:
         return None
     return HeardCam(heard_ns, packet, data.header.generation_time, data.digest is None)
-
-
-def heard_station_id(frame: bytes) -> int | None:
-    """The station ID in the CAM of a frame; None for another frame."""
-    try:
-        secured = secured_octets(frame[_ETHERNET_HEADER:])
-        message = None if secured is None else decode_message(CAM_PSID, scan_signed_data(secured).payload or b"")
-    except (GeoNetworkingError, MalformedDataError, BtpError, MessageError):
-        return None
-    return None if message is None else message.station_id
 
 
 class ReplaySender:

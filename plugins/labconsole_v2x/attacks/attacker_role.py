@@ -16,8 +16,8 @@ from labconsole_v2x.attacks.attack_senders import (
     ImplausibleSender,
     ReplaySender,
     heard_cam,
-    heard_station_id,
 )
+from labconsole_v2x.attacks.tracking import observe
 from labconsole_v2x.choices import Attack, Falsehood
 from labconsole_v2x.live.series import ATTACKED_CHANNEL
 from labconsole_v2x.live.station_role import StationRole
@@ -73,7 +73,8 @@ class AttackerRole(StationRole):
             if heard is not None:
                 self._heard.append(heard)
         elif self._attack is Attack.IMPLAUSIBLE_CONTENT and source not in self._heard_from:
-            station_id = heard_station_id(frame)
+            seen = observe(frame, received_ns // 1000)
+            station_id = seen.station_id if seen is not None else None
             if station_id is not None:
                 self._heard_from.add(source)
                 self._heard_ids[station_id] = received_ns

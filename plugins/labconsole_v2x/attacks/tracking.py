@@ -27,6 +27,7 @@ from labconsole_v2x.messages.geonetworking import (
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.regions import EARTH_RADIUS_M
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 
 LONGEST_SILENCE_S = 30.0
 """A pseudonym is not linked to one that was heard longer ago."""
@@ -36,7 +37,6 @@ PATH_GATE_M, PATH_GATE_US = 3.0, 200_000
 """A point of a path history is that of a station that was as near at that time; a newer one may be its own."""
 MOTION_GATE_M, MOTION_GATE_M_S = 5.0, 5.0
 """A station is as near to its predicted place, and further away by so much for each second of silence."""
-_ETHERNET_HEADER = 14
 _ETHERTYPE = ETHERTYPE.to_bytes(2, "big")
 _PATH_TIME_US = 10_000
 
@@ -78,7 +78,7 @@ def observe(frame: bytes, time_us: int) -> Observation | None:
 
 
 def _observed(frame: bytes, time_us: int) -> Observation:
-    packet = parse_packet(frame[_ETHERNET_HEADER:])
+    packet = parse_packet(frame[ETHERNET_HEADER:])
     digest, unsecured = None, packet.unsecured
     if packet.secured is not None:
         data = scan_signed_data(packet.secured)

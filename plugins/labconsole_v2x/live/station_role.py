@@ -53,6 +53,7 @@ from labconsole_v2x.security.structures import Certificate, Curve
 from labconsole_v2x.security.trust import StoreLimits, TrustStore
 from labconsole_v2x.security.verification import Verifier, its_now
 from labconsole_v2x.stations.cam_timing import CamTiming, RuleTiming
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.channel import ChannelLoad
 from labconsole_v2x.stations.identity_change import ChangeSchedule, IdentityChanger
 from labconsole_v2x.stations.plausibility import Plausibility
@@ -337,7 +338,7 @@ class StationRole(Role):
 
     def _frame_read(self, frame: bytes, received_ns: int) -> None:
         if self._load is not None:
-            self._load.add(len(frame) - 14)
+            self._load.add(len(frame) - ETHERNET_HEADER)
         if self._settings.records:
             if frame[6:12] in self._sources:
                 self._last_frame_ns = received_ns

@@ -108,9 +108,10 @@ def _exchange(
             raise AuthorityUnreachableError(
                 f"{url} cannot read the request (HTTP 400, {why}): give the certificate of the authority at this URL."
             )
+        what = "URL and its certificate" if method == "POST" else "URL"
         refusal = ListNotFoundError if method == "GET" and response.status == http.HTTPStatus.NOT_FOUND else None
         raise (refusal or AuthorityUnreachableError)(
-            f"{url} refuses the request (HTTP {response.status}, {why}): check the URL and its certificate."
+            f"{url} refuses the request (HTTP {response.status}, {why}): check the {what}."
         )
     is_whole = 0 < len(body) <= most_octets and not response.length
     if response.headers.get_content_type() not in types or not is_whole:

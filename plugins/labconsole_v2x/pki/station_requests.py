@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Protocol
+from typing import Generic, TypeVar
 
 from labconsole.errors import UserError
 from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
@@ -72,24 +72,20 @@ class RefusedRequestError(UserError):
         self.code = code
 
 
-class HeldCertificate(Protocol):
-    """A certificate of the station, and its private key, in software or in a token."""
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate."""
-
-    @property
-    def key(self) -> SigningKey:
-        """The key."""
+Key = TypeVar("Key", bound=SigningKey, covariant=True)
+"""In software, or in a token."""
 
 
 @dataclass(frozen=True)
-class CertifiedKey:
+class Certified(Generic[Key]):
     """A certificate of the station, and its private key."""
 
     certificate: Certificate
-    key: SoftwareKey
+    key: Key
+
+
+CertifiedKey = Certified[SoftwareKey]
+"""One whose key can be stored in a folder."""
 
 
 class Task(Enum):
@@ -202,7 +198,7 @@ def enrolment_request(
 
 
 def re_enrolment_request(
-    credential: HeldCertificate, key: SigningKey, attributes: SubjectAttributes, ea: Certificate, now_us: int
+    credential: Certified[SigningKey], key: SigningKey, attributes: SubjectAttributes, ea: Certificate, now_us: int
 ) -> SentRequest:
     """`EnrolmentRequestMessage` of an enrolled station: the current credential is its itsId, and signs (6.2.3.2.1)."""
     possession = _proof_of_possession(credential.certificate.hashed_id8, key, attributes, now_us)
@@ -215,7 +211,7 @@ def _proof_of_possession(its_id: bytes, key: SigningKey, attributes: SubjectAttr
 
 
 def authorization_request(
-    credential: HeldCertificate,
+    credential: Certified[SigningKey],
     key: SigningKey,
     attributes: SubjectAttributes,
     ea: Certificate,

@@ -19,6 +19,8 @@ from labconsole_v2x.messages.geonetworking import ETHERTYPE
 ETHERNET, IEEE80211, IEEE80211_RADIOTAP = 1, 105, 127
 """Link types of frames in which GeoNetworking packets are found."""
 BROADCAST = b"\xff" * 6
+ETHERNET_HEADER = 14
+"""Octets before the packet in an Ethernet frame."""
 
 MOST_PACKET_OCTETS = 262_144
 """The largest packet, as Wireshark has it; what says that it is larger is broken."""

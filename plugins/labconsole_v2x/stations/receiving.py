@@ -23,8 +23,10 @@ from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.verification import ACCEPTED, Outcome, Reason, Verifier
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.neighbours import NeighbourTable
 from labconsole_v2x.stations.plausibility import Plausibility
+from labconsole_v2x.stations.roadside import read_roadside_message
 from labconsole_v2x.stations.sending import packet_hash
 from labconsole_v2x.stations.transports import Transport
 
@@ -44,8 +46,6 @@ _ACCEPTED = 0
 _QUEUE_FULL, _IMPLAUSIBLE = REASONS.index(QUEUE_FULL), REASONS.index(IMPLAUSIBLE)
 _NUMBERS = {reason: REASONS.index(reason.value) for reason in Reason}
 _ETHERTYPE = ETHERTYPE.to_bytes(2, "big")
-_HEADER = 14
-"""Octets of an Ethernet header."""
 _BASIC_HEADER = 4
 """Octets of the GeoNetworking basic header, which no signature protects."""
 _LATEST_US = 1 << 53
@@ -133,6 +133,8 @@ class VerifiedCheck:
         verify_ns = now_ns() - began_ns
         if outcome.reason is ACCEPTED:
             self._verifier.check_content(outcome)
+            if outcome.message is None:
+                read_roadside_message(outcome)
         for distribution in self._distributions:
             distribution.note(outcome)
         generated_us = _readable(outcome.generation_time)
@@ -322,7 +324,7 @@ class Reception:
         received_ns = now_ns()
         if octets[12:14] == _ETHERTYPE:
             self._on_frame(octets, received_ns)
-            frame = ReceivedFrame(octets[6:12], octets[_HEADER:], received_ns)
+            frame = ReceivedFrame(octets[6:12], octets[ETHERNET_HEADER:], received_ns)
             if len(self._queue) < self._limit:
                 self._queue.append(frame)
             else:

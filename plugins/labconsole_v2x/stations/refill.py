@@ -28,6 +28,7 @@ from labconsole_v2x.messages.geonetworking import (
     UnsecuredPacket,
     parse_packet,
 )
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.routes import Movement
 from labconsole_v2x.stations.sending import CamSender
 
@@ -39,7 +40,6 @@ ATTEMPTS, ATTEMPT_S = 3, 10.0
 """A station sends a request so often, and waits so long for a response each time."""
 MOST_REQUESTS, MOST_ANSWERS = 16, 64
 """At an RSU: requests that wait, and answers that are sent again when their request comes again."""
-_ETHERNET_HEADER = 14
 _ETHERTYPE = ETHERTYPE.to_bytes(2, "big")
 _LONGEST_REASON = 200
 _POLL_S = 0.1
@@ -66,7 +66,7 @@ def _read(frame: bytes) -> tuple[UnsecuredPacket, _Message] | None:
     if frame[12:14] != _ETHERTYPE:
         return None
     try:
-        packet = parse_packet(frame[_ETHERNET_HEADER:]).unsecured
+        packet = parse_packet(frame[ETHERNET_HEADER:]).unsecured
         if packet is None or packet.kind is not Kind.GUC:
             return None
         btp = parse_btp(packet.next_header, packet.payload)
@@ -179,6 +179,7 @@ class RsuRelay:
         """The answer to each request by its number, None while it waits; the oldest make room."""
         self._turn = Lock()
         self._ended = False
+        self._fault: Exception | None = None
         self._thread = Thread(target=self._work, name="relay")
         self.ignored = 0
         """Requests for which there was no room."""
@@ -189,9 +190,11 @@ class RsuRelay:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Relay no more; a request to the AA that is in progress is awaited."""
+        """Relay no more; a request to the AA that is in progress is awaited. Raises what ended the thread."""
         self._ended = True
         self._thread.join()
+        if self._fault is not None:
+            raise self._fault
 
     def take(self, frame: bytes) -> bool:
         """Whether a frame is a request to this RSU; a repeated one gets the same answer."""
@@ -224,16 +227,19 @@ class RsuRelay:
             self._known.popitem(last=False)
 
     def _work(self) -> None:
-        while not self._ended:
-            try:
-                request = self._waiting.get(timeout=_POLL_S)
-            except Empty:
-                continue
-            answer = self._answer(request)
-            with self._turn:
-                if request.number in self._known:
-                    self._known[request.number] = answer
-            self._reply(answer, request.station)
+        try:
+            while not self._ended:
+                with suppress(Empty):
+                    self._relay(self._waiting.get(timeout=_POLL_S))
+        except Exception as fault:  # noqa: BLE001 - raised at the end in the thread of the role
+            self._fault = fault
+
+    def _relay(self, request: _Request) -> None:
+        answer = self._answer(request)
+        with self._turn:
+            if request.number in self._known:
+                self._known[request.number] = answer
+        self._reply(answer, request.station)
 
     def _answer(self, request: _Request) -> _Message:
         try:

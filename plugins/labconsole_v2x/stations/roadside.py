@@ -36,7 +36,7 @@ from labconsole_v2x.security.structures import (
 from labconsole_v2x.security.verification import Outcome, Reason, its_now
 from labconsole_v2x.stations.capture import ethernet_frame
 from labconsole_v2x.stations.routes import Movement
-from labconsole_v2x.stations.sending import ROADSIDE_UNIT, Identity, SentCam
+from labconsole_v2x.stations.sending import ROADSIDE_UNIT, Identity, SentCam, SequenceNumbers
 
 _LIFETIME_MS = 1000
 _CERTIFICATE_US = 1_000_000
@@ -85,7 +85,7 @@ class RoadsideSender:
         self._clock = clock
         self._last_us = 0
         self._certificate_us = -_CERTIFICATE_US
-        self._sequence_number = 0
+        self._sequence_numbers = SequenceNumbers()
 
     def create(self, service: RoadsideService, content: bytes, area: Area | None = None) -> SentCam:
         """A message to all stations in reach (SHB), or by GeoBroadcast to those in an area."""
@@ -109,8 +109,8 @@ class RoadsideSender:
         vector = PositionVector(address, gn_timestamp(its_us), latitude, longitude, True)
         if area is None:
             return 1, encode_shb(vector, message, mobile=False)
-        self._sequence_number = (self._sequence_number + 1) % 65_536
-        return DEFAULT_HOP_LIMIT, encode_gbc(vector, area, self._sequence_number, message, mobile=False)
+        number = self._sequence_numbers.next_packet()
+        return DEFAULT_HOP_LIMIT, encode_gbc(vector, area, number, message, mobile=False)
 
 
 def read_roadside_message(outcome: Outcome) -> RoadsideMessage | None:

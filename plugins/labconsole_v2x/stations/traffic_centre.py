@@ -45,7 +45,7 @@ from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import CAM_PSID, PRIVATE_PSID, Certificate, Header
 from labconsole_v2x.security.verification import Reason, Verifier, its_now
-from labconsole_v2x.stations.capture import ethernet_frame
+from labconsole_v2x.stations.capture import ETHERNET_HEADER, ethernet_frame
 from labconsole_v2x.stations.routes import Movement
 from labconsole_v2x.stations.sending import ROADSIDE_UNIT, CamSender, Identity, SentCam
 
@@ -54,7 +54,6 @@ MOST_KEPT = 10_000
 CONFIRMATION_PORT = 49_152
 """Port of BTP-B of confirmations: one of those that no registry assigns."""
 _HASH_SIZE = 16
-_ETHERNET_HEADER = 14
 _LIFETIME_MS = 1000
 
 
@@ -92,7 +91,7 @@ class TrafficSender(CamSender):
     def report(self, movement: Movement) -> SentReport:
         """A report of this moment. Raises `EncodingError`: the centre's ticket has no encryption key."""
         sent = super().create(movement)
-        signed = secured_octets(sent.frame[_ETHERNET_HEADER:]) or b""
+        signed = secured_octets(sent.frame[ETHERNET_HEADER:]) or b""
         aes_key, began_ns = os.urandom(KEY_SIZE), now_ns()
         octets = encrypt_to_certificate(signed, self._centre, aes_key)
         encrypted = sent._replace(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from labconsole.clock import now_ns
 from labconsole_v2x.stations.cam_timing import CamTiming
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.channel import ChannelLoad, ReactiveDcc
 from labconsole_v2x.stations.identity_change import IdentityChanger
 from labconsole_v2x.stations.routes import Route
@@ -19,7 +20,6 @@ from labconsole_v2x.stations.sending import PacketSender
 from labconsole_v2x.stations.transports import Transport
 
 _LONGEST_SLEEP_S = 0.02
-_ETHERNET_HEADER = 14
 _GRACE_NS = 400_000_000
 """After the end, what was due before is sent for so long: receivers wait half a second for it."""
 
@@ -178,7 +178,7 @@ class Transmission:
         if sent is None:
             return
         self._transport.send(sent.frame)
-        size, certificate = len(sent.frame) - _ETHERNET_HEADER, int(sent.with_certificate)
+        size, certificate = len(sent.frame) - ETHERNET_HEADER, int(sent.with_certificate)
         row = (instance.station, instance.source, sent.identity, due_ns, now_ns(), sent.sign_ns, size, certificate)
         self._record(SentPacket(*row))
         self.sent_by[instance.station] += 1

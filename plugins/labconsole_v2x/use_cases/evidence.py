@@ -20,8 +20,8 @@ FORMAT = "lab console: evidence of V2X use cases"
 VERSION = 1
 MOST_OCTETS = 65_536
 """Of one record; PKI messages and packets have fewer."""
-ETHERNET_HEADER = 14
-"""Octets before the packet in the frame of what was sent."""
+MOST_LINE_OCTETS = 4 * MOST_OCTETS
+"""Of the line of a record, whose octets are in hexadecimal."""
 
 
 class Kind(IntEnum):

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
 
 from labconsole_v2x.attacks.tracking import (
     Link,
@@ -22,16 +21,17 @@ from labconsole_v2x.messages.asn1_modules import MessageError
 from labconsole_v2x.messages.btp import BtpError
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.denm import Denm
-from labconsole_v2x.messages.geonetworking import GeoNetworkingError, parse_unsecured, secured_octets
+from labconsole_v2x.messages.geonetworking import GeoNetworkingError, secured_octets
 from labconsole_v2x.security.chain import link_fault
 from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import Certificate, PointForm, SignedData
 from labconsole_v2x.security.trust import TrustStore, software_verifier
 from labconsole_v2x.security.verification import Verifier, decode_message
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.receiving import IMPLAUSIBLE
 from labconsole_v2x.stations.vehicle_bus import DataId, VehicleFrame
-from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind, Record
+from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
 
 _DETECTED_WITHIN_US = 1_000_000
 _COMPRESSED = (PointForm.COMPRESSED_Y0, PointForm.COMPRESSED_Y1)
@@ -192,33 +192,10 @@ def _message(frame: bytes) -> Cam | Denm | None:
         return None
 
 
-class _Identifiers(NamedTuple):
-    """What a frame shows of its sender."""
-
-    mac: bytes
-    signer: bytes
-    gn_address: bytes
-    station_id: int
-    path: frozenset[tuple[int, int]]
-    """Places driven through, 0.1 microdegree."""
-
-
-def _identifiers(frame: bytes) -> _Identifiers | None:
-    data, message = signed_data(frame), _message(frame)
-    if data is None or data.payload is None or not isinstance(message, Cam):
-        return None
-    signer = data.digest or scan_certificate(data.certificates[0]).hashed_id8
-    latitude, longitude = message.position[:2]
-    places = set()
-    for point in message.low_frequency.path if message.low_frequency is not None else ():
-        latitude, longitude = latitude + point.latitude, longitude + point.longitude
-        places.add((latitude, longitude))
-    address = parse_unsecured(data.payload).sender.address.mac
-    return _Identifiers(frame[6:12], signer, address, message.station_id, frozenset(places))
-
-
-def _of_label(evidence: Evidence, label: str) -> list[_Identifiers]:
-    return [found for one in evidence.of(Kind.SENT, label) if (found := _identifiers(one.octets))]
+def _of_label(evidence: Evidence, label: str) -> list[Observation]:
+    """What frames of this label say of their sender, of those that have a CAM."""
+    seen = (observe(one.octets, one.at_us) for one in evidence.of(Kind.SENT, label))
+    return [one for one in seen if one is not None and one.station_id is not None]
 
 
 def _common_identifiers(evidence: Evidence) -> float | None:
@@ -227,14 +204,14 @@ def _common_identifiers(evidence: Evidence) -> float | None:
     if not (before and after):
         return None
     common = 0
-    for get in map(attrgetter, ("mac", "signer", "gn_address", "station_id")):
+    for get in map(attrgetter, ("mac", "digest", "gn_mac", "station_id")):
         common += len({get(one) for one in before} & {get(one) for one in after})
-    paths = [frozenset().union(*(one.path for one in ones)) for ones in (before, after)]
+    paths = [{point[1:] for one in ones for point in one.path} for ones in (before, after)]
     return common + len(paths[0] & paths[1])
 
 
 def _tickets_before(evidence: Evidence) -> float:
-    return len({one.signer for one in _of_label(evidence, "CAM before the change")})
+    return len({one.digest for one in _of_label(evidence, "CAM before the change")})
 
 
 def _first_has_certificate(evidence: Evidence) -> float:

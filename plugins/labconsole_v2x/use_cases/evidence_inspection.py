@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from labconsole.errors import UserError
 from labconsole.model.operation import Result, TextTable, Tone, TonedText
 from labconsole.safe_text import shown
 from labconsole_v2x.use_cases.catalogue import USE_CASES
-from labconsole_v2x.use_cases.evidence import grouped, is_evidence, read_lines
+from labconsole_v2x.use_cases.evidence import MOST_LINE_OCTETS, grouped, is_evidence, read_lines
 from labconsole_v2x.use_cases.judging import FAILED, NOT_TESTED, PASSED, RESULT_WORDS, judge
 
 _TONES = {PASSED: Tone.GOOD, FAILED: Tone.BAD, NOT_TESTED: Tone.MUTED}
@@ -29,7 +30,7 @@ def inspect_evidence(path: Path) -> Result:
     name = shown(path.name)
     try:
         with path.open("rb") as file:
-            cases = grouped(read_lines(file))
+            cases = grouped(read_lines(iter(partial(file.readline, MOST_LINE_OCTETS), b"")))
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror or error}): check the file.") from error
     except ValueError as error:

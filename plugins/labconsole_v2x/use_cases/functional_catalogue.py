@@ -322,7 +322,7 @@ FUNCTIONAL = (
         mandatory=False,
         steps=(
             "A station signs traffic information, encrypts it to the centre's certificate, and sends it by radio.",
-            "The centre's RSU decrypts and verifies it; another station tries to.",
+            "The centre's RSU decrypts and verifies it, and confirms it by radio; another station tries to decrypt it.",
         ),
         criteria=(
             Decisions("centre: traffic information", (ACCEPTED,), 20),

@@ -12,11 +12,12 @@ from labconsole_v2x.security.reading import MalformedDataError
 from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.trust import KeyLoader, TrustStore, UntrustedRootError, software_verifier
 from labconsole_v2x.security.verification import CheckOrder, CheckSettings, Verifier
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.plausibility import Plausibility
 from labconsole_v2x.stations.receiving import QUEUE_FULL, REASONS, PacketCheck, ReceivedFrame, VerifiedCheck
 from labconsole_v2x.stations.routes import CENTRE
 from labconsole_v2x.use_cases.catalogue import USE_CASES
-from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Evidence, Kind, Record
+from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
 
 PASSED, FAILED, NOT_TESTED = "pass", "fail", "unknown"
 """The results, as a `Verdict` has them."""

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from labconsole.clock import now_ns
-from labconsole_v2x.attacks.attack_senders import FALSE_SPEED, JUMP_M, ImplausibleSender, heard_station_id
+from labconsole_v2x.attacks.attack_senders import FALSE_SPEED, JUMP_M, ImplausibleSender
+from labconsole_v2x.attacks.tracking import observe
 from labconsole_v2x.choices import Falsehood
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import secured_octets
@@ -104,5 +105,6 @@ def test_mixed_falsehoods_come_in_turn(lab: Lab, clock: Clock) -> None:
 def test_station_id_is_read_from_signed_cams_alone(lab: Lab, clock: Clock) -> None:
     sender = lab.sender()
     frame = sender.create(ROUTE.at(0)).frame
-    assert heard_station_id(frame) == sender.identity.station_id
-    assert heard_station_id(frame[:60]) is None and heard_station_id(bytes(100)) is None
+    seen = observe(frame, 0)
+    assert seen is not None and seen.station_id == sender.identity.station_id
+    assert observe(frame[:60], 0) is None and observe(bytes(100), 0) is None

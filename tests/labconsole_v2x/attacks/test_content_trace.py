@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labconsole_v2x.attacks.attack_evaluation import LEAST_DETECTED, MOST_FALSE_ALARMS
-from labconsole_v2x.attacks.content_trace import Detections, FalseContent, TraceSettings, judge, labelled_trace
+from tests.labconsole_v2x.attacks.content_trace import Detections, FalseContent, TraceSettings, judge, labelled_trace
 
 
 @pytest.fixture(scope="module")

@@ -162,6 +162,7 @@ def test_a_station_follows_the_lists_of_a_lab_and_a_revoked_aa_is_gone(tmp_path:
         options = ("trust", car, "--dc", urls["DC"], "--tlm", lab / "tlm" / "certificate.oer")
         nothing = run(*options)
         assert nothing.returncode == 1 and "HTTP 404, no such list is published" in nothing.stderr
+        assert max(line.count(urls["DC"]) for line in nothing.stderr.splitlines()) == 1
         urls_of_lists = ("--ea", "http://ea.test/", "--aa", "http://aa.test/", "--dc", urls["DC"])
         issued = json.loads(run("issue-lists", lab, *urls_of_lists, "--json").stdout)
         assert issued == {"ectl": 0, "ctl": 0, "revoked": []}

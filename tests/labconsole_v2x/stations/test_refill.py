@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -165,6 +165,14 @@ def test_frames_go_between_the_addresses_of_station_and_rsu() -> None:
         assert air.requester.post(URL, b"request") == b"tseuqer"
     station, rsu = Identity.of(b"a car...").mac, Identity.of(b"roadside").mac
     assert [(frame[:6], frame[6:12]) for frame in air.frames] == [(rsu, station), (station, rsu)]
+
+
+def test_fault_of_a_relay_is_raised_at_its_end() -> None:
+    def faulty(url: str, octets: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), linked(faulty, attempt_s=0.05) as air, suppress(UserError):
+        air.requester.post(URL, b"request")
 
 
 @pytest.mark.parametrize("lost", [{0}, {1}, {0, 2}], ids=str)

@@ -15,10 +15,12 @@ from labconsole_v2x.security.signing import PacketSigner
 from labconsole_v2x.security.structures import Certificate, Header, Permission
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import Outcome, Reason, Verifier
+from labconsole_v2x.stations.receiving import REASONS, ReceivedFrame, VerifiedCheck
 from labconsole_v2x.stations.roadside import RoadsideMessage, RoadsideSender, RoadsideService, read_roadside_message
 from labconsole_v2x.stations.routes import CENTRE, Movement
 from labconsole_v2x.stations.sending import Identity
 from tests.labconsole_v2x.security.lab_certificates import NOW_S, NOW_US, VECTOR, spoiled
+from tests.labconsole_v2x.stations.receivers import BASIC
 
 PLACE = Movement(0, 0, *CENTRE)
 AREA = Area(Shape.CIRCLE, *CENTRE, 500)
@@ -134,6 +136,15 @@ def test_message_on_the_port_of_another_service_is_refused(pki: LabPki, clock: l
     assert outcome.accepted
     assert read_roadside_message(outcome) is None
     assert (outcome.reason, outcome.detail) == (Reason.PERMISSION_MISSING, "port 2004 under the ITS-AID of SAEM")
+
+
+@pytest.mark.parametrize(("port", "reason"), [(2005, Reason.ACCEPTED), (2004, Reason.PERMISSION_MISSING)])
+def test_every_receiver_refuses_it(pki: LabPki, clock: list[int], port: int, reason: Reason) -> None:
+    key = SoftwareKey.generate()
+    ticket = pki.ticket(key.public_key, NOW_S - 60, permissions=ROADSIDE_PERMISSIONS)
+    packet = BASIC + signed(ticket, key, encode_btp_b(port, CONTENT))
+    checked = VerifiedCheck(receiver(pki, clock)).check(ReceivedFrame(b"", packet, 0))
+    assert REASONS[checked.reason] == reason.value
 
 
 def test_content_without_headers_is_refused(pki: LabPki, clock: list[int]) -> None:

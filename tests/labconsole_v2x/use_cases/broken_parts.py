@@ -28,6 +28,7 @@ from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Certificate, Curve, Header, Point, PointForm, PublicKey, Validity
 from labconsole_v2x.security.trust import software_verifier
 from labconsole_v2x.security.verification import Reason
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.identity_change import ChangeSchedule
 from labconsole_v2x.stations.pseudonyms import Need, Permitted, Pseudonym, PseudonymPool
 from labconsole_v2x.stations.receiving import IMPLAUSIBLE, QUEUE_FULL, REASONS, Checked, PacketCheck, ReceivedFrame
@@ -38,7 +39,6 @@ from labconsole_v2x.stations.traffic_centre import SentReport, TrafficCentre, Tr
 from labconsole_v2x.stations.vehicle_bus import FrameVerdict, VehicleData, VehicleFrame
 from labconsole_v2x.use_cases.cases.bench_authorities import CaseRegister
 from labconsole_v2x.use_cases.cases.pki_cases import EMERGENCY
-from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER
 from labconsole_v2x.use_cases.evidence_figures import signed_data
 
 # Receivers

@@ -20,7 +20,7 @@ from labconsole.security.token.named_tokens import save_configuration
 from labconsole.store.records import RunStatus
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.use_cases.catalogue import CODES, USE_CASES
-from labconsole_v2x.use_cases.evidence import EVIDENCE, grouped, of_table, read_lines
+from labconsole_v2x.use_cases.evidence import EVIDENCE, MOST_LINE_OCTETS, grouped, of_table, read_lines
 from labconsole_v2x.use_cases.evidence_inspection import has_evidence, inspect_evidence
 from labconsole_v2x.use_cases.judging import NOT_TESTED, PASSED, judge
 from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
@@ -138,6 +138,10 @@ def test_inspection_of_the_file_gives_the_same_verdicts(few: Outcome, tmp_path: 
     assert [code for code, verdict in altered.data.items() if verdict["result"] == "failed"] == ["F-SIG-01"]
     path.write_bytes(b"".join(few.lines[:7]) + few.lines[7][:-9])
     with pytest.raises(UserError, match=r"^evidence\.jsonl is broken evidence \(line 8: "):
+        inspect_evidence(path)
+    spaces = b" " * MOST_LINE_OCTETS
+    path.write_bytes(few.lines[0] + spaces + few.lines[1])
+    with pytest.raises(UserError, match=r"^evidence\.jsonl is broken evidence \(line 2: "):
         inspect_evidence(path)
 
 

@@ -14,12 +14,12 @@ from labconsole_v2x.pki.authorization_messages import HMAC_KEY_SIZE, read_author
 from labconsole_v2x.pki.request_parts import read_data
 from labconsole_v2x.pki.secured_messages import payload_of
 from labconsole_v2x.security.scanning import scan_signed_data
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.use_cases.cases import packet_cases
 from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, Parts
 from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
 from labconsole_v2x.use_cases.catalogue import USE_CASES
 from labconsole_v2x.use_cases.evidence import (
-    ETHERNET_HEADER,
     FORMAT,
     MOST_OCTETS,
     VERSION,

@@ -208,6 +208,7 @@ def _write_stored(path: Path, lists: Iterable[bytes]) -> None:
 def _trust_result(trust: StationTrust, results: list[Fetched]) -> Result:
     """What a station trusts, and which lists were not applied."""
     from labconsole_v2x.inspection.capture_certificates import certificate_name
+    from labconsole_v2x.pki.http_transport import AuthorityUnreachableError
 
     rows = []
     for root in trust.roots:
@@ -227,5 +228,8 @@ def _trust_result(trust: StationTrust, results: list[Fetched]) -> Result:
         "revoked": revoked,
         "failed": [{"url": one.url, "reason": str(one.error)} for one in failed],
     }
-    warnings = tuple(f"{one.url}: {one.error}" for one in failed)
+    warnings = tuple(
+        str(one.error) if isinstance(one.error, AuthorityUnreachableError) else f"{one.url}: {one.error}"
+        for one in failed
+    )
     return Result((*sentences, table), data, warnings, passed=not failed)

@@ -26,6 +26,7 @@ from labconsole_v2x.security.keys import SigningKey, load_public_key
 from labconsole_v2x.security.structures import Certificate, Permission, Point, PointForm, PublicKey
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import CheckOrder, its_now
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.identity_change import ChangeSchedule
 from labconsole_v2x.stations.pseudonyms import PseudonymPool
 from labconsole_v2x.stations.receiving import (
@@ -43,7 +44,7 @@ from labconsole_v2x.stations.sending import CamSender, Identity
 from labconsole_v2x.stations.traffic_centre import TrafficCentre, TrafficSender
 from labconsole_v2x.stations.transports import Transport, open_pair
 from labconsole_v2x.stations.vehicle_bus import VehicleData
-from labconsole_v2x.use_cases.evidence import ETHERNET_HEADER, Kind, Record
+from labconsole_v2x.use_cases.evidence import Kind, Record
 from labconsole_v2x.use_cases.judging import CaseReceiver, ReceiverSettings, give
 
 if TYPE_CHECKING:
@@ -290,15 +291,20 @@ class Bench:
         distributions: list[Distribution] = []
         check = _RecordedCheck(number, receiver, self.parts.check(receiver.check(distributions)), self)
         station = ReceivingStation(number, check, (), None)
-        receiving, sending = open_pair()
-        for transport in (receiving, sending):
-            self.resources.enter_context(closing(transport))
+        receiving, sending = self.pair()
         full = lambda frame: self.judged(number, frame.packet, QUEUE_FULL, self.clock())  # noqa: E731
         reception = Reception(receiving, [station], on_full=full)
         self.resources.callback(reception.stop)
         reception.start()
         self.receivers.append(BenchReceiver(number, receiver, sending, reception, distributions))
         return self.receivers[-1]
+
+    def pair(self) -> tuple[Transport, Transport]:
+        """A receiver and a sender to it, until the case ends."""
+        receiving, sending = open_pair()
+        for transport in (receiving, sending):
+            self.resources.enter_context(closing(transport))
+        return receiving, sending
 
     def distrusted(self, receiver: BenchReceiver, certificate: Certificate) -> None:
         """Record that a receiver distrusts a certificate from now on."""

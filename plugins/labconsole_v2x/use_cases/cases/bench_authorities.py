@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from labconsole_v2x.pki.authority import Decision
 from labconsole_v2x.pki.authorization_authority import Post, RemoteAuthority
@@ -22,6 +21,7 @@ from labconsole_v2x.pki.secured_messages import (
     payload_of,
 )
 from labconsole_v2x.pki.station_requests import (
+    Certified,
     authorization_request,
     certificate_of_response,
     enrolment_request,
@@ -34,14 +34,8 @@ from labconsole_v2x.security.structures import Certificate, Permission, Validity
 from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.evidence import Kind
 
-
-class Held(NamedTuple):
-    """A certificate and its key, in the backend of the run."""
-
-    certificate: Certificate
-    key: SigningKey
-
-
+CaseKey = Certified[SigningKey]
+"""A certificate and its key, in the backend of the run."""
 ITS_ID = b"use-case-station-1"
 _LOOPBACK = "127.0.0.1"
 
@@ -135,7 +129,7 @@ class BenchAuthorities:
         attributes, now_us = SubjectAttributes(tuple(permissions)), self.bench.clock() - round(late_s * 1e6)
         return enrolment_request(its_id, canonical or self.canonical, key, attributes, self.ea.certificate, now_us)
 
-    def enrol(self) -> Held:
+    def enrol(self) -> CaseKey:
         """An enrolment credential. Raises UserError."""
         key = self.bench.new_key()
         sent = self.enrolment(key)
@@ -144,7 +138,7 @@ class BenchAuthorities:
 
     def authorization(
         self,
-        credential: Held,
+        credential: CaseKey,
         key: SigningKey,
         *,
         late_s: float = 0,
@@ -160,24 +154,24 @@ class BenchAuthorities:
 
     def authorize(
         self,
-        credential: Held,
+        credential: CaseKey,
         permissions: Sequence[Permission] = TICKET_PERMISSIONS,
         validity: Validity | None = None,
         post: Post | None = None,
-    ) -> Held:
+    ) -> CaseKey:
         """A ticket, by `post` in place of HTTP. Raises UserError."""
         key = self.bench.new_key()
         sent = self.authorization(credential, key, permissions=permissions, validity=validity)
         response = (post or self.post)(self.aa.url, sent.octets)
         return self._certified(response, sent, self.aa, key)
 
-    def _certified(self, response: bytes, sent: SentRequest, authority: RemoteAuthority, key: SigningKey) -> Held:
+    def _certified(self, response: bytes, sent: SentRequest, authority: RemoteAuthority, key: SigningKey) -> CaseKey:
         of_ea = authority is self.ea
         content = Content.ENROLMENT_RESPONSE if of_ea else Content.AUTHORIZATION_RESPONSE
         codes = EnrolmentCode if of_ea else AuthorizationCode
         certificate = certificate_of_response(response, sent, authority, self.bench.pki.root, content, codes)
         self.bench.recorder.add(Kind.CERTIFICATE, label="credential" if of_ea else "ticket", octets=certificate.octets)
-        return Held(certificate, key)
+        return Certified(certificate, key)
 
     def attempt(self, step: str, authority: RemoteAuthority, octets: bytes) -> bytes | None:
         """The response to a request of the step; None where the authority could not read it."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
 
 from labconsole_v2x.attacks.attack_senders import ImplausibleSender
-from labconsole_v2x.attacks.content_trace import TraceSettings, measured, with_confidence
 from labconsole_v2x.choices import Falsehood
 from labconsole_v2x.messages.btp import Port, encode_btp_b
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import Address, ShortPositionVector
-from labconsole_v2x.stations.routes import Movement, Route
+from labconsole_v2x.stations.routes import Movement, Route, place
 from labconsole_v2x.stations.sending import ALL_LAYERS, CamSender, Identity, Layer, SentCam
 from labconsole_v2x.use_cases.cases.bench import Bench, Station
 from labconsole_v2x.use_cases.cases.pki_cases import CAM_ONLY
@@ -21,10 +21,44 @@ from labconsole_v2x.use_cases.cases.pseudonym_cases import PooledStation
 from labconsole_v2x.use_cases.evidence_figures import ALL_CHANGED
 
 _EMPTY = encode_btp_b(Port.CERTIFICATE_REQUEST, b"\0")
-_NOISE = TraceSettings()
+_CONFIDENCE_95 = 2.4477
+"""Radius, in standard deviations of each axis, within which 95 % of positions are."""
 _STATIONS, _OF_EACH_KIND = 12, 2
 _CONTENT_S, _INTERVAL_S = 10.0, 0.1
 _TRACKED, _TRACKED_S, _SILENCE_S = 10, 2.0, 1.0
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """The noise of a station's sensors: standard deviations."""
+
+    position_m: float = 1.0
+    """Of each axis, independent from CAM to CAM: of a real receiver it changes slowly, and jumps less."""
+    speed: float = 0.15
+    """In m/s."""
+    heading: float = 1.5
+    """In degrees."""
+
+
+_NOISE = SensorNoise()
+
+
+def measured(movement: Movement, random: Random, noise: SensorNoise) -> Movement:
+    """A movement as the sensors of a station measure it."""
+    east, north = (
+        movement.east_m + random.gauss(0, noise.position_m),
+        movement.north_m + random.gauss(0, noise.position_m),
+    )
+    speed = max(0.0, movement.speed + random.gauss(0, noise.speed))
+    heading = (movement.heading + random.gauss(0, noise.heading)) % 360
+    latitude, longitude = place(east, north)
+    return Movement(east, north, latitude, longitude, speed, movement.acceleration, heading, movement.curvature)
+
+
+def with_confidence(message: Cam, position_m: float) -> Cam:
+    """A CAM that says how exact its position is, by the standard deviation of each axis."""
+    semi_axis = round(_CONFIDENCE_95 * position_m * 100)
+    return message._replace(position=message.position._replace(semi_major=semi_axis, semi_minor=semi_axis))
 
 
 class MeasuringSender(CamSender):
@@ -94,15 +128,15 @@ def _track(bench: Bench, label: str, layers: Set[Layer]) -> None:
 
 def _send_tracked(bench: Bench, label: str, stations: list[PooledStation]) -> None:
     """CAMs, and a packet with a sequence number of each station; whose each is is in its label."""
-    place = Route().at(0)
-    somewhere = ShortPositionVector(Address(bytes(6), 0), 0, place.latitude, place.longitude)
+    centre = Route().at(0)
+    somewhere = ShortPositionVector(Address(bytes(6), 0), 0, centre.latitude, centre.longitude)
     for tick in range(round(_TRACKED_S / _INTERVAL_S)):
         bench.clock.advance(_INTERVAL_S)
         for number, station in enumerate(stations, 1):
             bench.send(f"{label}/{number}", station.station.frame())
             if tick == 1:
                 sender = station.station.sender
-                bench.send(f"{label}/{number}", sender.unicast(somewhere, _EMPTY, place))
+                bench.send(f"{label}/{number}", sender.unicast(somewhere, _EMPTY, centre))
 
 
 CONTENT_CASES: Mapping[str, Callable[[Bench], None]] = {

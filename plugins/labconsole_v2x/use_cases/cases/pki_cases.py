@@ -30,7 +30,7 @@ from labconsole_v2x.security.issuing import (
 from labconsole_v2x.security.signing import sign_to_be_signed_data
 from labconsole_v2x.security.structures import CAM_PSID, Permission
 from labconsole_v2x.use_cases.cases.bench import Bench
-from labconsole_v2x.use_cases.cases.bench_authorities import ITS_ID, BenchAuthorities, Held
+from labconsole_v2x.use_cases.cases.bench_authorities import ITS_ID, BenchAuthorities, CaseKey
 
 CAM_ONLY = (Permission(CAM_PSID, bytes.fromhex("010000")),)
 EMERGENCY = (Permission(CAM_PSID, bytes.fromhex("010200")),)
@@ -122,7 +122,7 @@ def _attacks_on_aa(bench: Bench) -> None:
     authorities.attempt("right request after the flood", aa, authorities.authorization(credential, new_key()).octets)
 
 
-def _authorization_signed_with(authorities: BenchAuthorities, credential: Held, *, fits: bool) -> bytes:
+def _authorization_signed_with(authorities: BenchAuthorities, credential: CaseKey, *, fits: bool) -> bytes:
     """A request signed with another key than the ticket's; unless it `fits`, the keyTag is that of another key."""
 
     bench = authorities.bench

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 
 from labconsole.clock import now_ns
 from labconsole_v2x.messages.cam import Cam, SpecialVehicle
@@ -15,7 +14,7 @@ from labconsole_v2x.stations.receiving import Reception
 from labconsole_v2x.stations.refill import RsuRequester
 from labconsole_v2x.stations.routes import Movement, Route
 from labconsole_v2x.stations.sending import CamSender
-from labconsole_v2x.stations.transports import Transport, open_pair
+from labconsole_v2x.stations.transports import Transport
 from labconsole_v2x.use_cases.cases.bench import Bench, Station
 from labconsole_v2x.use_cases.cases.bench_authorities import BenchAuthorities
 from labconsole_v2x.use_cases.cases.packet_cases import MANY, send_many
@@ -157,7 +156,7 @@ def _refill_through_rsu(bench: Bench) -> None:
     credential = authorities.enrol()
     station, unit = bench.station(), bench.station()
     place = Route().at(0)
-    (unit_receives, to_unit), (station_receives, to_station) = (_opened_pair(bench) for _ in range(2))
+    (unit_receives, to_unit), (station_receives, to_station) = (bench.pair() for _ in range(2))
 
     def recorded(transport: Transport) -> Callable[[bytes], None]:
         def send(frame: bytes) -> None:
@@ -187,13 +186,6 @@ def _read(bench: Bench, transport: Transport, take: Callable[[bytes], object]) -
     reception = Reception(transport, [], on_frame=on_frame)
     bench.resources.callback(reception.stop)
     reception.start()
-
-
-def _opened_pair(bench: Bench) -> tuple[Transport, Transport]:
-    receiving, sending = open_pair()
-    for transport in (receiving, sending):
-        bench.resources.enter_context(closing(transport))
-    return receiving, sending
 
 
 PSEUDONYM_CASES: Mapping[str, Callable[[Bench], None]] = {

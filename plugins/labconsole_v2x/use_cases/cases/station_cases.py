@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from labconsole_v2x.messages.geonetworking import secured_octets
 from labconsole_v2x.pki.http_transport import AuthorityUnreachableError
@@ -14,12 +13,25 @@ from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.structures import Permission
 from labconsole_v2x.security.trust import TrustStore
 from labconsole_v2x.security.verification import Verifier
+from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.roadside import RoadsideSender, RoadsideService
 from labconsole_v2x.stations.routes import Route
-from labconsole_v2x.stations.sending import Identity
-from labconsole_v2x.stations.traffic_centre import CentreIdentity, SentReport, TrafficCentre
-from labconsole_v2x.stations.transports import open_pair
-from labconsole_v2x.stations.vehicle_bus import DataId, SecuredSensor, VehicleFrame, VehicleKey
+from labconsole_v2x.stations.sending import Identity, SentCam
+from labconsole_v2x.stations.traffic_centre import (
+    BadConfirmationError,
+    CentreIdentity,
+    SentReport,
+    TrafficCentre,
+    read_confirmation,
+)
+from labconsole_v2x.stations.transports import Transport
+from labconsole_v2x.stations.vehicle_bus import (
+    DataId,
+    SecuredSensor,
+    VehicleCamSender,
+    VehicleFrame,
+    VehicleKey,
+)
 from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.cases.packet_cases import MANY
 from labconsole_v2x.use_cases.evidence import Kind
@@ -29,6 +41,7 @@ _PLACE = Route().at(0)
 _CONTENT = bytes(range(64))
 """Of messages whose contents are not decoded."""
 _LOOPBACK = "127.0.0.1"
+_UNKNOWN_ID = 0x7FFF
 
 
 def _service(service: RoadsideService, label: str) -> Callable[[Bench], None]:
@@ -85,14 +98,27 @@ class _Centre:
 
 def _traffic_information_by_radio(bench: Bench) -> None:
     parties = _Centre(bench)
-    receiving, sending = open_pair()
-    with closing(receiving), closing(sending):
-        for _ in range(MANY):
-            sending.send(parties.report(by_radio=True).sent.frame)
-            frame = receiving.receive()
-            octets = secured_octets(frame[14:]) if frame is not None else None
-            verdict = parties.centre.receive(octets).verdict.value if octets is not None else "nothing was received"
-            bench.decided("centre: traffic information", verdict)
+    (centre_receives, to_centre), (station_receives, to_station) = (bench.pair() for _ in range(2))
+    for _ in range(MANY):
+        report = parties.report(by_radio=True)
+        to_centre.send(report.sent.frame)
+        decision = parties.centre.receive(_received(centre_receives))
+        if decision.confirmation is not None:
+            to_station.send(parties.centre.confirmation_frame(decision.confirmation))
+            octets = _received(station_receives)
+            try:
+                verdict = read_confirmation(octets, report, parties.identity.ticket, parties.verifier())
+            except BadConfirmationError as error:
+                verdict = f"no confirmation: {error}"
+        else:
+            verdict = decision.verdict.value
+        bench.decided("centre: traffic information", verdict)
+
+
+def _received(transport: Transport) -> bytes:
+    """The secured octets of the next frame; none where none comes."""
+    frame = transport.receive()
+    return (secured_octets(frame[ETHERNET_HEADER:]) or b"") if frame is not None else b""
 
 
 def _traffic_information_by_http(bench: Bench) -> None:
@@ -106,42 +132,64 @@ def _traffic_information_by_http(bench: Bench) -> None:
             bench.decided("centre: traffic information", verdict)
 
 
+_Arriving = Callable[[Sequence[VehicleFrame]], Iterable[tuple[str, VehicleFrame]]]
+"""The frames that arrive of those that sensors send, each with what it is."""
+
+
+class _InVehicleNetwork:
+    """The network between sensors and station: what arrives, with the station's verdict on each frame."""
+
+    def __init__(self, bench: Bench, arriving: _Arriving) -> None:
+        self._bench = bench
+        self._arriving = arriving
+        self._station, key = bench.station(), VehicleKey()
+        self._data = bench.parts.vehicle_data(key)
+        sensors = [SecuredSensor(data_id, key) for data_id in DataId]
+        self._sender = VehicleCamSender(self._station.sender, sensors, self._data, self._arrived)
+
+    def _arrived(self, frames: Sequence[VehicleFrame]) -> Iterator[VehicleFrame]:
+        for label, frame in self._arriving(frames):
+            self._bench.recorder.add(Kind.MESSAGE, label="vehicle frame", octets=encode_vehicle_frame(frame))
+            before = self._data.verdicts.copy()
+            yield frame
+            for verdict in self._data.verdicts - before:
+                self._bench.decided(f"vehicle data: {label}", verdict.value)
+
+    def cams(self) -> Iterator[SentCam | None]:
+        """What the station creates at each tenth of a second: a CAM, if the frames that arrive give one."""
+        return (self._sender.create(self._station.route.at(number / 10)) for number in range(MANY))
+
+
 def _vehicle_data(bench: Bench) -> None:
     bench.receiver()
-    station, key = bench.station(), VehicleKey()
-    data = bench.parts.vehicle_data(key)
-    sensors = [SecuredSensor(data_id, key) for data_id in DataId]
-    for number in range(MANY):
-        for frame in (sensor.measure(station.route.at(number / 10)) for sensor in sensors):
-            bench.recorder.add(Kind.MESSAGE, label="vehicle frame", octets=encode_vehicle_frame(frame))
-            bench.decided("vehicle data: frame", data.receive(frame).value)
-        movement = data.movement()
-        if movement is not None:
-            bench.send("CAM from vehicle data", station.sender.create(movement).frame)
+    for sent in _InVehicleNetwork(bench, _unchanged).cams():
+        if sent is not None:
+            bench.send("CAM from vehicle data", sent.frame)
 
 
 def _forged_vehicle_data(bench: Bench) -> None:
-    station, key = bench.station(), VehicleKey()
-    data, heard = bench.parts.vehicle_data(key), bench.parts.vehicle_data(key)
-    sensors, attackers = ([SecuredSensor(data_id, one) for data_id in DataId] for one in (key, VehicleKey()))
-    for number in range(MANY):
-        movement = station.route.at(number / 10)
-        frames = [sensor.measure(movement) for sensor in sensors]
-        for frame in frames:
-            heard.receive(frame)
-        changed = [frame._replace(payload=bytes((frame.payload[0] ^ 1,)) + frame.payload[1:]) for frame in frames]
-        attempts: Mapping[str, Sequence[VehicleFrame]] = {
-            "forged frame": [attacker.measure(movement) for attacker in attackers],
-            "changed frame": changed,
-            "unknown data identifier": [frame._replace(data_id=0x7FFF) for frame in frames],
-        }
-        for name, forged in attempts.items():
-            for frame in forged:
-                bench.decided(f"vehicle data: {name}", data.receive(frame).value)
-        for frame in frames:  # as another station of the network, which has had them before
-            bench.decided("vehicle data: replayed frame", heard.receive(frame).value)
-        created = data.movement() is not None
-        bench.decided("station: CAM without authentic data", "created" if created else "not created")
+    for sent in _InVehicleNetwork(bench, _falsified).cams():
+        bench.decided("station: CAM without authentic data", "created" if sent is not None else "not created")
+    for _ in _InVehicleNetwork(bench, _replayed).cams():
+        pass
+
+
+def _unchanged(frames: Sequence[VehicleFrame]) -> Iterator[tuple[str, VehicleFrame]]:
+    return (("frame", frame) for frame in frames)
+
+
+def _falsified(frames: Sequence[VehicleFrame]) -> Iterator[tuple[str, VehicleFrame]]:
+    """In their place those of an attacker, who has another key."""
+    key = VehicleKey()
+    for frame in frames:
+        yield "forged frame", frame._replace(mac=key.mac(*frame[:3]))
+        yield "changed frame", frame._replace(payload=bytes((frame.payload[0] ^ 1,)) + frame.payload[1:])
+        yield "unknown data identifier", frame._replace(data_id=_UNKNOWN_ID)
+
+
+def _replayed(frames: Sequence[VehicleFrame]) -> Iterator[tuple[str, VehicleFrame]]:
+    for label in ("frame before it is replayed", "replayed frame"):
+        yield from ((label, frame) for frame in frames)
 
 
 STATION_CASES: Mapping[str, Callable[[Bench], None]] = {

@@ -15,13 +15,12 @@ from typing import NamedTuple
 from labconsole_v2x.attacks.attack_senders import displaced, sped_up
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.stations.plausibility import Implausibility, Plausibility
-from labconsole_v2x.stations.routes import CENTRE, Movement, place, vehicle_route
+from labconsole_v2x.stations.routes import CENTRE, Movement, vehicle_route
 from labconsole_v2x.stations.sending import CamSender, Identity
+from labconsole_v2x.use_cases.cases.content_cases import SensorNoise, measured, with_confidence
 
 BEGIN_US = 727_000_000_000_000
 """ITS time at which a trace begins."""
-_CONFIDENCE_95 = 2.4477
-"""Radius, in standard deviations of each axis, within which 95 % of positions are."""
 
 _ATTACK_BEGIN_S = 1.0
 """Attackers begin after the others, and use station IDs that they heard so long before."""
@@ -56,20 +55,14 @@ class LabelledCam(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TraceSettings:
-    """Stations, and the noise of their sensors: standard deviations."""
+class TraceSettings(SensorNoise):
+    """Stations, and the noise of their sensors."""
 
     stations: int = 20
     attackers: int = 5
     """Of each kind."""
     seconds: float = 60.0
     rate: float = 10.0
-    position_m: float = 1.0
-    """Of each axis, independent from CAM to CAM: of a real receiver it changes slowly, and jumps less."""
-    speed: float = 0.15
-    """In m/s."""
-    heading: float = 1.5
-    """In degrees."""
     jitter_ms: float = 10.0
     loss: float = 0.01
     pseudonym_s: float = 20.0
@@ -135,24 +128,6 @@ class _Stream:
         victim = 1 + self._number % self._settings.stations
         heard = _pseudonym(self._settings, victim, at_s - _ATTACK_BEGIN_S)
         return message._replace(station_id=Identity.of(heard).station_id)
-
-
-def measured(movement: Movement, random: Random, noise: TraceSettings) -> Movement:
-    """A movement as the sensors of a station measure it."""
-    east, north = (
-        movement.east_m + random.gauss(0, noise.position_m),
-        movement.north_m + random.gauss(0, noise.position_m),
-    )
-    speed = max(0.0, movement.speed + random.gauss(0, noise.speed))
-    heading = (movement.heading + random.gauss(0, noise.heading)) % 360
-    latitude, longitude = place(east, north)
-    return Movement(east, north, latitude, longitude, speed, movement.acceleration, heading, movement.curvature)
-
-
-def with_confidence(message: Cam, position_m: float) -> Cam:
-    """A CAM that says how exact its position is, by the standard deviation of each axis."""
-    semi_axis = round(_CONFIDENCE_95 * position_m * 100)
-    return message._replace(position=message.position._replace(semi_major=semi_axis, semi_minor=semi_axis))
 
 
 class _Sender(CamSender):
