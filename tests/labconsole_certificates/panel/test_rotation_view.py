@@ -46,8 +46,9 @@ def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab
     lab.until(lambda: view.card.step_button.text() == "&Create the successor …")
     lab.click(view.card.step_button)
     lab.do_action()
-    lab.until(lambda: "State B" in view.card.peer_buttons)
-    lab.click(view.card.peer_buttons["State B"])
+    peer_buttons = view.card.peer_buttons  # created anew while the page reads what changed
+    lab.until(lambda: "State B" in peer_buttons and peer_buttons["State B"].isVisible())
+    lab.click(peer_buttons["State B"])
     lab.until(lambda: view.card.step_button.text() == "S&witch over")
     (rotation,) = lab.snapshot().rotations
     assert rotation.status is RotationStatus.OVERLAP
