@@ -6,7 +6,7 @@ is link-bound, and its interval excludes no change, also after Holm's correction
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ from labconsole.analysis.columns import (
 from labconsole.analysis.comparison_notes import named, notes, origin_note
 from labconsole.analysis.confidence_intervals import Interval, centre, interval_of
 from labconsole.analysis.contrasts import apart
-from labconsole.analysis.number_format import NO_FIGURE, Scale, row_scale
-from labconsole.analysis.parameter_texts import describe_parameters
+from labconsole.analysis.number_format import Scale, row_scale
+from labconsole.analysis.parameter_lines import ParameterLine, parameter_lines
 from labconsole.analysis.verdict_lines import VerdictLine, Verdicts, verdict_lines
 from labconsole.errors import UserError
 from labconsole.model.metrics import Direction, MetricKind
@@ -119,18 +119,6 @@ class MetricLine:
 
 
 @dataclass(frozen=True)
-class ParameterLine:
-    """A parameter in all columns, as text; `differs` is whether the columns that have it have different values (a
-    published column has only those that the publication states, any run has all)."""
-
-    name: str
-    title: str
-    unit: str
-    texts: tuple[str, ...]
-    differs: bool
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Columns, the baseline's index among them, lines, and notes on the whole, one sentence each.
 
@@ -158,10 +146,15 @@ class Comparison:
 
 
 def compare(
-    columns: Sequence[Column], trial: Trial[Any] | None, *, baseline: int = 0, verdicts: Verdicts | None = None
+    columns: Sequence[Column],
+    trial: Trial[Any] | None,
+    *,
+    baseline: int = 0,
+    verdicts: Verdicts | None = None,
+    further: Mapping[str, Trial[Any]] | None = None,
 ) -> Comparison:
     """Compare columns; `trial` describes parameters and metrics (None: a trial that is not installed), `verdicts` are
-    those of the columns' runs.
+    those of the columns' runs, `further` describes by its kind what columns have that `trial` does not know.
 
     A column that the trial calls not comparable with the baseline has figures, and no change. Columns of different
     kinds show the metrics they share. Raises ValueError without columns or with a `baseline` that does not exist;
@@ -188,7 +181,7 @@ def compare(
         for origin in row.side(columns, index).origins
     }
     sentences = notes(columns, judged, excluded)
-    parameters = _parameters(columns, trial)
+    parameters = parameter_lines(columns, trial, further or {})
     return Comparison(
         tuple(columns),
         baseline,
@@ -397,28 +390,3 @@ def _unjudged(columns: Sequence[Column], row: _Row) -> str:
         return ""
     reasons = ", ".join(short_reasons(doubt for _, figures in unjudged for doubt in figures.doubts))
     return f"{NOT_JUDGED}, {reasons}: {named([column for column, _ in unjudged], [column for column, _ in groups])}"
-
-
-def _parameters(columns: Sequence[Column], trial: Trial[Any] | None) -> tuple[ParameterLine, ...]:
-    """Parameters of all columns, those of other trials too as `trial` describes them: a value is written in one way."""
-    described = [
-        {
-            value.name: value
-            for value in describe_parameters(
-                column.parameters if isinstance(column, RunGroup) else {**column.known, **column.parameters},
-                trial.parameters if trial is not None else None,
-            )
-        }
-        for column in columns
-    ]
-    lines = []
-    for name in dict.fromkeys(name for values in described for name in values):
-        example = next(values[name] for values in described if name in values)
-        texts = tuple(values[name].text if name in values else NO_FIGURE for values in described)
-        compared = {
-            text
-            for column, values, text in zip(columns, described, texts, strict=True)
-            if name in values or isinstance(column, RunGroup)
-        }
-        lines.append(ParameterLine(name, example.title, example.unit, texts, len(compared) > 1))
-    return tuple(lines)

@@ -53,7 +53,8 @@ def compare_runs(arguments: argparse.Namespace) -> int:
     )
     index = column_of_run(groups, baseline) if isinstance(baseline, int) else 0
     trial = plugins.installed(columns[index].kind)
-    comparison = compare(columns, trial, baseline=index, verdicts=verdicts)
+    further = plugins.all_installed(column.kind for column in columns)
+    comparison = compare(columns, trial, baseline=index, verdicts=verdicts, further=further)
     answered = answers(comparison, trial, verdicts)
     if arguments.csv is not None:
         write_comparison(comparison, arguments.csv)

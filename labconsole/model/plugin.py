@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -180,6 +180,10 @@ class Plugins:
         """An instance of the trial `kind`. Raises KeyError, or what its import raises."""
         trial: Trial[Any] = load_dotted(self.of_kind(kind).trials[kind])()
         return trial
+
+    def all_installed(self, kinds: Iterable[str]) -> dict[str, Trial[Any]]:
+        """Those of the trials `kinds` that are installed, by kind."""
+        return {kind: trial for kind in sorted(set(kinds)) if (trial := self.installed(kind)) is not None}
 
     def installed(self, kind: str) -> Trial[Any] | None:
         """The trial `kind`, or None where no plugin brings it or it is broken: its stored runs can still be shown."""

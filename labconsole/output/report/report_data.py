@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from labconsole.analysis.comparison import Comparison, RunGroup, column_of_run, compare, group_repeats
@@ -85,8 +86,10 @@ def read_report_data(reader: Reader, plugins: Plugins, request: ReportRequest) -
     baseline = len(groups) if isinstance(asked, str) else _baseline(groups, asked)
     kind = runs.rows[0].kind
     trial = plugins.trial(kind) if kind in plugins.kinds() else None
-    measured = compare((*groups, *against), trial, baseline=baseline, verdicts=runs.verdicts)
-    both = compare([*groups, *published], trial, baseline=baseline, verdicts=runs.verdicts) if published else measured
+    further = plugins.all_installed(group.kind for group in groups)
+    compared = partial(compare, trial=trial, baseline=baseline, verdicts=runs.verdicts, further=further)
+    measured = compared((*groups, *against))
+    both = compared([*groups, *published]) if published else measured
     return ReportData(runs.rows, groups, runs.details, runs.evidence, runs.changed, trial, measured, both)
 
 

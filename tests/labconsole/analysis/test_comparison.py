@@ -274,6 +274,21 @@ def test_the_same_value_differs_not_because_a_trial_is_another_or_not_installed(
     assert (box.texts, box.differs) == (("5672", "5672"), False)
 
 
+def test_parameters_that_only_another_trial_has_are_as_it_describes_them() -> None:
+    class BoxParameters(PostParameters):
+        box: int = Field(default=5, title="Size of the box", json_schema_extra={"unit": "cm"})
+        sealed: bool = Field(default=False, title="Closed")
+
+    class BoxTrial(PostTrial):
+        parameters = BoxParameters
+
+    runs = [run(1, "open", {"lost": 2}, parameters={"sealed": True})]
+    runs.append(run(2, "box", {"lost": 4}, kind="box", parameters={"sealed": False, "box": 7}))
+    sealed, box = compare(group_repeats(runs), PostTrial(), further={"box": BoxTrial()}).parameters
+    assert (sealed.title, sealed.texts, sealed.differs, sealed.foreign) == ("Sealed", ("yes", "no"), True, False)
+    assert (box.title, box.unit, box.texts, box.foreign) == ("Size of the box", "cm", ("–", "7"), True)
+
+
 def test_run_in_the_trash_is_marked() -> None:
     runs = [run(1, "open", {"rate": 1}), run(2, "sealed", {"rate": 2}, trashed=True)]
     assert "Run 2 of sealed is in the trash." in compared(runs).notes

@@ -15,6 +15,7 @@ from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
+from labconsole.analysis.comparison import compare, group_repeats
 from labconsole.model.plugin import Plugins
 from labconsole.store.edits import pin_baseline
 from labconsole.store.reader import Reader
@@ -23,8 +24,9 @@ from labconsole_ui.runs.drag_and_drop import RUNS_TYPE, encode_runs
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from labconsole_ui.views.comparison.column_header import Density
-from labconsole_ui.views.comparison.comparison_rows import CellText, Row
+from labconsole_ui.views.comparison.comparison_rows import CellText, Row, Section, rows_of
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
+from tests.helpers.post_trial import PostTrial, run
 from tests.labconsole_ui.views.conftest import StoredRuns
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -443,6 +445,16 @@ def test_only_differing_parameters_are_shown_until_unfolded(view: ComparisonView
     table.setCurrentIndex(table.model().index(folded - 1, 0))
     qtbot.keyClick(table, Qt.Key.Key_Return)
     assert len(titles(view)) == folded
+
+
+def test_parameters_that_not_all_trials_have_are_folded() -> None:
+    runs = [run(1, "open", {"lost": 2}, parameters={"sealed": True})]
+    runs.append(run(2, "box", {"lost": 4}, kind="box", parameters={"sealed": True, "box": 7}))
+    comparison = compare(group_repeats(runs), PostTrial())
+    folded = [row.title for row in rows_of(comparison)]
+    assert "Parameters that differ" not in folded
+    assert folded[-2:] == ["Parameters that not all trials have: 1", "Equal parameters: 1"]
+    assert [row.title for row in rows_of(comparison, unfolded=[Section.FOREIGN])][-2] == "box"
 
 
 def test_definitions_are_tooltips(view: ComparisonView, plugins: Plugins) -> None:

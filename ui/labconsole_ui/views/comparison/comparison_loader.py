@@ -202,7 +202,8 @@ class ComparisonLoader:
         columns = columns_of(selection, self._runs, self._published)
         trial = self._plugins.installed(columns[0].kind)
         verdicts = self._reader.opened().verdicts(selection.run_ids)
-        comparison = compare(columns, trial, baseline=baseline_of(selection, columns), verdicts=verdicts)
+        baseline, further = baseline_of(selection, columns), self._plugins.all_installed(one.kind for one in columns)
+        comparison = compare(columns, trial, baseline=baseline, verdicts=verdicts, further=further)
         return ComparisonPage(selection, comparison, notices, answers(comparison, trial, verdicts))
 
 

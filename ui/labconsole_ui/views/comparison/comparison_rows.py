@@ -36,10 +36,11 @@ class Section(StrEnum):
     METRICS = "metrics"
     VERDICTS = "verdicts"
     PASSED = "passed"
+    FOREIGN = "foreign"
     EQUAL = "equal"
 
 
-FOLDED = (Section.PASSED, Section.EQUAL)
+FOLDED = (Section.PASSED, Section.FOREIGN, Section.EQUAL)
 """Sections that are folded until their heading is clicked."""
 
 
@@ -96,8 +97,7 @@ class Row:
 
 def rows_of(comparison: Comparison, *, unfolded: Collection[Section] = ()) -> list[Row]:
     """All rows of the comparison; those of `FOLDED` sections only if they are among the `unfolded` ones."""
-    differing = [line for line in comparison.parameters if line.differs]
-    equal = [line for line in comparison.parameters if not line.differs]
+    differing = [line for line in comparison.parameters if line.differs and not line.foreign]
     rows = []
     if differing:
         rows += [Row(Section.DIFFERING, _tr("Parameters that differ"))]
@@ -113,9 +113,15 @@ def rows_of(comparison: Comparison, *, unfolded: Collection[Section] = ()) -> li
         rows += [Row(Section.PASSED, _tr("Verdicts passed in all runs: {0}").format(len(passed)))]
         shown = passed if Section.PASSED in unfolded else []
         rows += [_verdict_row(Section.PASSED, line, comparison.columns) for line in shown]
-    if equal:
-        rows += [Row(Section.EQUAL, _tr("Equal parameters: {0}").format(len(equal)))]
-        rows += [_parameter_row(Section.EQUAL, line) for line in equal] if Section.EQUAL in unfolded else []
+    foreign = [line for line in comparison.parameters if line.foreign]
+    equal = [line for line in comparison.parameters if not line.differs and not line.foreign]
+    for section, title, lines in (
+        (Section.FOREIGN, _tr("Parameters that not all trials have: {0}"), foreign),
+        (Section.EQUAL, _tr("Equal parameters: {0}"), equal),
+    ):
+        if lines:
+            rows += [Row(section, title.format(len(lines)))]
+            rows += [_parameter_row(section, line) for line in lines] if section in unfolded else []
     return rows
 
 
