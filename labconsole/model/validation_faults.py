@@ -38,7 +38,8 @@ def fault_sentence(error: ValidationError, model: type[BaseModel]) -> str:
         return f"the key {key} is missing."
     wanted = _WANTED.get(first["type"])
     message = f"input should be {wanted}" if wanted else first["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
+    if message[1:2].islower():  # else it begins with a name such as AWS-LC
+        message = message[0].lower() + message[1:]
     # The message of the model's own validator is complete, and its input may be a default.
     own = first["type"] == "value_error" or isinstance(first["input"], (dict, list))
     given = "" if own else f" (it is {first['input']!r})"

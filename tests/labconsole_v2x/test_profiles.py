@@ -15,6 +15,8 @@ from labconsole_v2x.benchmark.benchmark_trial import expected_seconds
 from labconsole_v2x.choices import Unchanged
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.live_trial import LiveTrial
+from labconsole_v2x.simulation.medium import Radio
+from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.use_cases.catalogue import CODES
 from labconsole_v2x.use_cases.use_case_parameters import UseCaseParameters
 
@@ -53,6 +55,12 @@ def test_all_of_them_belong_to_the_plugin() -> None:
     simulated = {"v2x-testbed-published", "v2x-attacks-published", "v2x-neighbours"}
     attacks = {"v2x-attacks-live", "v2x-attacks-content", "v2x-attacks-tracking"}
     assert set(plugin.profiles) == {*LIVE, "v2x-benchmark", "v2x-use-cases", *attacks, *simulated}
+
+
+def test_published_figures_are_simulated_with_one_radio() -> None:
+    scenarios = [*profile("v2x-testbed-published").scenarios, *profile("v2x-attacks-published").scenarios]
+    radios = {SimulationParameters.model_validate(dict(one.parameters)).radio() for one in scenarios}
+    assert radios == {Radio(aifsn=2, cw_min=15, spread_db=6.0)}
 
 
 def test_live_attacks_are_the_simulated_ones() -> None:

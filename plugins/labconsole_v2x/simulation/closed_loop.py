@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from labconsole_v2x.choices import Generation, InclusionChoice
 from labconsole_v2x.security.distribution import omitted_at
 from labconsole_v2x.simulation.arrivals import Arrivals, airtimes_s, attackers_arrivals, sizes_of
-from labconsole_v2x.simulation.medium import BEST_EFFORT, IdealMedium, SharedMedium, Transmissions
+from labconsole_v2x.simulation.medium import IdealMedium, SharedMedium, Transmissions
 from labconsole_v2x.simulation.simulation_parameters import INSTANCE_HZ, MediumChoice, SimulationParameters
 from labconsole_v2x.simulation.stack_queue import StackQueue
 from labconsole_v2x.simulation.stack_timing import StackTiming
@@ -152,7 +152,7 @@ class _ClosedLoop:
         self._frames: list[int] = []
         """The packets that the medium has, in its order."""
         ideal = parameters.medium is MediumChoice.IDEAL
-        self._medium = IdealMedium() if ideal else SharedMedium(BEST_EFFORT, timing.sender.room, random)
+        self._medium = IdealMedium() if ideal else SharedMedium(parameters.radio(), timing.sender.room, random)
         self._busy = _BusyTime()
 
     def run(self) -> SentPackets:

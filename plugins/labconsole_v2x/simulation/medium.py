@@ -1,7 +1,7 @@
 """The radio channel of simulated stations: medium access of IEEE 802.11 (EDCA) for broadcast at 6 Mbit/s in 10 MHz.
 
 All stations hear each other. Broadcast frames are neither acknowledged nor repeated: those that begin in one slot
-collide, and no station receives any of them.
+collide, and the receiver gets one of them at most, the strongest by far.
 """
 
 from __future__ import annotations
@@ -18,14 +18,22 @@ from numpy.typing import NDArray
 
 SLOT_S, SIFS_S = 13e-6, 32e-6
 """10 MHz channel spacing (IEEE 802.11-2020, table 17-21)."""
+CAPTURE_DB = 4.0
+"""A frame is received in spite of others of its slot if it is stronger than all of them together by so much.
+
+As simulations of 802.11p with NS-2 have it for frames whose preambles overlap (Killat and Hartenstein, EURASIP Journal
+on Wireless Communications and Networking 2009, 721301, table 1); no standard defines it.
+"""
 
 
 @dataclass(frozen=True)
-class AccessCategory:
-    """EDCA parameters of an access category in ITS-G5 (EN 302 663, annex B)."""
+class Radio:
+    """How stations gain access to the medium, and how differently strong a receiver hears them."""
 
     aifsn: int
     cw_min: int
+    spread_db: float = 0.0
+    """Standard deviation of the power with which stations are received, normally distributed in dB."""
 
     @property
     def aifs_s(self) -> float:
@@ -33,8 +41,8 @@ class AccessCategory:
         return SIFS_S + self.aifsn * SLOT_S
 
 
-BEST_EFFORT = AccessCategory(6, 15)
-"""AC_BE, in which CAMs are sent (DP2)."""
+BEST_EFFORT = Radio(6, 15)
+"""AC_BE of ITS-G5 (EN 302 663, annex B), in which CAMs are sent (DP2); all stations are equally strong."""
 
 
 class Transmissions(NamedTuple):
@@ -43,6 +51,7 @@ class Transmissions(NamedTuple):
     begun_s: NDArray[np.float64]
     """When a frame began on air; not a number for one that found no room at its sender."""
     collided: NDArray[np.bool_]
+    """Which were lost by a collision."""
 
 
 def shared_medium(
@@ -50,7 +59,7 @@ def shared_medium(
     ready_s: NDArray[np.float64],
     airtime_s: NDArray[np.float64],
     *,
-    category: AccessCategory,
+    radio: Radio,
     room: int,
     random: np.random.Generator,
 ) -> Transmissions:
@@ -58,7 +67,7 @@ def shared_medium(
 
     `room` is that of a station's transmit queue: frames that wait.
     """
-    medium = SharedMedium(category, room, random)
+    medium = SharedMedium(radio, room, random)
     medium.add(station.tolist(), ready_s.tolist(), airtime_s.tolist())
     medium.run()
     return medium.transmissions()
@@ -90,8 +99,10 @@ class IdealMedium:
 class SharedMedium:
     """The medium in steps: add frames, and let stations send until a time."""
 
-    def __init__(self, category: AccessCategory, room: int, random: np.random.Generator) -> None:
-        self._category, self._room, self._random = category, room, random
+    def __init__(self, radio: Radio, room: int, random: np.random.Generator) -> None:
+        self._radio, self._room, self._random = radio, room, random
+        self._power: dict[int, float] = {}
+        """With which the receiver hears a station, in relation to the median."""
         self._station: list[int] = []
         self._ready_s: list[float] = []
         self._airtime_s: list[float] = []
@@ -115,7 +126,7 @@ class SharedMedium:
         self._airtime_s.extend(airtime_s)
         self._begun_s.extend([math.nan] * len(station))
         self._collided.extend([False] * len(station))
-        self._backoffs.extend(self._random.integers(0, self._category.cw_min + 1, 2 * len(station) + 1).tolist())
+        self._backoffs.extend(self._random.integers(0, self._radio.cw_min + 1, 2 * len(station) + 1).tolist())
 
     def run(self, until_s: float = math.inf) -> list[tuple[float, float]]:
         """Send the frames that begin before `until_s`; returns begin and end of each busy time, in order."""
@@ -127,8 +138,9 @@ class SharedMedium:
             slot = self._contending[0][0]
             senders = self._senders(slot)
             frames = [self._queues[sender].popleft() for sender in senders]
-            for frame in frames:
-                self._begun_s[frame], self._collided[frame] = begin_s, len(frames) > 1
+            received = self._received(senders)
+            for sender, frame in zip(senders, frames, strict=True):
+                self._begun_s[frame], self._collided[frame] = begin_s, sender != received
             self._slot, self._idle_s = slot, begin_s + max(self._airtime_s[frame] for frame in frames)
             busy.append((begin_s, self._idle_s))
             for sender in senders:
@@ -140,7 +152,7 @@ class SharedMedium:
         return Transmissions(np.array(self._begun_s, np.float64), np.array(self._collided, np.bool_))
 
     def _begin_s(self, slot: int) -> float:
-        return self._idle_s + self._category.aifs_s + (slot - self._slot) * SLOT_S
+        return self._idle_s + self._radio.aifs_s + (slot - self._slot) * SLOT_S
 
     def _admit(self) -> None:
         """Let frames contend that become ready before the next one is sent."""
@@ -161,6 +173,22 @@ class SharedMedium:
 
     def _contend(self, sender: int, slots: int) -> None:
         heapq.heappush(self._contending, (self._slot + slots, sender))
+
+    def _received(self, senders: list[int]) -> int | None:
+        """The sender whose frame is received of those that begin in one slot."""
+        if len(senders) == 1:
+            return senders[0]
+        if not self._radio.spread_db:
+            return None
+        strength = {sender: self._strength(sender) for sender in senders}
+        strongest = max(senders, key=strength.__getitem__)
+        interference = sum(strength.values()) - strength[strongest]
+        return strongest if strength[strongest] >= 10 ** (CAPTURE_DB / 10) * interference else None
+
+    def _strength(self, sender: int) -> float:
+        if sender not in self._power:
+            self._power[sender] = 10 ** (self._random.normal(0, self._radio.spread_db) / 10)
+        return self._power[sender]
 
     def _senders(self, slot: int) -> list[int]:
         senders = []

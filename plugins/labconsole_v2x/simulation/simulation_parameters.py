@@ -11,6 +11,7 @@ from labconsole.model.parameters import parameter
 from labconsole.model.trial import STORED, Origin
 from labconsole_v2x.attacks.attack_fields import AttackFields
 from labconsole_v2x.choices import GENERATIONS, INCLUSIONS, Attack, Generation, InclusionChoice
+from labconsole_v2x.simulation.medium import BEST_EFFORT, CAPTURE_DB, Radio
 from labconsole_v2x.simulation.stack_timing import STACK_TIMINGS, StackTiming
 from labconsole_v2x.stations.sending import SecurityMode
 
@@ -20,7 +21,8 @@ MOST_PACKETS = 2_000_000
 """Packets of a run, all of which are in memory at once: some 400 MB and half a minute, with DCC about a minute."""
 _LARGEST = 10_000
 """Packets beyond GeoNetworking can be simulated: post-quantum signatures do not fit it."""
-_STATIONS, _PACKETS, _RUN = "Stations", "Packets", "Run"
+_STATIONS, _CHANNEL, _PACKETS, _RUN = "Stations", "Radio channel", "Packets", "Run"
+_SHARED = {"medium": "edca"}
 
 
 class MediumChoice(StrEnum):
@@ -71,13 +73,6 @@ class SimulationParameters(AttackFields):
             "none": "No security header",
         },
     )
-    medium: MediumChoice = parameter(
-        "Medium",
-        "IEEE 802.11p with contention and collisions, or a channel on which every frame arrives after its airtime",
-        default=MediumChoice.EDCA,
-        group=_STATIONS,
-        labels={"edca": "802.11p at 6 Mbit/s (EDCA)", "ideal": "Ideal: no contention, no collision"},
-    )
     timing: str = parameter(
         "Timing profile",
         "How long the stacks of the stations take for a packet, and how many find room in them",
@@ -92,6 +87,44 @@ class SimulationParameters(AttackFields):
         ge=1,
         le=64,
         group=_STATIONS,
+    )
+
+    medium: MediumChoice = parameter(
+        "Medium",
+        "IEEE 802.11p with contention and collisions, or a channel on which every frame arrives after its airtime",
+        default=MediumChoice.EDCA,
+        group=_CHANNEL,
+        labels={"edca": "802.11p at 6 Mbit/s (EDCA)", "ideal": "Ideal: no contention, no collision"},
+    )
+    aifsn: int = parameter(
+        "AIFSN",
+        "Slots for which the medium must be idle before a backoff counts; CAMs have access category best effort, with "
+        "6, and stations without EDCA 2",
+        default=BEST_EFFORT.aifsn,
+        ge=2,
+        le=15,
+        group=_CHANNEL,
+        shown_if=_SHARED,
+    )
+    cw_min: int = parameter(
+        "CWmin",
+        "A backoff has 0 to so many slots",
+        default=BEST_EFFORT.cw_min,
+        ge=1,
+        le=1023,
+        group=_CHANNEL,
+        shown_if=_SHARED,
+    )
+    power_spread: float = parameter(
+        "Spread of received power",
+        f"Standard deviation between stations. Of frames that collide, one that is stronger by {CAPTURE_DB:g} dB is "
+        "received; with 0, none is",
+        default=BEST_EFFORT.spread_db,
+        ge=0,
+        le=30,
+        unit="dB",
+        group=_CHANNEL,
+        shown_if=_SHARED,
     )
 
     inclusion: InclusionChoice = parameter(
@@ -189,6 +222,10 @@ class SimulationParameters(AttackFields):
     def benign_messages(self) -> float:
         """CAMs a second of all benign stations; by the generation rules or with DCC: at most."""
         return self.senders * (self.rate if self.generation is Generation.FIXED else INSTANCE_HZ)
+
+    def radio(self) -> Radio:
+        """The radio channel of a shared medium."""
+        return Radio(self.aifsn, self.cw_min, self.power_spread)
 
     def stack_timing(self) -> StackTiming:
         """The timing profile. Raises UserError: it is broken, or has no time of these packets."""

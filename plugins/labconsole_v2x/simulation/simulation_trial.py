@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import ClassVar
 
 from labconsole.clock import now_ns
@@ -28,7 +29,7 @@ from labconsole_v2x.attacks.attack_fields import attack_contrast, attack_questio
 from labconsole_v2x.choices import Attack
 from labconsole_v2x.messages.geonetworking import LARGEST_SDU
 from labconsole_v2x.simulation import simulation_evaluation
-from labconsole_v2x.simulation.medium import BEST_EFFORT
+from labconsole_v2x.simulation.medium import CAPTURE_DB
 from labconsole_v2x.simulation.packet_series import PACKETS, SIMULATED_CHANNEL
 from labconsole_v2x.simulation.simulation_metrics import METRICS
 from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
@@ -66,8 +67,13 @@ class SimulationTrial(Trial[SimulationParameters]):
         sentence = f"Timing profile {parameters.timing}: {timing.title} ({timing.reference})."
         context.event("timing", sentence, **described)
         if parameters.medium is MediumChoice.EDCA:
-            sentence = f"EDCA: AIFSN {BEST_EFFORT.aifsn}, CWmin {BEST_EFFORT.cw_min}, 6 Mbit/s in 10 MHz."
-            context.event("medium", sentence, aifsn=BEST_EFFORT.aifsn, cw_min=BEST_EFFORT.cw_min)
+            sentence = f"EDCA: AIFSN {parameters.aifsn}, CWmin {parameters.cw_min}, 6 Mbit/s in 10 MHz."
+            if parameters.power_spread:
+                sentence += (
+                    f" Stations are received with powers that spread by {parameters.power_spread:g} dB; of frames that "
+                    f"collide, one that is stronger by {CAPTURE_DB:g} dB is received."
+                )
+            context.event("medium", sentence, **asdict(parameters.radio()))
         begin_ns = now_ns()
         simulator.begin(begin_ns)
         context.event("T0", "T0, of a virtual clock.", begin_ns=begin_ns)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labconsole_v2x.simulation.arrivals import Arrivals, airtimes_s, generated, sizes_of
 from labconsole_v2x.simulation.closed_loop import SentPackets, send_hearing
-from labconsole_v2x.simulation.medium import BEST_EFFORT, Transmissions, shared_medium
+from labconsole_v2x.simulation.medium import Transmissions, shared_medium
 from labconsole_v2x.simulation.simulation_parameters import MediumChoice, SimulationParameters
 from labconsole_v2x.simulation.stack_queue import served_s
 from labconsole_v2x.simulation.stack_timing import StackTiming
@@ -108,5 +108,6 @@ def _over_the_medium(
         sent.begun_s[ready] = ready_s[ready]
         return sent
     frames = arrivals.station[ready], ready_s[ready], airtime_s[ready]
-    sent.begun_s[ready], sent.collided[ready] = shared_medium(*frames, category=BEST_EFFORT, room=room, random=random)
+    radio = parameters.radio()
+    sent.begun_s[ready], sent.collided[ready] = shared_medium(*frames, radio=radio, room=room, random=random)
     return sent

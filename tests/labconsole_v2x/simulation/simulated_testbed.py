@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.published_figures import PublishedColumn, published_tables
 from labconsole.model.plugin import Plugins
+from labconsole.profiles.profile import load_profile
 from labconsole_v2x.simulation.packet_series import PACKETS
 from labconsole_v2x.simulation.simulation_evaluation import evaluate
 from labconsole_v2x.simulation.simulation_parameters import SimulationParameters
 from labconsole_v2x.simulation.simulator_role import columns_of
 from labconsole_v2x.simulation.testbed import simulate
 from tests.labconsole_v2x.live.synthetic_packets import Tables, named
+
+
+def published_radio() -> dict[str, Any]:
+    """The parameters of the radio channel, as the profile of the source's testbed has them."""
+    scenario = load_profile("v2x-testbed-published", Plugins.discover()).scenarios[0]
+    return {name: scenario.parameters[name] for name in ("aifsn", "power_spread")}
 
 
 def recorded(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Tables:
@@ -51,9 +58,10 @@ class Row:
 
 def rows_of_table_4_2(seeds: Sequence[int], **changes: Any) -> Iterator[Row]:
     """All rows, each the mean over runs with these seeds."""
+    radio = published_radio()
     (table,) = (one for one in published_tables(Plugins.discover()) if one.name == "preserve-table-4-2")
     for column in table.columns:
-        parameters = SimulationParameters.model_validate({**column.parameters, **changes})
+        parameters = SimulationParameters.model_validate({**radio, **column.parameters, **changes})
         runs = [figures(parameters, seed) for seed in seeds]
         name = column.name.partition("/")[2]
         simulated = {metric: float(np.mean([run[metric] for run in runs])) for metric in column.figures}

@@ -48,7 +48,7 @@ def test_run_records_each_packet_and_says_that_it_is_simulated(tmp_path: Path) -
     (timing,) = outcome.events_named("timing")
     assert timing.data["receiver"]["room"] == 7 and "Table 4.2" in timing.message
     (medium,) = outcome.events_named("medium")
-    assert medium.data == {"aifsn": 6, "cw_min": 15}
+    assert medium.data == {"aifsn": 6, "cw_min": 15, "spread_db": 0}
     simulated, fitted = TRIAL.warnings(wanted)
     assert simulated.startswith("Simulated") and "a-sig-01-2-10, a-sig-01-2-50, a-sig-01-4-100" in fitted
     titles = [curve.title for curve in TRIAL.curves(wanted, outcome.samples, outcome.samples.events)]
