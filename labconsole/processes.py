@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,23 @@ def work_behind_others() -> None:
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _STEPS_BEHIND))
+
+
+def work_when_idle() -> None:
+    """Let this thread work only while a core has nothing else to do (Linux, for good; elsewhere nothing changes)."""
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def own_cores() -> frozenset[int]:
+    """The cores on which this thread may run (Linux; elsewhere none are known)."""
+    return frozenset(os.sched_getaffinity(0)) if sys.platform == "linux" else frozenset()
+
+
+def stay_on(cores: Collection[int]) -> None:
+    """Let this thread, and threads that it starts, run on some of `own_cores` only; with none given nothing changes."""
+    if cores and sys.platform == "linux":
+        os.sched_setaffinity(0, cores)
 
 
 def wait_exactly() -> None:

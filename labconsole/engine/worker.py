@@ -25,7 +25,14 @@ from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
 from labconsole.model.trial import Trial
-from labconsole.processes import create_child_job, die_with_parent, is_alive, this_process, work_behind_others
+from labconsole.processes import (
+    create_child_job,
+    die_with_parent,
+    is_alive,
+    this_process,
+    work_behind_others,
+    work_when_idle,
+)
 from labconsole.security.secrets import Secret
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
@@ -44,11 +51,19 @@ class _Periodic:
     """
 
     def __init__(
-        self, name: str, interval_s: Callable[[], float], work: Callable[[], None], on_error: Callable[[str], None]
+        self,
+        name: str,
+        interval_s: Callable[[], float],
+        work: Callable[[], None],
+        on_error: Callable[[str], None],
+        *,
+        priority: Callable[[], None] = work_behind_others,
     ) -> None:
+        """`priority` sets that of the thread, in it."""
         self._interval_s = interval_s
         self._work = work
         self._on_error = on_error
+        self._priority = priority
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name=name)
         self._thread.start()
@@ -58,7 +73,7 @@ class _Periodic:
         self._thread.join()
 
     def _loop(self) -> None:
-        work_behind_others()
+        self._priority()
         while not self._stop.wait(self._interval_s()):
             try:
                 self._work()
@@ -96,7 +111,7 @@ def _conduct_run(
         keep = partial(run.store.add_artefact, run.id)
         context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands)
         channel.listen(context.on_message)
-        with _recording_threads(context, recorder, channel):
+        with _recording_threads(context, recorder, channel, when_idle=trial.leaves_idle_time(parameters)):
             try:
                 return _outcome(trial, parameters, context)
             finally:
@@ -125,16 +140,19 @@ def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) 
 
 
 @contextmanager
-def _recording_threads(context: WorkerContext, recorder: Recorder, channel: ChildChannel) -> Iterator[None]:
-    """Record, measure and report on threads of their own while the block runs."""
+def _recording_threads(
+    context: WorkerContext, recorder: Recorder, channel: ChildChannel, *, when_idle: bool
+) -> Iterator[None]:
+    """Record, measure and report on threads of their own while the block runs; all but the report `when_idle`."""
+    priority = work_when_idle if when_idle else work_behind_others
 
     def report() -> None:
         channel.send(context.frame().to_json())
 
     threads = [
-        _Periodic("recorder", lambda: RECORD_INTERVAL_S, recorder.poll, context.fail),
-        _Periodic("usage", lambda: USAGE_INTERVAL_S, context.usage.read, context.fail),
-        _Periodic("machine", lambda: INTERVAL_S, context.machine.read, context.fail),
+        _Periodic("recorder", lambda: RECORD_INTERVAL_S, recorder.poll, context.fail, priority=priority),
+        _Periodic("usage", lambda: USAGE_INTERVAL_S, context.usage.read, context.fail, priority=priority),
+        _Periodic("machine", lambda: INTERVAL_S, context.machine.read, context.fail, priority=priority),
         _Periodic("live", lambda: 1 / context.live_hz if context.live_hz else _QUIET_INTERVAL_S, report, context.fail),
     ]
     try:

@@ -300,6 +300,13 @@ class Trial(ABC, Generic[P]):
         """Tables that an export holds in addition to the samples; their names differ from those of `series`."""
         return ()
 
+    def leaves_idle_time(self, parameters: P) -> bool:
+        """Whether the roles act at set times and need less than all cores.
+
+        What records and watches the run then works only while a core is idle, and disturbs no role.
+        """
+        return False
+
     def warnings(self, parameters: P) -> tuple[str, ...]:
         """Caveats for a reader of the figures, one sentence each ("closed loop: latency includes queueing")."""
         return ()

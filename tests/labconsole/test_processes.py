@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labconsole.processes import wait_exactly, work_behind_others
+from labconsole.processes import own_cores, stay_on, wait_exactly, work_behind_others, work_when_idle
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="priority and timer slack of a thread: Linux only")
 
@@ -33,6 +33,31 @@ def test_only_the_calling_thread_works_behind_others() -> None:
 
     assert _in_thread(priority) == min(19, before + 5)
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+
+
+def test_only_the_calling_thread_works_when_a_core_is_idle() -> None:
+    def policy() -> int:
+        work_when_idle()
+        return os.sched_getscheduler(0)
+
+    assert _in_thread(policy) == os.SCHED_IDLE
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_thread_and_those_that_it_starts_stay_on_their_cores() -> None:
+    before = own_cores()
+    first = min(before)
+
+    def cores() -> int:
+        return len(own_cores()) if own_cores() == {first} else 0
+
+    def inherited() -> int:
+        stay_on({first})
+        stay_on(())  # changes nothing
+        return _in_thread(cores)
+
+    assert _in_thread(inherited) == 1
+    assert own_cores() == before
 
 
 def test_threads_of_a_thread_that_waits_exactly_do_so_too() -> None:

@@ -285,7 +285,7 @@ def _queue(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
         last = inside & (t >= packets.until_ns - _SECOND_NS)
         peak, readings = max(peak, int(length[inside].max())), readings + int(np.count_nonzero(inside))
         if first.any() and last.any():
-            growth.append(length[last].mean() - length[first].mean())
+            growth.append(float(np.median(length[last]) - np.median(length[first])))
     if readings:
         yield metric("queue_peak", peak, readings)
     if growth:

@@ -185,8 +185,8 @@ METRICS: tuple[MetricKind, ...] = (
         "Receiver queue, growth",
         "packets",
         _LOWER,
-        "Mean length in the last second less that in the first one after the warm-up, the longest of all receivers: a "
-        "receiver that keeps up has none.",
+        "Median length in the last second less that in the first one after the warm-up, the longest of all receivers: "
+        "a receiver that keeps up has none. Runs recorded before definitions 2: mean lengths.",
     ),
     MetricKind(
         "warm_up_time",

@@ -145,6 +145,11 @@ class LiveParameters(TransportFields, ReceiverFields, SecurityFields, StationFie
         return (os.cpu_count() or 1) - (self.receivers is Receivers.ONE)
 
     @property
+    def divides_cores(self) -> bool:
+        """Whether the thread of a single receiver has a core for itself."""
+        return self.receivers is Receivers.ONE and self.threads == 1
+
+    @property
     def checks_plausibility(self) -> bool:
         """Whether receivers check the plausibility of CAMs."""
         return self.plausibility and self.security.verifies

@@ -44,6 +44,7 @@ from labconsole_v2x.live.process_settings import (
     root_key,
 )
 from labconsole_v2x.live.series import LIVE, PKI_EVENT, QUEUE, RECEIVED, SENT, STATIONS
+from labconsole_v2x.live.spread import PACKETS_A_PROCESS
 from labconsole_v2x.messages.its_time import its_us
 from labconsole_v2x.security.backends import Backend
 from labconsole_v2x.security.issuing import TICKET_S, LabPki
@@ -83,6 +84,7 @@ class StationTrial(Trial[P]):
     """A trial of stations in processes of their own that send to each other."""
 
     series: ClassVar[tuple[Series, ...]] = (STATIONS, SENT, RECEIVED, QUEUE)
+    definitions: ClassVar[int] = 2
     commands: ClassVar[tuple[TrialCommand, ...]] = (
         TrialCommand("stop-station", "Stop station", "The station sends no more CAMs.", StationParameters),
         TrialCommand("start-station", "Start station", "The station sends CAMs again.", StationParameters),
@@ -140,6 +142,10 @@ class StationTrial(Trial[P]):
 
     def derived(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
         return packet_tables(parameters, samples, events)
+
+    def leaves_idle_time(self, parameters: P) -> bool:
+        packets = parameters.messages_on_air * (1 + parameters.receiving_stations)
+        return bool(packets < PACKETS_A_PROCESS * (os.cpu_count() or 1))
 
     def warnings(self, parameters: P) -> tuple[str, ...]:
         return tuple(_warnings(parameters))
@@ -273,6 +279,7 @@ def process_settings(
         duplicate_window=parameters.duplicate_window,
         radio_range=parameters.radio_range if parameters.checks_plausibility else None,
         threads=parameters.threads,
+        divides_cores=parameters.divides_cores,
         queue_limit=parameters.queue_limit,
         roots=len(parameters.roots) if parameters.security.verifies else 0,
         capture=parameters.capture,

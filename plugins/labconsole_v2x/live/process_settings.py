@@ -47,6 +47,8 @@ class ProcessSettings:
     """Past and future of CAM, DENM and others."""
     duplicate_window: int
     threads: int
+    divides_cores: bool
+    """Whether a single receiver has one of the computer's cores for itself."""
     queue_limit: int
     roots: int
     """Number of further trusted roots: files of the role."""

@@ -1,8 +1,8 @@
-"""How sending stations are spread over processes."""
+"""How sending stations are spread over processes, and cores over receiver and senders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 PACKETS_A_PROCESS = 3000
 """CAMs a second that one process sends, or verifies, without being late: a signed one takes some 70 us."""
@@ -24,3 +24,13 @@ def spread(senders: int, processes: int, most_packets: float, cores: int) -> lis
         groups.append(range(first, first + count))
         first += count
     return groups
+
+
+def divided_cores(cores: Collection[int]) -> tuple[frozenset[int], frozenset[int]]:
+    """The core of a single receiver, and those of senders; none of both where there is one, or they are not known.
+
+    Without that a receiver is often woken on the core of the sender, and waits until that has nothing to send.
+    """
+    last = max(cores, default=0)
+    others = frozenset(cores) - {last}
+    return (frozenset({last}), others) if others else (frozenset(), frozenset())

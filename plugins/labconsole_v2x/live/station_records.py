@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from itertools import chain
+from struct import Struct
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.clock import wall_offset_ns
-from labconsole.model.role import RoleContext, SeriesWriter
+from labconsole.model.role import RoleContext
 from labconsole.model.series import TIME_PROGRESS, Attachment, LiveChannel, Series
 from labconsole_v2x.live.process_settings import ProcessSettings
 from labconsole_v2x.live.series import (
@@ -29,10 +29,34 @@ from labconsole_v2x.live.series import (
     VERIFY_CHANNEL,
 )
 from labconsole_v2x.stations.capture import capture_header, packet_block
-from labconsole_v2x.stations.receiving import REASONS, ReceivedPacket
-from labconsole_v2x.stations.transmission import Instance, SentPacket
+from labconsole_v2x.stations.receiving import REASONS
+from labconsole_v2x.stations.transmission import Instance
 
 T = TypeVar("T")
+
+
+class PackedRows:
+    """Rows of a series that threads append, and the thread of the role takes.
+
+    They are packed where they are appended: taking them costs next to nothing a row, and a receiver that checks packets
+    meanwhile does not wait for the interpreter.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self._names = [column.name for column in series.columns]
+        self._pack = Struct(f"{len(self._names)}q").pack
+        self._rows: list[bytes] = []
+
+    def append(self, row: Sequence[int]) -> None:
+        """Append a row, with a value for each column."""
+        self._rows.append(self._pack(*row))
+
+    def take(self) -> dict[str, NDArray[np.int64]]:
+        """Remove and return what was appended until now, as columns."""
+        rows = self._rows[:]
+        del self._rows[: len(rows)]
+        values = np.frombuffer(b"".join(rows), np.int64).reshape(-1, len(self._names))
+        return dict(zip(self._names, values.T, strict=True))
 
 
 class StationRecords:
@@ -40,8 +64,8 @@ class StationRecords:
 
     def __init__(self, context: RoleContext, settings: ProcessSettings, sent_channel: LiveChannel) -> None:
         """`sent_channel` counts what is sent, except by the roadside station, whose CAMs count for nothing."""
-        self.sent: deque[SentPacket] = deque()
-        self.received: deque[ReceivedPacket] = deque()
+        self.sent = PackedRows(SENT)
+        self.received = PackedRows(RECEIVED)
         self.senders: frozenset[int] = frozenset()
         """MAC addresses of the run's sending stations, as numbers."""
         self._context = context
@@ -85,10 +109,11 @@ class StationRecords:
         """Write what was recorded, and report live values; `waiting` is the length of the receiver's queue."""
         context = self._context
         self._write_changes()
-        if rows := _taken(self.sent):
-            _write(self._sent_series, SENT, rows)
+        sent = self.sent.take()
+        if sent_ns := sent["sent_ns"].tolist():
+            self._sent_series.extend(**sent)
             if not self._settings.roadside:
-                context.count(self._sent_channel.name, len(rows), (rows[0].sent_ns, rows[-1].sent_ns))
+                context.count(self._sent_channel.name, len(sent_ns), (sent_ns[0], sent_ns[-1]))
         if self._settings.records:
             self._write_received()
             self._queue_series.extend(t_ns=[now], length=[waiting])
@@ -115,16 +140,16 @@ class StationRecords:
             )
 
     def _write_received(self) -> None:
-        rows, context = _taken(self.received), self._context
-        if not rows:
+        columns, context = self.received.take(), self._context
+        if not len(columns["reason"]):
             return
-        columns = _write(self._received_series, RECEIVED, rows)
+        self._received_series.extend(**columns)
         accepted, done = columns["reason"] == 0, columns["done_ns"]
         first = columns["waited"] == 0
         span_ns = (int(done.min()), int(done.max()))
         context.count(RECEIVED_CHANNEL.name, int(np.count_nonzero(first)), span_ns)
         context.count(ACCEPTED_CHANNEL.name, int(np.count_nonzero(accepted)), span_ns)
-        delivered = accepted & np.fromiter((row.source in self.senders for row in rows), bool, len(rows))
+        delivered = accepted & np.array([source in self.senders for source in columns["source"].tolist()])
         context.count(DELIVERED_CHANNEL.name, int(np.count_nonzero(delivered)), span_ns)
         context.count(REJECTED_CHANNEL.name, int(np.count_nonzero(~accepted)), span_ns)
         context.observe(AGE_CHANNEL.name, columns["age_ns"][accepted])
@@ -143,10 +168,3 @@ def _station_row(instance: Instance, from_ns: int) -> tuple[int, ...]:
 def _taken(waiting: deque[T]) -> list[T]:
     """Remove and return what waits now; other threads may append meanwhile."""
     return [waiting.popleft() for _ in range(len(waiting))]
-
-
-def _write(writer: SeriesWriter, series: Series, rows: Sequence[tuple[int, ...]]) -> dict[str, NDArray[np.int64]]:
-    values = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * len(rows[0])).reshape(len(rows), -1)
-    columns = dict(zip((column.name for column in series.columns), values.T, strict=True))
-    writer.extend(**columns)
-    return columns

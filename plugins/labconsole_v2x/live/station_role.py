@@ -21,7 +21,7 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.series import Level, LiveChannel
-from labconsole.processes import wait_exactly
+from labconsole.processes import own_cores, wait_exactly
 from labconsole_v2x.choices import CHANGE_JITTER, CHANGING, ChangeChoice, Unchanged
 from labconsole_v2x.live.process_settings import (
     CHANGE_COMMAND,
@@ -40,6 +40,7 @@ from labconsole_v2x.live.series import (
     STATIONS_CHANNEL,
     TOO_LATE_EVENT,
 )
+from labconsole_v2x.live.spread import divided_cores
 from labconsole_v2x.live.station_records import StationRecords
 from labconsole_v2x.live.station_report import StationReport
 from labconsole_v2x.messages.asn1_modules import compiled
@@ -240,11 +241,13 @@ class StationRole(Role):
             stations.append(ReceivingStation(0, self._verified_check(self._instances), senders, None))
         if not verified and self._mode is not SecurityMode.NONE:
             self._add_distributions(self._instances, self._new_trust())
+        receivers_cores, senders_cores = divided_cores(own_cores()) if settings.divides_cores else ((), ())
         self._reception = Reception(
             self._transport,
             stations,
             threads=settings.threads if settings.records else 1,
             queue_limit=settings.queue_limit,
+            cores=receivers_cores if settings.records else senders_cores,
             on_frame=self._frame_read,
             on_full=self._queue_full,
         )
@@ -254,7 +257,12 @@ class StationRole(Role):
             if receiver is not None:
                 self._transport.only_from(receiver)
         self._transmission = Transmission(
-            self._transport, self._instances, self._records.sent.append, dcc=settings.dcc, load=self._load
+            self._transport,
+            self._instances,
+            self._records.sent.append,
+            dcc=settings.dcc,
+            load=self._load,
+            cores=senders_cores,
         )
 
     def _verified_check(self, instances: Sequence[Instance]) -> VerifiedCheck:

@@ -13,6 +13,7 @@ from threading import Lock, Thread
 from typing import NamedTuple, Protocol
 
 from labconsole.clock import now_ns
+from labconsole.processes import stay_on
 from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.asn1_modules import MessageError
 from labconsole_v2x.messages.btp import BtpError, parse_btp
@@ -249,14 +250,16 @@ class Reception:
         *,
         threads: int = 1,
         queue_limit: int = 10_000,
+        cores: Collection[int] = (),
         on_frame: Callable[[bytes, int], None] = lambda frame, received_ns: None,
         on_full: Callable[[ReceivedFrame], None] = lambda frame: None,
     ) -> None:
-        """`on_frame` is called with each frame that is read, `on_full` for one that finds no room in the queue, or is
-        still there at the end."""
+        """Threads stay on `cores`, if any are given. `on_frame` is called with each frame that is read, `on_full` for
+        one that finds no room in the queue, or is still there at the end."""
         self._transport = transport
         self._stations = stations
         self._limit = queue_limit
+        self._cores = cores
         self._on_frame = on_frame
         self._on_full = on_full
         self._queue: deque[ReceivedFrame] = deque()
@@ -293,6 +296,7 @@ class Reception:
 
     def _guarded(self) -> None:
         try:
+            stay_on(self._cores)
             while (frame := self._next()) is not None:
                 began_ns = now_ns()
                 for station in self._stations:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import ceil
 from threading import Thread
 from typing import NamedTuple
 
 from labconsole.clock import now_ns
+from labconsole.processes import stay_on
 from labconsole_v2x.stations.cam_timing import CamTiming
 from labconsole_v2x.stations.capture import ETHERNET_HEADER
 from labconsole_v2x.stations.channel import ChannelLoad, ReactiveDcc
@@ -79,13 +80,16 @@ class Transmission:
         *,
         dcc: bool = False,
         load: ChannelLoad | None = None,
+        cores: Collection[int] = (),
     ) -> None:
-        """`load`: the channel as the stations hear it, for `dcc` and congestion-based omission of certificates."""
+        """`load`: the channel as the stations hear it, for `dcc` and congestion-based omission of certificates. The
+        thread that sends stays on `cores`, if any are given."""
         self._transport = transport
         self._instances = instances
         self._record = record
         self._dcc = dcc
         self._load = load
+        self._cores = cores
         self._stopped: set[int] = set()
         self._ended = False
         self._fault: BaseException | None = None
@@ -134,6 +138,7 @@ class Transmission:
 
     def _guarded(self) -> None:
         try:
+            stay_on(self._cores)
             self._send_all()
         except Exception as fault:  # noqa: BLE001 - raised by `running` in the thread of the role
             self._fault = fault

@@ -14,7 +14,7 @@ from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
 from labconsole_v2x.live.live_parameters import LiveParameters
 from labconsole_v2x.live.live_trial import LiveTrial, uses_token
-from labconsole_v2x.live.spread import spread
+from labconsole_v2x.live.spread import divided_cores, spread
 from labconsole_v2x.security.verification import CheckSettings
 from labconsole_v2x.stations.transports import TransportKind
 
@@ -202,6 +202,25 @@ def test_as_many_processes_as_the_load_needs_and_cores_allow() -> None:
     assert len(spread(300, 0, 3001, 4)) == 2
     assert len(spread(300, 0, 300_000, 4)) == 4
     assert len(spread(300, 0, 300_000, 0)) == 1
+
+
+def test_single_receiver_has_a_core_for_itself_where_there_are_two() -> None:
+    assert divided_cores({0, 1, 5}) == ({5}, {0, 1})
+    assert not any(divided_cores({3})) and not any(divided_cores(()))
+    assert LiveParameters().divides_cores
+    assert not parameters(receivers="all").divides_cores and not parameters(threads=2).divides_cores
+
+
+@pytest.mark.parametrize(
+    ("settings", "leaves"),
+    [
+        ({"senders": 1, "rate": 10.0}, True),
+        ({"senders": 300, "rate": 1000.0, "instances": 100}, False),
+        ({"senders": 300, "rate": 10.0, "receivers": "all"}, False),
+    ],
+)
+def test_run_leaves_idle_time_if_its_packets_need_less_than_all_cores(settings: dict[str, Any], leaves: bool) -> None:
+    assert TRIAL.leaves_idle_time(parameters(**settings)) is leaves
 
 
 def test_windows_are_those_of_the_receiver_s_checks() -> None:

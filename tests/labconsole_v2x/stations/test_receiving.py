@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from labconsole.clock import now_ns
+from labconsole.processes import own_cores
 from labconsole_v2x.messages.geonetworking import encode_basic_header
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.encoding import encode_octets
@@ -219,6 +221,22 @@ def test_every_station_checks_every_packet_by_itself() -> None:
         (0, Reason.ACCEPTED.value),
         (1, Reason.UNKNOWN_ISSUER.value),
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores of a thread: Linux only")
+def test_packets_are_checked_on_the_cores_that_are_given() -> None:
+    core, found = min(own_cores()), set[frozenset[int]]()
+    rows: list[ReceivedPacket] = []
+
+    def record(row: ReceivedPacket) -> None:
+        found.add(own_cores())
+        rows.append(row)
+
+    with receiving(verified_check(), cores={core}, record=record) as receiver:
+        receiver.rows = rows
+        receiver.send(cam_at(NOW_US))
+        receiver.wait_for(1)
+    assert found == {frozenset({core})}
 
 
 def test_several_threads_count_each_packet_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole.processes import own_cores
 from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.btp import parse_btp
 from labconsole_v2x.messages.geonetworking import parse_packet
@@ -100,6 +102,13 @@ def test_cams_are_sent_when_they_are_due_until_the_end(lab: Lab, transport: Tran
     assert transmission.sent == transmission.sent_by[1] == 20
     assert all(row.sent_ns >= row.due_ns for row in rows)
     assert all(after.sent_ns > before.sent_ns for before, after in pairwise(rows))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores of a thread: Linux only")
+def test_cams_are_sent_on_the_cores_that_are_given(lab: Lab, transport: Transport) -> None:
+    core, found = min(own_cores()), set[frozenset[int]]()
+    run(Transmission(transport, [instance(lab)], lambda row: found.add(own_cores()), cores={core}), 0.1)
+    assert found == {frozenset({core})}
 
 
 def test_row_describes_the_frame_that_was_sent(lab: Lab, transport: Transport) -> None:
