@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from labconsole.model.validation_faults import fault_sentence
 from labconsole.security.secrets import Secret
 from labconsole.security.token.lab_token import make_softhsm_token
 from labconsole.security.token.named_tokens import save_configuration
@@ -209,6 +210,12 @@ def test_single_receiver_has_a_core_for_itself_where_there_are_two() -> None:
     assert not any(divided_cores({3})) and not any(divided_cores(()))
     assert LiveParameters().divides_cores
     assert not parameters(receivers="all").divides_cores and not parameters(threads=2).divides_cores
+
+
+def test_sentence_that_begins_with_a_name_keeps_its_capitals() -> None:
+    with pytest.raises(ValidationError) as caught:
+        parameters(signing="aws-lc")
+    assert fault_sentence(caught.value, LiveParameters).startswith("signing: AWS-LC is a backend for verification only")
 
 
 @pytest.mark.parametrize(
