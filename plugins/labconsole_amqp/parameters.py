@@ -239,6 +239,16 @@ class AmqpParameters(Parameters):
         group="Load",
         unit="s",
     )
+    reconnect: float = parameter(
+        "Reconnect within",
+        "How long a sender or receiver that has lost its connection tries to restore it. Messages without "
+        "acknowledgement are sent again: none is lost, some may come twice. 0: a lost connection ends the run",
+        default=0.0,
+        ge=0,
+        le=3600,
+        group="Load",
+        unit="s",
+    )
     wait_for_peer: float = parameter(
         "Wait for the other console",
         "How long a console that plays one end waits for the other to begin",
@@ -428,8 +438,8 @@ class AmqpParameters(Parameters):
 
     @property
     def longest_gap(self) -> float:
-        """Seconds that may pass between two messages: `patience`, plus the interval of an open loop's rate."""
-        return self.patience + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
+        """Seconds that may pass between two messages: `patience`, the interval of an open loop's rate, a reconnect."""
+        return self.patience + self.reconnect + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
 
 
 def field_label(field: str) -> str:

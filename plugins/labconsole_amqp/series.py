@@ -72,6 +72,9 @@ QUEUE_TIME_CHANNEL = LiveChannel("queue_time", "Time in queue at full speed (fro
 CONNECTED = "connected"
 """Event: a sender or receiver has connected; data: connect_ns, attach_ns, tls, cipher, container."""
 
+LINK_LOST, RECONNECTED = "connection lost", "connected again"
+"""Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""
+
 WORK_DONE = "work done"
 """Event: a sender, receiver or broker has finished; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's
 `end` (`ReceiverEnd`)."""

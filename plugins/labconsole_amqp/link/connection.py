@@ -14,7 +14,7 @@ from types import TracebackType
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib
-from labconsole_amqp.link.socket_pump import SocketPump
+from labconsole_amqp.link.socket_pump import ConnectionLostError, SocketPump
 from labconsole_amqp.link.tls import (
     PortProtocol,
     TlsSettings,
@@ -96,22 +96,24 @@ class Connection:
     def pump(self, timeout_s: float) -> None:
         """Write pending output and read input; without input wait at most `timeout_s` for the peer or `wake`.
 
-        Raises UserError when the connection is closed by the broker, or lost.
+        Raises ConnectionLostError when the connection is closed by the broker, or lost, and UserError for what a
+        broker does not do.
         """
         self._pump.turn(timeout_s)
         self.check()
 
     def flush(self) -> None:
-        """Write as much as the socket accepts, without waiting. Raises UserError as `pump`."""
+        """Write as much as the socket accepts, without waiting. Raises ConnectionLostError."""
         self._pump.write()
 
     def check(self) -> None:
-        """Raises UserError if the broker has closed the connection, or it is lost."""
+        """Raises ConnectionLostError if the broker has closed the connection, or it is lost."""
         engine = self.engine
+        name = self.endpoint.name
         if engine.remote_closed:
-            raise UserError(f"{self.endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
+            raise ConnectionLostError(f"{name} closed the connection: {engine.condition or 'no reason given'}")
         if engine.over:
-            raise UserError(f"the connection to {self.endpoint.name} was lost{_close_reason(engine.condition)}")
+            raise ConnectionLostError(f"the connection to {name} was lost{_close_reason(engine.condition)}")
 
     def wake(self) -> None:
         """Let a waiting `pump` return now; the one method that any thread may call."""

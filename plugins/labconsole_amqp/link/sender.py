@@ -40,6 +40,9 @@ class Sender(Link):
 
     Args:
         settled: pre-settled (at most once); else each message is to be acknowledged (at least once).
+        keeps: whether messages are kept until they are acknowledged, so that another link can send them again.
+        after: the link before a lost connection: its counts continue, and what it has kept is sent again before
+            anything else, with its old stamps.
 
     `attach_ns` is how long attaching took, `max_message_size` the peer's limit (bytes, 0 = none), `sent` the number of
     messages given to the engine; `accepted`, `rejected` and `released` count the outcomes of unsettled ones.
@@ -49,13 +52,24 @@ class Sender(Link):
     """
 
     def __init__(
-        self, connection: Connection, address: str, *, settled: bool = False, timeout_s: float = ATTACH_TIMEOUT_S
+        self,
+        connection: Connection,
+        address: str,
+        *,
+        settled: bool = False,
+        keeps: bool = False,
+        after: Sender | None = None,
+        timeout_s: float = ATTACH_TIMEOUT_S,
     ) -> None:
         super().__init__(connection, address, "sender")
         self.sent = self.rejected = self.released = 0
         self._settled = settled
         self._pending: deque[Any] = deque()
         self._acknowledged_ns: list[int] = []
+        self._kept: deque[bytes | tuple[Template, int, int]] | None = deque() if keeps and not settled else None
+        """The messages of `_pending`, as bytes or as template, number and stamp, and then those of `_again`."""
+        self._again: deque[bytes] = deque()
+        """Messages of the link before that are to be sent again."""
         lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_SETTLED if settled else lib.PN_SND_UNSETTLED)
         lib.pn_terminus_set_address(lib.pn_link_source(self._link), lib.pn_link_name(self._link))
         target = lib.pn_link_target(self._link)
@@ -63,21 +77,35 @@ class Sender(Link):
         self.max_message_size = int(lib.pn_link_remote_max_message_size(self._link))
         self._ring = DeliveryTagRing()
         self._rows: _MessageRows | None = None
+        if after is not None:
+            self._continue(after)
+
+    def _continue(self, after: Sender) -> None:
+        self.sent, self.rejected, self.released = after.sent, after.rejected, after.released
+        self._acknowledged_ns = after._acknowledged_ns
+        if self._kept is not None and after._kept is not None:
+            self._again.extend(_as_bytes(kept) for kept in after._kept)
+            self._kept.extend(self._again)
 
     @property
     def capacity(self) -> int:
-        """How many messages may be sent now: the peer's credit, or 0 while the socket accepts no more."""
+        """How many messages may be sent now: the peer's credit, or 0 while the socket accepts no more, or others are to
+        be sent again."""
+        return 0 if self._again else self._room
+
+    @property
+    def _room(self) -> int:
         return 0 if self.connection.engine.blocked else max(0, lib.pn_link_credit(self._link))
 
     @property
     def accepted(self) -> int:
         """How many unsettled messages the peer has accepted."""
-        return 0 if self._settled else self.sent - len(self._pending) - self.rejected - self.released
+        return 0 if self._settled else self.sent - self.unsettled - self.rejected - self.released
 
     @property
     def unsettled(self) -> int:
         """How many messages wait for their acknowledgement."""
-        return len(self._pending)
+        return len(self._pending) + len(self._again)
 
     def send(self, template: Template, count: int, first_number: int = 0) -> SentBatch:
         """Send up to `count` messages from `template`, numbered from `first_number`, as capacity allows.
@@ -93,8 +121,12 @@ class Sender(Link):
         stamps: list[int] = []
         while len(times) < count and (capacity := self.capacity):
             chunk = min(count - len(times), capacity, len(rows.starts))
-            rows.number(chunk, first_number + len(times))
+            first = first_number + len(times)
+            rows.number(chunk, first)
             self._write(rows.stamped(chunk, stamps), itertools.repeat(size), times)
+            if self._kept is not None:
+                self._kept.extend(zip(itertools.repeat(template), itertools.count(first), stamps[-chunk:]))
+        self.sent += len(times)
         return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> SentBatch:
@@ -110,14 +142,17 @@ class Sender(Link):
             chunk = messages[len(times) : len(times) + min(capacity, _CHUNK_MESSAGES)]
             for message in chunk:
                 self.check_size(len(message))
-            self._write(_stamped(chunk, stamp_offset, stamps), map(len, chunk), times)
+            copies: list[bytearray] = []
+            self._write(_stamped(chunk, stamp_offset, stamps, copies), map(len, chunk), times)
+            if self._kept is not None:
+                self._kept.extend(map(bytes, copies))
+        self.sent += len(times)
         return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
     def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
         """Send one delivery for each message, and flush; appends the times to `times`."""
         link, tags, pending, settled = self._link, self._ring.tags, self._pending, self._settled
         new, send, advance, settle = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance, lib.pn_delivery_settle
-        before = len(times)
         for start, size in zip(starts, sizes, strict=False):
             delivery = new(link, next(tags))
             times.append(now_ns())
@@ -127,7 +162,6 @@ class Sender(Link):
             else:
                 advance(link)
                 pending.append(delivery)
-        self.sent += len(times) - before
         self._flush()
 
     def check_size(self, size: int) -> None:
@@ -142,6 +176,9 @@ class Sender(Link):
         """Do I/O (see `Connection.pump`) and process acknowledgements and credit. Raises UserError."""
         super().pump(timeout_s)
         self._process_acknowledgements()
+        while self._again and (room := self._room):
+            messages = [self._again.popleft() for _ in range(min(room, len(self._again), _CHUNK_MESSAGES))]
+            self._write(map(ffi.from_buffer, itertools.repeat("char[]"), messages), map(len, messages), [])
 
     def _process_acknowledgements(self) -> None:
         pending = self._pending
@@ -155,7 +192,11 @@ class Sender(Link):
                     break
                 self._count_other(state)
             settle(pending.popleft())
-        self._acknowledged_ns += [at_ns] * (before - len(pending))
+        settled = before - len(pending)
+        self._acknowledged_ns += [at_ns] * settled
+        if self._kept is not None:
+            for _ in range(settled):
+                self._kept.popleft()
 
     def _count_other(self, state: int) -> None:
         if state in (lib.PN_RELEASED, lib.PN_MODIFIED):
@@ -172,19 +213,31 @@ class Sender(Link):
     def drain(self, timeout_s: float) -> int:
         """Wait until everything is written and acknowledged, at most `timeout_s`; returns how many still wait."""
         deadline = time.monotonic() + timeout_s
-        while (self._pending or not self._written) and (left := deadline - time.monotonic()) > 0:
+        while (self.unsettled or not self._written) and (left := deadline - time.monotonic()) > 0:
             self.pump(min(left, 1.0))
-        return len(self._pending)
+        return self.unsettled
 
     @property
     def _written(self) -> bool:
         return not self.connection.engine.blocked and lib.pn_link_queued(self._link) == 0
 
 
-def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int]) -> Iterator[Any]:
-    """Yield copies of messages with the current time as their stamp (ms since the Unix epoch); appends to `stamps`."""
+def _as_bytes(kept: bytes | tuple[Template, int, int]) -> bytes:
+    """A message that was kept."""
+    if isinstance(kept, bytes):
+        return kept
+    template, number, stamp_ms = kept
+    return template.filled(number, stamp_ms)
+
+
+def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int], copies: list[bytearray]) -> Iterator[Any]:
+    """Yield copies of messages with the current time as their stamp (ms since the Unix epoch).
+
+    Appends the stamps to `stamps`, and the copies to `copies`.
+    """
     for message in messages:
         copy = bytearray(message)
+        copies.append(copy)
         stamps.append(time.time_ns() // 1_000_000)
         struct.pack_into(">q", copy, stamp_offset, stamps[-1])
         yield ffi.from_buffer("char[]", copy)

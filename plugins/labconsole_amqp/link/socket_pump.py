@@ -10,6 +10,10 @@ from labconsole.errors import UserError
 from labconsole_amqp.link.proton_engine import ProtonEngine
 
 
+class ConnectionLostError(UserError):
+    """A connection that was open is lost, or the broker has closed it: another one may be opened."""
+
+
 class SocketPump:
     """Pumps one `engine`; `peer` (`host:port`) names the broker in messages. All but `wake` belongs to one thread."""
 
@@ -25,7 +29,10 @@ class SocketPump:
         self._awaits_room = False
 
     def turn(self, timeout_s: float) -> None:
-        """Tick, write, read; wait up to `timeout_s` if there is nothing to read. Raises UserError if it is lost."""
+        """Tick, write, read; wait up to `timeout_s` if there is nothing to read.
+
+        Raises ConnectionLostError, and UserError for what a broker does not do.
+        """
         engine = self._engine
         due_s = engine.tick()
         self.write()
@@ -43,18 +50,18 @@ class SocketPump:
         self.write()
 
     def write(self) -> None:
-        """Write as much as the socket accepts. Raises UserError if the connection is lost."""
+        """Write as much as the socket accepts. Raises ConnectionLostError."""
         try:
             self._engine.write()
         except OSError as error:
             reason = self._pending_alert() or error
-            raise UserError(self._connection_lost(reason)) from reason
+            raise ConnectionLostError(self._connection_lost(reason)) from reason
 
     def _read(self) -> None:
         try:
             self._engine.read()
         except OSError as error:
-            raise UserError(self._connection_lost(error)) from error
+            raise ConnectionLostError(self._connection_lost(error)) from error
         if self._engine.opened_by_peer:
             raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
 
@@ -80,8 +87,8 @@ class SocketPump:
         """Let `turn` return now; any thread may call this."""
         try:
             self._wake_in.send(b"\0")
-        except BlockingIOError:
-            # Unread wake-ups fill the pair: one more has no effect.
+        except OSError:
+            # Unread wake-ups fill the pair, and one more has no effect; or the connection was closed meanwhile.
             return
 
     def close(self) -> None:

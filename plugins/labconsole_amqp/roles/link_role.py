@@ -8,18 +8,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import REMEDY, Level
 from labconsole.security.identities import LoadedIdentity, require_valid
 from labconsole_amqp.choices import Leftover
-from labconsole_amqp.link.connection import Connection, connect
+from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
+from labconsole_amqp.link.socket_pump import ConnectionLostError
 from labconsole_amqp.parameters import AmqpParameters, field_label
 from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
-from labconsole_amqp.series import CONNECTED, OPEN_LOOP
+from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, RECONNECTED
 
 _POLL_S = 0.002
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+"""Between attempts to connect again: twice as long after each, so that many clients do not hold a broker down."""
 
 
 def connect_command(host: str, port: int) -> dict[str, Any]:
@@ -40,7 +44,10 @@ class LinkRole(Role):
         self.settings = RoleSettings.model_validate(context.settings)
         self.parameters = self.settings.parameters
         self._connection: Connection | None = None
+        self._endpoint: Endpoint | None = None
         self._broker = ""
+        self.reconnects = 0
+        """How often the connection was lost and restored."""
 
     @property
     def connection(self) -> Connection:
@@ -54,7 +61,10 @@ class LinkRole(Role):
 
     @abstractmethod
     def attach(self) -> int:
-        """Attach to the queue; returns the time until the broker's answer, ns. Raises UserError."""
+        """Attach to the queue, again after a lost connection; returns the time until the broker's answer, ns.
+
+        Raises UserError.
+        """
 
     @abstractmethod
     def work(self) -> dict[str, Any]:
@@ -70,7 +80,7 @@ class LinkRole(Role):
             host, port = self._await_connect_command()
             self._broker = f"{host}:{port}"
             tls = tls_settings(identity, self.parameters, self.settings.server_name)
-            broker = endpoint(self.parameters, host, port, tls, self.context.secret)
+            self._endpoint = broker = endpoint(self.parameters, host, port, tls, self.context.secret)
             if self.settings.check_queue:
                 with connect(broker) as first:
                     require_empty_queue(first, self.parameters, self.context)
@@ -92,6 +102,52 @@ class LinkRole(Role):
         """Work until the end. Raises UserError."""
         with self._in_full_sentences():
             return self.work()
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """If the connection is lost in the block, end the block, and connect and attach again.
+
+        Raises ConnectionLostError if the parameters do not want that, UserError if it was not possible in time.
+        """
+        try:
+            yield
+        except ConnectionLostError as lost:
+            if not self.parameters.reconnect:
+                raise
+            self.context.event(LINK_LOST, full_sentence(str(lost), self._broker), Level.WARNING)
+            self._reconnect(lost)
+
+    def _reconnect(self, lost: ConnectionLostError) -> None:
+        began_ns, attempts, pause_s = now_ns(), 1, _FIRST_PAUSE_S
+        while (fault := self._connected_again()) is not None:
+            if self.context.stop_requested:
+                raise lost
+            if (now_ns() - began_ns) / 1e9 + pause_s > self.parameters.reconnect:
+                within = f"within {self.parameters.reconnect:g} s ({attempts} attempts)"
+                raise UserError(f"{lost}, and could not be restored {within}: {fault}") from fault
+            self._pause(pause_s)
+            attempts, pause_s = attempts + 1, min(2 * pause_s, _LONGEST_PAUSE_S)
+        took_ns = now_ns() - began_ns
+        self.reconnects += 1
+        sentence = f"Connected again after {took_ns / 1e6:.0f} ms, attempt {attempts}."
+        self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=attempts)
+
+    def _connected_again(self) -> UserError | None:
+        """Connect and attach in place of the connection that was lost; why it was not possible, else None."""
+        assert self._endpoint is not None
+        self.close()
+        try:
+            self._connection = connect(self._endpoint)
+            self.attach()
+        except UserError as fault:
+            return fault
+        return None
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.context.stop_requested:
+            time.sleep(min(left, _FIRST_PAUSE_S))
+            self.context.tick()
 
     def close(self) -> None:
         """Close the connection."""

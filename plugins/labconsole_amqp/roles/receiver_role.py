@@ -41,7 +41,7 @@ from labconsole_amqp.wire.envelope import (
 )
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed
-from labconsole_amqp.wire.template import learn_template, plain_template
+from labconsole_amqp.wire.template import Template, learn_template, plain_template
 
 COUNT_COMMAND = {"do": "count"}
 """The command to report the number of messages received."""
@@ -56,9 +56,10 @@ _MAX_REFUSAL_EVENTS = 20
 _LARGEST_NUMBER = 2**63 - 1
 
 
-def senders_done(sent: int) -> dict[str, Any]:
-    """The command with which a receiver learns that all senders are done; `sent` is their number of messages."""
-    return {"do": "all sent", "sent": sent}
+def senders_done(sent: int, reconnects: int = 0) -> dict[str, Any]:
+    """The command with which a receiver learns that all senders are done, how many messages they have sent, and how
+    often they have lost their connections."""
+    return {"do": "all sent", "sent": sent, "reconnects": reconnects}
 
 
 class ReceiverRole(LinkRole):
@@ -68,9 +69,11 @@ class ReceiverRole(LinkRole):
         super().__init__(context)
         self._sealed = self.parameters.protection is not Protection.NONE
         self._received = context.series(RECEIVED)
+        self._learnt: list[Template] = []
         self._count = 0
         self._failed = 0
         self._senders_done = self.parameters.mode is Mode.RECEIVER
+        self._senders_reconnects = 0
         self._to_come = self.parameters.per_sender * self.parameters.senders
         self._open_loops: list[SendSchedule] = []
 
@@ -81,6 +84,8 @@ class ReceiverRole(LinkRole):
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
         self._verification_key = load_peer_key(self.settings, self.context) if self._sealed else None
         self._decryption_key = load_own_rsa_key(identity) if encrypted else None
+        self._wall_offset_ns = wall_offset_ns()
+        self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
 
     def attach(self) -> int:
         """Attach with credit. Raises UserError."""
@@ -102,8 +107,8 @@ class ReceiverRole(LinkRole):
             expected_size=size,
             max_message_size=parameters.max_message_size,
         )
-        self._wall_offset_ns = wall_offset_ns()
-        self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
+        for learnt in self._learnt:
+            self._link.learn(learnt)
         return self._link.attach_ns
 
     def work(self) -> dict[str, Any]:
@@ -115,13 +120,12 @@ class ReceiverRole(LinkRole):
         threads = self.parameters.crypto_threads if self._decryption_key is not None else 1
         with ThreadPoolExecutor(threads) as pool:
             while end is None:
-                batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
-                if len(batch):
-                    self._record_batch(batch, pool, threads)
+                count = self._receive(pool, threads)
+                if count != 0:
                     last_ns = now_ns()
                 self.context.tick()
                 self._handle_command()
-                end = self._end_reason(len(batch) == 0, (now_ns() - last_ns) / 1e9)
+                end = self._end_reason(count == 0, (now_ns() - last_ns) / 1e9)
         self.context.event(
             WORK_DONE,
             f"{self._count} messages received.",
@@ -130,6 +134,15 @@ class ReceiverRole(LinkRole):
             messages=self._count,
         )
         return {"received": self._count, "failed": self._failed}
+
+    def _receive(self, pool: ThreadPoolExecutor, threads: int) -> int | None:
+        """Receive and record a batch; returns its size, None after a lost connection."""
+        with self.restoring():
+            batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
+            if len(batch):
+                self._record_batch(batch, pool, threads)
+            return len(batch)
+        return None
 
     def _handle_command(self) -> None:
         """Execute a command of the trial, if there is one."""
@@ -142,6 +155,7 @@ class ReceiverRole(LinkRole):
                 self._open_loops = [open_loop(self.parameters, command["begin_ns"], sequence) for sequence in first]
             case "all sent":
                 self._senders_done, self._to_come = True, command["sent"]
+                self._senders_reconnects = command["reconnects"]
 
     def _end_reason(self, quiet: bool, quiet_s: float) -> ReceiverEnd | None:
         """Why to finish now, None to continue; `quiet_s`: seconds since the last message. Raises UserError."""
@@ -151,10 +165,13 @@ class ReceiverRole(LinkRole):
         if not (self._senders_done and quiet):
             return None
         # An empty batch after the last expected one: duplicates and unknown messages are counted, too.
-        if parameters.receivers == 1 and self._count >= self._to_come:
+        enough = parameters.receivers == 1 and self._count >= self._to_come
+        # After a lost connection some of those that were counted may have come twice, and others be still to come.
+        if enough and not (self.reconnects or self._senders_reconnects):
             return ReceiverEnd.COMPLETE
         if parameters.mode is Mode.BOTH:
-            longest_s = parameters.patience if parameters.receivers == 1 else min(_SETTLE_S, parameters.patience)
+            settles = enough or parameters.receivers > 1
+            longest_s = min(_SETTLE_S, parameters.patience) if settles else parameters.patience
         elif self._count:
             longest_s = parameters.longest_gap
         elif parameters.receivers > 1:
@@ -259,4 +276,5 @@ class ReceiverRole(LinkRole):
         """Accept the form of a good message in the fast path from now on: a broker has changed it."""
         template = learn_template(message, numbered=self.parameters.numbered)
         if template is not None:
+            self._learnt.append(template)
             self._link.learn(template)

@@ -45,6 +45,8 @@ class SenderRole(LinkRole):
 
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
+        self._before: Sender | None = None
+        """The link before a lost connection."""
         self._sent = context.series(SENT)
         self._acknowledged = context.series(ACKNOWLEDGED)
         self._done = 0
@@ -68,8 +70,10 @@ class SenderRole(LinkRole):
 
     def attach(self) -> int:
         """Attach, and check that the broker accepts messages of this size. Raises UserError."""
-        settled = self.parameters.settlement is Settlement.PRE_SETTLED
-        self._link = Sender(self.connection, self.parameters.address, settled=settled)
+        parameters, settled = self.parameters, self.parameters.settlement is Settlement.PRE_SETTLED
+        keeps = parameters.reconnect > 0
+        link = Sender(self.connection, parameters.address, settled=settled, keeps=keeps, after=self._before)
+        self._link = self._before = link
         self._link.check_size(len(self._example))
         return self._link.attach_ns
 
@@ -96,7 +100,7 @@ class SenderRole(LinkRole):
                 f"The broker did not take {link.rejected + link.released} of {self._done} messages "
                 f"({link.rejected} rejected, {link.released} released): check its queue limits."
             )
-        return {"sent": self._done}
+        return {"sent": self._done, "reconnects": self.reconnects}
 
     def _schedules(self) -> Iterator[SendSchedule]:
         """Yield the schedule of each phase; between two phases, wait for the trial's command."""
@@ -109,7 +113,8 @@ class SenderRole(LinkRole):
         while (command := self.context.take_command()) is None:
             if self.context.stop_requested:
                 return
-            self._link.pump(_WAIT_S)
+            with self.restoring():
+                self._link.pump(_WAIT_S)
             self.context.tick()
         yield open_loop(self.parameters, command["begin_ns"], self._done)
 
@@ -123,17 +128,18 @@ class SenderRole(LinkRole):
             if count:
                 sizes = np.full(count, len(template.message), np.int64)
                 self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
-            if 0 < count == wanted:
-                self._link.pump(0)
-            else:
-                self._wait(schedule, ready=self._link.capacity > 0)
+            with self.restoring():
+                if 0 < count == wanted:
+                    self._link.pump(0)
+                else:
+                    self._wait(schedule, ready=self._link.capacity > 0)
             self._process_acknowledgements()
             self.context.tick()
 
     def _send_sealed(self, schedule: SendSchedule) -> None:
         threads = self.parameters.crypto_threads
         most = threads * _AHEAD_PER_THREAD
-        with SealingPool(self._sealed, threads, self.connection.wake, first=self._done) as ahead:
+        with SealingPool(self._sealed, threads, self._wake, first=self._done) as ahead:
             while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
                 due = max(self._done, schedule.due(now_ns()))
                 ahead.order(min(due, self._done + most))
@@ -151,11 +157,17 @@ class SenderRole(LinkRole):
                     self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
                     if schedule.rate is None:
                         time.sleep(_GATHER_S)
-                    self._link.pump(0)
-                else:
-                    self._wait(schedule, ready=due == self._done)
+                with self.restoring():
+                    if batch:
+                        self._link.pump(0)
+                    else:
+                        self._wait(schedule, ready=due == self._done)
                 self._process_acknowledgements()
                 self.context.tick()
+
+    def _wake(self) -> None:
+        """Let the link go on, on whichever connection it is now; any thread may call this."""
+        self.connection.wake()
 
     def _wait(self, schedule: SendSchedule, *, ready: bool) -> None:
         """Wait until the next message is due; if link or messages are not `ready`, for input at most."""
@@ -217,15 +229,21 @@ class SenderRole(LinkRole):
         if len(acknowledged):
             self._acknowledged.extend(acknowledged_ns=acknowledged)
 
+    def _waiting(self) -> int:
+        """How many messages are still not acknowledged, after a while."""
+        with self.restoring():
+            return self._link.drain(_PUMP_S)
+        return self._link.unsettled
+
     def _drain(self) -> None:
         """Wait until all is written and acknowledged; stop when nothing has moved for `patience`."""
         patience_ns = int(self.parameters.patience * 1e9)
-        left, since_ns = -1, now_ns()
-        while (waiting := self._link.drain(_PUMP_S)) or self.connection.engine.blocked:
+        left, since_ns = (-1, 0), now_ns()
+        while (waiting := self._waiting()) or self.connection.engine.blocked:
             self._process_acknowledgements()
             self.context.tick()
-            if waiting != left:
-                left, since_ns = waiting, now_ns()
+            if left != (left := (waiting, self.reconnects)):
+                since_ns = now_ns()
             elif self.context.stop_requested or now_ns() - since_ns > patience_ns:
                 break
         self._process_acknowledgements()

@@ -151,9 +151,10 @@ class AmqpTrial(Trial[AmqpParameters]):
         if context.stop_requested:
             return
         if senders:
-            sent = sum(sender.finish()["sent"] for sender in senders)
+            results = [sender.finish() for sender in senders]
+            sent, reconnects = (sum(result[name] for result in results) for name in ("sent", "reconnects"))
             for receiver in receivers:
-                receiver.command(senders_done(sent))
+                receiver.command(senders_done(sent, reconnects))
         context.wait(
             receivers,
             stall_s=parameters.longest_wait + _GRACE_S,

@@ -159,6 +159,21 @@ METRICS: tuple[MetricKind, ...] = (
         "Messages that the receiver refused: malformed, signature missing or wrong, not decryptable, another payload.",
     ),
     MetricKind(
+        "reconnects",
+        "Reconnects",
+        "",
+        _LOWER,
+        "How often senders and receivers lost their connection and restored it; shown where the parameters allow it.",
+    ),
+    MetricKind(
+        "reconnect_time",
+        "Time to reconnect",
+        "ms",
+        _LOWER,
+        "From the loss of a connection, as its sender or receiver noticed it, until connected and attached again; the "
+        "longest.",
+    ),
+    MetricKind(
         "sign_time", "Signing", "us", _LOWER, "Wall time to sign one message, in the thread that does it; mean."
     ),
     MetricKind("encrypt_time", "Encrypting", "us", _LOWER, "Wall time to encrypt one body and wrap its key; mean."),

@@ -29,6 +29,14 @@ class Template:
     stamp_offset: int
     number_offset: int | None = None
 
+    def filled(self, number: int, stamp_ms: int) -> bytes:
+        """The message with this number, if it has one, and this stamp."""
+        message = bytearray(self.message)
+        message[self.stamp_offset : self.stamp_offset + 8] = stamp_ms.to_bytes(8, "big")
+        if self.number_offset is not None:
+            message[self.number_offset : self.number_offset + 8] = number.to_bytes(8, "big")
+        return bytes(message)
+
 
 def plain_template(payload: bytes, number: int | None, *, durable: bool = False) -> Template:
     """The plain message of Tests 1 and 2 with `payload`; `number` is its message id, None for messages without one."""

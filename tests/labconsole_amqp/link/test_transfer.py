@@ -186,7 +186,7 @@ def test_each_message_has_the_stamp_of_its_own_millisecond(distinct: bool) -> No
     rows = _MessageRows(Template(message, offset, None))
     stamps: list[int] = []
     written: list[int] = []
-    for start in _stamped([message] * 4, offset, stamps) if distinct else rows.stamped(4, stamps):
+    for start in _stamped([message] * 4, offset, stamps, []) if distinct else rows.stamped(4, stamps):
         written.append(int.from_bytes(ffi.buffer(start + offset, 8)[:], "big"))
         while time.time_ns() // 1_000_000 == stamps[-1]:
             time.sleep(0)

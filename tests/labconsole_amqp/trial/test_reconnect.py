@@ -1,0 +1,174 @@
+"""Connections that are lost in mid-run and restored: nothing is lost, and what came twice is counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.choices import Settlement
+from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
+from tests.labconsole_amqp.lab import Lab, Outcome
+from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
+from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+__all__ = ["files"]
+
+PACED = {"loop": "open", "rate": 2_000.0}
+"""So that a run lasts until it is cut."""
+
+
+@pytest.fixture
+def running(files: Files) -> Iterator[RunningBroker]:
+    with broker(files.broker, files) as serving_now:
+        yield serving_now
+
+
+def cutting(relay: CutRelay, times: int, each: int, *, refuse: int = 0) -> Any:
+    """Cut the relay whenever `each` more messages have been received, so many times."""
+
+    def during(lab: Lab) -> None:
+        for number in range(1, times + 1):
+            lab.until("received", number * each)
+            relay.cut(refuse=refuse)
+
+    return during
+
+
+def nothing_lost(outcome: Outcome, sent: int) -> None:
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert (figures["sent"], figures["lost"], figures["unknown"], figures["failed_verifications"]) == (sent, 0, 0, 0)
+    assert figures["received"] == sent + figures["duplicated"]
+    assert len(outcome.column("acknowledged", "acknowledged_ns")) == sent
+    assert set(outcome.verdicts.values()) == {"pass"}
+
+
+@pytest.mark.parametrize("test", (1, 2, 3, 4))
+@pytest.mark.parametrize("numbered", (False, True))
+def test_no_message_is_lost_with_a_connection(
+    running: RunningBroker, files: Files, test: int, numbered: bool, tmp_path: Path
+) -> None:
+    more = login(tmp_path, "right") if test == 1 else {}
+    pace = (
+        {"loop": "open", "rate": 5_000.0, "count": 10_000}
+        if test < 3
+        else {"loop": "open", "rate": 300.0, "count": 600}
+    )
+    settings = through(running, files, test, numbered=numbered, reconnect=20.0, **pace)
+    with cut_relay(settings["port"]) as relay:
+        during = cutting(relay, 3, settings["count"] // 5)
+        outcome = Lab(tmp_path / "run", during=during).run(**{**settings, **more, "port": relay.port})
+    nothing_lost(outcome, settings["count"])
+    figures = outcome.figures
+    # The queue was checked by a connection of its own, and a connection may be cut before it is open.
+    assert relay.connections - 3 >= figures["reconnects"] >= 1
+    assert 0 < figures["reconnect_time"] < 10_000
+    lost = outcome.events_named("connection lost")
+    assert len(lost) == figures["reconnects"] and "was lost" in lost[0].message
+    judged = {one.name: one.not_judged for one in outcome.evaluation.metrics}
+    assert f"a connection was lost, {figures['reconnects']:.0f} times in all" in judged["throughput"]
+
+
+def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
+    running: RunningBroker, files: Files, tmp_path: Path
+) -> None:
+    settings = through(running, files, 2, count=5_000, numbered=True, reconnect=20.0, **PACED)
+    with cut_relay(settings["port"]) as relay:
+        during = cutting(relay, 2, 1_000)
+        outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
+    nothing_lost(outcome, 5_000)
+    sent = dict(zip(outcome.column("sent", "seq").tolist(), outcome.column("sent", "stamp_ms").tolist(), strict=True))
+    numbers = outcome.column("received", "number") & np.int64((1 << 40) - 1)
+    stamps = outcome.column("received", "stamp_ms")
+    assert {sent[number] - stamp for number, stamp in zip(numbers.tolist(), stamps.tolist(), strict=True)} == {0}
+
+
+def test_broker_that_refuses_for_a_while_is_tried_again(running: RunningBroker, files: Files, tmp_path: Path) -> None:
+    settings = through(running, files, 2, count=2_000, reconnect=20.0, **PACED)
+    with cut_relay(settings["port"]) as relay:
+        during = cutting(relay, 1, 500, refuse=5)
+        outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
+    nothing_lost(outcome, 2_000)
+    attempts = [event.data["attempts"] for event in outcome.events_named("connected again")]
+    assert sum(attempts) == len(attempts) + 5
+
+
+def test_connection_that_cannot_be_restored_in_time_ends_the_run(
+    running: RunningBroker, files: Files, tmp_path: Path
+) -> None:
+    settings = through(running, files, 2, count=100_000, loop="open", rate=500.0, reconnect=1.0)
+    with cut_relay(settings["port"]) as relay:
+        during = cutting(relay, 1, 50, refuse=1_000)
+        began = time.monotonic()
+        outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
+    assert outcome.failure is not None and time.monotonic() - began < 15
+    assert "could not be restored within 1 s" in str(outcome.failure)
+    assert outcome.figures["received"] >= 50 and "lost" not in outcome.figures
+
+
+def test_without_a_time_to_reconnect_a_lost_connection_ends_the_run(
+    running: RunningBroker, files: Files, tmp_path: Path
+) -> None:
+    settings = through(running, files, 2, count=100_000, loop="open", rate=500.0)
+    with cut_relay(settings["port"]) as relay:
+        outcome = Lab(tmp_path / "run", during=cutting(relay, 1, 50)).run(**{**settings, "port": relay.port})
+    assert "was lost" in str(outcome.failure)
+    assert not outcome.events_named("connected again") and "reconnects" not in outcome.figures
+
+
+def test_pre_settled_messages_that_were_under_way_are_lost_and_counted(
+    running: RunningBroker, files: Files, tmp_path: Path
+) -> None:
+    more = {**PACED, "count": 5_000, "settlement": Settlement.PRE_SETTLED, "reconnect": 20.0, "patience": 2.0}
+    settings = through(running, files, 2, numbered=True, **more)
+    with cut_relay(settings["port"]) as relay:
+        during = cutting(relay, 2, 1_000)
+        outcome = Lab(tmp_path / "run", during=during).run(**{**settings, "port": relay.port})
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert figures["lost"] == figures["sent"] - figures["received"] and figures["duplicated"] == 0
+    assert figures["reconnects"] >= 1
+
+
+def test_broker_is_stopped_and_started_in_mid_run(tmp_path: Path) -> None:
+    """What the embedded broker held in memory is gone: it is lost, and counted; the run goes on."""
+    settings = BrokerSettings(queues=("q",), access=Access(anonymous=True))
+    with ExitStack() as first, ExitStack() as second:
+        port = first.enter_context(serving(settings)).ports.plain
+
+        def during(lab: Lab) -> None:
+            lab.until("received", 200)
+            first.close()
+            second.enter_context(serving(replace(settings, plain_port=port)))
+
+        values = {"broker": "external", "port": port, "address": "q", "reconnect": 20.0, "patience": 2.0}
+        outcome = Lab(tmp_path / "run", during=during).run(**values, count=2_000, loop="open", rate=1000.0)
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert (figures["sent"], figures["reconnects"]) == (2_000, 2)
+    assert figures["lost"] == 2_000 - figures["received"] + figures["duplicated"]
+
+
+@pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)")
+def test_connections_to_rabbitmq_are_restored_without_loss(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.touch(0o600)
+    password.write_text(PASSWORD)
+    with rabbitmq_broker(tmp_path / "broker") as rabbit, cut_relay(rabbit.port) as relay:
+        values = {"broker": "external", "port": relay.port, "address": RabbitMq.address("q"), "username": USER}
+        values |= {"password_file": str(password), "numbered": True, "durable": True, "reconnect": 30.0}
+        outcome = Lab(tmp_path / "run", during=cutting(relay, 3, 500)).run(**values, count=3_000, **PACED)
+    nothing_lost(outcome, 3_000)
+    assert outcome.figures["reconnects"] >= 1
