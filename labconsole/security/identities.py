@@ -27,6 +27,11 @@ class IdentityFiles(BaseModel):
         title="Trusted CAs",
         description="PEM file with the CA certificates against which peers are checked.",
     )
+    crls: Path | None = Field(
+        default=None,
+        title="CRLs",
+        description="PEM file with the CRLs of these CAs; not given: no peer's certificate counts as revoked.",
+    )
     passphrase_file: Path | None = Field(
         default=None,
         title="Passphrase file",

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import UserError
@@ -15,8 +16,9 @@ from labconsole.paths import pki_dir
 from labconsole.security.certificate_status import StatusKind, status_of
 from labconsole.security.identities import IdentityFiles
 from labconsole.security.pki.keys import keys_directory
+from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TrustKind
+from labconsole.security.pki.records import FileKey, IdentityRecord, TrustKind
 from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
 from labconsole.store.errors import MissingDatabaseError
@@ -54,7 +56,7 @@ class NamedIdentities:
         """
         identity = identity_named(name, self._snapshot.identities)
         record = self._snapshot.certificate_by_id[identity.certificate]
-        status = status_of(record, self._snapshot, datetime.now(UTC))  # the trial's TLS looks into no CRL
+        status = status_of(record, self._snapshot, datetime.now(UTC))
         if status.kind in _OF_NO_USE:
             raise UserError(
                 f"The certificate of the identity {name} is of no use. {status.cause} Give its name to another "
@@ -76,21 +78,24 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
         one
         for kind in (TrustKind.ROOT, TrustKind.PIN)
         for one in snapshot.trusted_by(identity.state, kind)
-        if one.revoked is None  # a trial's TLS looks into no CRL
+        if one.revoked is None  # roots are not revoked by a CRL
     ]
+    crls = crls_under(snapshot, trusted)
+    state = snapshot.state_by_id[identity.state].name
     source = key.place.source.relative_to(keys_directory(directory))
     return IdentityFiles(
-        certificate=_written(directory, identity.name, [record, *chain]),
+        certificate=_written(directory, identity.name, [one.certificate for one in (record, *chain)]),
         key=keys_directory(directory) / key.place.file,
-        trust=_written(directory, f"{snapshot.state_by_id[identity.state].name}.trust", trusted) if trusted else None,
+        trust=_written(directory, f"{state}.trust", [one.certificate for one in trusted]) if trusted else None,
+        crls=_written(directory, f"{state}.crls", crls) if crls else None,
         passphrase_file=source.passphrase_file,
         keyring_entry=source.keyring_entry or "",
     )
 
 
-def _written(directory: Path, name: str, records: Iterable[CertificateRecord]) -> Path:
-    """A PEM file with these certificates, never changed once written: `name` is for people."""
-    data = b"".join(record.certificate.public_bytes(Encoding.PEM) for record in records)
+def _written(directory: Path, name: str, objects: Iterable[x509.Certificate | x509.CertificateRevocationList]) -> Path:
+    """A PEM file with these certificates or CRLs, never changed once written: `name` is for people."""
+    data = b"".join(one.public_bytes(Encoding.PEM) for one in objects)
     file = f"{_NO_FILE_NAME.sub('_', name)}-{hashlib.sha256(data).hexdigest()[:16]}.pem"
     path = directory / "identities" / file
     try:

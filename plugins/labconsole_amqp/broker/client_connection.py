@@ -9,9 +9,11 @@ from enum import Enum, auto
 from typing import Any
 
 from labconsole.clock import now_ns
+from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.broker.queue import ConsumerLink, ProducerLink, Queue
 from labconsole_amqp.broker.sasl import Access, SaslServer
 from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib, set_condition
+from labconsole_amqp.link.revocation import RevocationCheck, presented_to
 from labconsole_amqp.link.tls import peer_subject, server_failure
 
 _LINGER_NS = 1_000_000_000
@@ -40,6 +42,7 @@ class ClientConnection:
         sock: non-blocking; an `ssl.SSLSocket` that has not shaken hands yet on a TLS port.
         find_queue: the queue of an address, None if there is none.
         on_refused: called with the reason when the client is refused.
+        revocation: judges the client's certificate after the handshake; None: no certificate counts as revoked.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class ClientConnection:
         access: Access,
         find_queue: Callable[[str], Queue | None],
         on_refused: Callable[[str], None],
+        revocation: RevocationCheck | None = None,
     ) -> None:
         self.sock = sock
         self.engine: ProtonEngine | None = None
@@ -57,6 +61,9 @@ class ClientConnection:
         self._access = access
         self._find_queue = find_queue
         self._on_refused = on_refused
+        self._revocation = revocation
+        self._unwelcome = ""
+        """Why the client's certificate is refused: told when it opens the connection, so that it learns why."""
         self._deadline_ns = now_ns() + _HANDSHAKE_NS
         self._sasl = SaslServer(access, None)
         self._ends: dict[
@@ -137,6 +144,8 @@ class ClientConnection:
         except OSError as error:
             self._refuse(server_failure(error))
             return
+        if self._revocation is not None and (presented := presented_to(self.sock)):
+            self._unwelcome = self._revocation.refusal(presented, Purpose.TLS_CLIENT)
         self._sasl = SaslServer(self._access, peer_subject(self.sock))
         self.stage = Stage.SASL
         self._negotiate()
@@ -185,6 +194,10 @@ class ClientConnection:
         if lib.pn_connection_state(connection) == opened:
             lib.pn_connection_open(connection)
             self._deadline_ns = _NEVER_NS
+            if self._unwelcome:
+                self._on_refused(self._unwelcome)
+                self._close_with("amqp:unauthorized-access", self._unwelcome)
+                return
         while session := lib.pn_session_head(connection, opened):
             lib.pn_session_set_incoming_capacity(session, _SESSION_BYTES)
             lib.pn_session_open(session)
@@ -205,13 +218,17 @@ class ClientConnection:
             lib.pn_session_free(session)
         if (excess := self._limit_violation(connection)) is not None:
             self._on_refused(f"client {excess}")
-            set_condition(lib.pn_connection_condition(connection), "amqp:resource-limit-exceeded", excess)
-            lib.pn_connection_close(connection)
-            self.flush()
-            self._half_close()
+            self._close_with("amqp:resource-limit-exceeded", excess)
         elif engine.over:
             self._end_links()
             lib.pn_connection_close(connection)
+
+    def _close_with(self, condition: str, reason: str) -> None:
+        assert self.engine is not None
+        set_condition(lib.pn_connection_condition(self.engine.connection), condition, reason)
+        lib.pn_connection_close(self.engine.connection)
+        self.flush()
+        self._half_close()
 
     def _limit_violation(self, connection: Any) -> str | None:
         """The limit of a connection that the client exceeds; None if it exceeds none."""

@@ -60,6 +60,7 @@ class Broker:
         self._settings = settings
         self._on_refused = on_refused
         self._context = server_context(settings.tls) if settings.tls_port is not None and settings.tls else None
+        self._revocation = settings.tls.revocation_check() if settings.tls is not None else None
         self._queues = {name: Queue(name, settings.limits) for name in settings.queues}
         self._selector = selectors.DefaultSelector()
         self._listeners: list[socket.socket] = []
@@ -140,7 +141,14 @@ class Broker:
             self._on_refused(f"client hung up at once ({error.strerror or error})")
             return
         settings = self._settings
-        peer = ClientConnection(sock, settings.container, settings.access, self._queues.get, self._on_refused)
+        peer = ClientConnection(
+            sock,
+            settings.container,
+            settings.access,
+            self._queues.get,
+            self._on_refused,
+            self._revocation if secure else None,
+        )
         self._peers[peer] = selectors.EVENT_READ
         self._selector.register(sock, selectors.EVENT_READ, peer)
 

@@ -13,7 +13,9 @@ from types import TracebackType
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib
+from labconsole_amqp.link.revocation import presented_to
 from labconsole_amqp.link.socket_pump import ConnectionLostError, SocketPump
 from labconsole_amqp.link.tls import (
     PortProtocol,
@@ -209,6 +211,10 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
     secure = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
     try:
         _handshake(endpoint, secure)
+        if (check := tls.revocation_check()) is not None:
+            refusal = check.refusal(presented_to(secure), Purpose.TLS_SERVER)
+            if refusal:
+                raise UserError(f"{endpoint.name} cannot be trusted: {refusal}")
     except OSError as error:
         secure.close()
         raise UserError(client_failure(endpoint.name, name, tls, error)) from error

@@ -17,6 +17,7 @@ from pathlib import Path
 from labconsole.errors import UserError
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import TlsVersion
+from labconsole_amqp.link.revocation import RevocationCheck, check_of
 from labconsole_amqp.wire.amqp_types import SASL_HEADER
 
 _VERSIONS = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
@@ -41,6 +42,10 @@ class TlsSettings:
     server_name: str = ""
     minimum: TlsVersion = TlsVersion.V1_2
 
+    def revocation_check(self) -> RevocationCheck | None:
+        """The check of the other end's certificate by CRLs; None where this end has none. Raises UserError."""
+        return check_of(self.identity.files) if self.identity is not None else None
+
     @property
     def trust_file(self) -> Path | None:
         """PEM file with the trusted certificates."""
@@ -61,6 +66,9 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.identity is None:
         raise UserError("a TLS port needs the broker's certificate and key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # A session that is resumed would let a client in without a look at its certificate.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
     if settings.trust_file is not None:
         context.verify_mode = ssl.CERT_REQUIRED
     _load(context, settings)

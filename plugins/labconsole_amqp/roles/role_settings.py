@@ -8,6 +8,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from pydantic import BaseModel, ConfigDict
 
+from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level, RoleSpec
 from labconsole.security.identities import (
@@ -19,13 +20,15 @@ from labconsole.security.identities import (
 )
 from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
+from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.link.connection import Endpoint
+from labconsole_amqp.link.revocation import check_of
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
-_TRUST, _PEER = "trust", "peer"
+_TRUST, _CRLS, _PEER = "trust", "crls", "peer"
 
 
 def password_request(parameters: AmqpParameters, host: str, port: int) -> SecretRequest:
@@ -81,6 +84,7 @@ class RoleSettings(BaseModel):
         """
         certificates = {
             _TRUST: self.identity.trust if self.identity is not None else None,
+            _CRLS: self.identity.crls if self.identity is not None else None,
             _PEER: self.peer_certificate,
         }
         files = {key: path for key, path in certificates.items() if path is not None and not contains_private_key(path)}
@@ -98,11 +102,17 @@ def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIde
     if files is None:
         return None
     request = passphrase_request(files, settings.name)
-    files = files.model_copy(update={"trust": context.file(_TRUST) or files.trust})
+    files = _with_copies(files, context)
     identity = load_identity(files, settings.name, lambda _: context.secret(request.key))
     for note in identity.notes:
         context.event("identity", note, Level.WARNING)
     return identity
+
+
+def _with_copies(files: IdentityFiles, context: RoleContext) -> IdentityFiles:
+    """The files of an identity, with the role's copies of what it trusts."""
+    copies = {"trust": context.file(_TRUST) or files.trust, "crls": context.file(_CRLS) or files.crls}
+    return files.model_copy(update=copies)
 
 
 def load_own_rsa_key(identity: LoadedIdentity | None) -> RSAPrivateKey:
@@ -115,7 +125,10 @@ def load_peer_key(settings: RoleSettings, context: RoleContext) -> RSAPublicKey:
     """The public key of the other end's certificate. Raises UserError."""
     file = context.file(_PEER) or settings.peer_certificate
     assert file is not None
-    certificate = load_certificates(file)[0]
+    certificate, *chain = load_certificates(file)
+    check = check_of(_with_copies(settings.identity, context)) if settings.identity is not None else None
+    if check is not None and (refusal := check.refusal((certificate, *chain), Purpose.ANY)):
+        raise UserError(f"The other end's certificate {file} cannot be used: {refusal}.")
     problem = validity_problem(certificate, datetime.now(UTC))
     if problem is not None:
         context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)

@@ -1,0 +1,167 @@
+"""Certificates that a CA has revoked: refused on each side after the TLS handshake, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from proton import ConnectionException, SSLDomain
+from proton.utils import BlockingConnection
+
+from labconsole.errors import UserError
+from labconsole.paths import HOME_VARIABLE, pki_dir
+from labconsole.security.identities import IdentityFiles, load_identity
+from labconsole.security.pki.identities import NamedIdentities, files_of
+from labconsole.security.pki.keys import make_key
+from labconsole.security.pki.records import Origin, TrustKind
+from labconsole.security.pki.snapshot import identity_named
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.secrets import Secret
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.validity import Validity
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.tls import TlsSettings
+from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for
+from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
+from tests.labconsole_amqp.lab import Lab
+
+
+@dataclass
+class States:
+    """Alpha with two clients, Beta with a broker; each trusts the other's root."""
+
+    store: PkiStore
+    alpha: OwnState
+    beta: OwnState
+
+    def named(self, state: OwnState, name: str, profile: CertificateProfile = CertificateProfile.STATE) -> None:
+        made = make_key(self.store.directory, KeyType.RSA_2048)
+        with self.store.change() as change:
+            change.add_key(state.state.id, name, made.private.public_key(), made.place)
+            certificate = issue_for(state.issuer, made.private, name, profile)
+            change.name_identity(name, change.add_certificate(certificate, origin=Origin.ISSUED).id)
+
+    def files(self, name: str) -> IdentityFiles:
+        """The files of an identity as the database is now; revoked or not."""
+        snapshot = self.store.snapshot()
+        return files_of(identity_named(name, snapshot.identities), snapshot, self.store.directory)
+
+    def tls(self, name: str) -> TlsSettings:
+        identity = load_identity(self.files(name), name, lambda _: None)
+        return TlsSettings(identity, server_name="localhost")
+
+    def crl(self, state: OwnState, *names: str) -> None:
+        """The next CRL of a State's CA, in which the certificates of these identities are revoked."""
+        snapshot = self.store.snapshot()
+        now = datetime.now(UTC)
+        serials = [
+            snapshot.certificate_by_id[identity_named(name, snapshot.identities).certificate].certificate.serial_number
+            for name in names
+        ]
+        revoked = [Revoked(serial, now, x509.ReasonFlags.key_compromise) for serial in serials]
+        number = 1 + len(snapshot.crls)
+        with self.store.change() as change:
+            change.add_crl(issue_crl(state.issuer, revoked, number, VALID), state.root.id)
+
+
+@pytest.fixture
+def states(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[States]:
+    monkeypatch.setenv(HOME_VARIABLE, str(own_home))
+    with PkiStore.open(pki_dir()) as store:
+        made = States(store, OwnState(store, "Alpha"), OwnState(store, "Beta"))
+        made.named(made.alpha, "alpha-client")
+        made.named(made.alpha, "alpha-second")
+        made.named(made.beta, "beta-client")
+        made.named(made.beta, "beta-broker", CertificateProfile.TLS_SERVER)
+        with store.change() as change:
+            change.trust(made.alpha.state.id, made.beta.root.id, TrustKind.ROOT, "by the test")
+            change.trust(made.beta.state.id, made.alpha.root.id, TrustKind.ROOT, "by the test")
+        yield made
+
+
+def broker(states: States) -> BrokerSettings:
+    return BrokerSettings(queues=("q",), plain_port=None, tls_port=0, tls=states.tls("beta-broker"))
+
+
+def endpoint(running: RunningBroker, states: States, name: str) -> Endpoint:
+    assert running.ports.tls is not None
+    return Endpoint("127.0.0.1", running.ports.tls, states.tls(name))
+
+
+def test_broker_refuses_a_revoked_client_with_the_reason_and_no_other_one(states: States) -> None:
+    states.crl(states.alpha, "alpha-client")
+    with serving(broker(states)) as running:
+        with pytest.raises(UserError, match=r"unauthorized-access \(the certificate of alpha-client is revoked"):
+            connect(endpoint(running, states, "alpha-client")).close()
+        assert running.refused == {"the certificate of alpha-client is revoked": 1}
+        for name in ("alpha-second", "beta-client"):
+            connect(endpoint(running, states, name)).close()
+
+
+def test_foreign_client_with_a_revoked_certificate_is_told_why(states: States) -> None:
+    """Proton's own client, which has nothing to do with ours."""
+    states.crl(states.alpha, "alpha-client")
+    files = states.files("alpha-client")
+    with serving(broker(states)) as running:
+        domain = SSLDomain(SSLDomain.MODE_CLIENT)
+        domain.set_credentials(str(files.certificate), str(files.key), _passphrase(files))
+        domain.set_trusted_ca_db(str(files.trust))
+        domain.set_peer_authentication(SSLDomain.VERIFY_PEER)
+        url = f"amqps://127.0.0.1:{running.ports.tls}"
+        with pytest.raises(ConnectionException, match="alpha-client is revoked"):
+            BlockingConnection(url, ssl_domain=domain, timeout=5).close()
+
+
+def test_client_refuses_a_revoked_broker(states: States) -> None:
+    states.crl(states.beta, "beta-broker")
+    refusal = "cannot be trusted: the certificate of beta-broker is revoked"
+    with serving(broker(states)) as running, pytest.raises(UserError, match=refusal):
+        connect(endpoint(running, states, "alpha-client"))
+
+
+def test_crl_that_is_out_of_date_refuses_what_it_may_have_revoked(states: States) -> None:
+    now = datetime.now(UTC)
+    old = issue_crl(states.alpha.issuer, [], 1, Validity(now - timedelta(days=60), now - timedelta(days=30)))
+    with states.store.change() as change:
+        change.add_crl(old, states.alpha.root.id)
+    with serving(broker(states)) as running, pytest.raises(UserError, match="unauthorized-access"):
+        connect(endpoint(running, states, "alpha-client")).close()
+
+
+def test_without_a_crl_nothing_counts_as_revoked(states: States) -> None:
+    assert states.files("alpha-client").crls is None
+    with serving(broker(states)) as running:
+        connect(endpoint(running, states, "alpha-client")).close()
+
+
+def test_crls_of_what_a_state_trusts_are_among_its_files(states: States) -> None:
+    states.crl(states.alpha)
+    states.crl(states.beta, "beta-client")
+    crls = states.files("alpha-client").crls
+    assert crls is not None
+    found = x509.load_pem_x509_crl(crls.read_bytes()), crls.read_bytes().count(b"BEGIN X509 CRL")
+    assert found[1] == 2 and NamedIdentities().files("alpha-client").crls == crls
+
+
+def test_trial_refuses_the_messages_of_a_signer_that_was_revoked(states: States, tmp_path: Path) -> None:
+    """The receiver knows the sender's certificate from a file: its State has the CRL."""
+    sender = states.files("alpha-client")
+    states.crl(states.alpha, "alpha-client")
+    settings = {"receiver_identity": "beta-client", "broker_identity": "beta-broker"}
+    settings |= {"sender_certificate": str(sender.certificate), "sender_key": str(sender.key)}
+    settings |= {"sender_passphrase_file": str(sender.passphrase_file)}
+    outcome = Lab(tmp_path / "run").run(test=3, count=5, payload="small", **settings)
+    assert "the certificate of alpha-client is revoked" in str(outcome.failure)
+
+
+def _passphrase(files: IdentityFiles) -> str:
+    secret = files.secret_source.resolve("the test's key")
+    assert isinstance(secret, Secret)
+    return secret.reveal()
