@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from cryptography import x509
+
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.security.x509.validation.judgement import Purpose
@@ -94,6 +96,12 @@ class Connection:
         self.cipher = cipher[0] if cipher else None
         self._pump = pump
         self._closed = False
+
+    @property
+    def peer_certificates(self) -> tuple[x509.Certificate, ...]:
+        """The certificates that the broker has presented, its own first; none without TLS."""
+        sock = self.engine.sock
+        return presented_to(sock) if isinstance(sock, ssl.SSLSocket) else ()
 
     def pump(self, timeout_s: float) -> None:
         """Write pending output and read input; without input wait at most `timeout_s` for the peer or `wake`.

@@ -43,18 +43,19 @@ def drain_queue(connection: Connection, address: str, limit: int, quiet_s: float
     return total
 
 
-def try_attach(connection: Connection, address: str, kind: str) -> int:
-    """Attach a `sender` or `receiver` without credit, and detach it; returns the time of the attach, ns.
+def try_attach(connection: Connection, address: str, kind: str) -> tuple[int, int]:
+    """Attach a `sender` or `receiver` without credit, and detach it.
 
-    Raises UserError, as an attach does.
+    Returns the time of the attach, ns, and the largest message that a sender may send, bytes (0: no limit). Raises
+    UserError, as an attach does.
     """
     if kind == "sender":
         sender = Sender(connection, address)
         sender.close()
-        return sender.attach_ns
+        return sender.attach_ns, sender.max_message_size
     receiver = _ProbeReceiver(connection, address)
     receiver.close()
-    return receiver.attach_ns
+    return receiver.attach_ns, 0
 
 
 class _ProbeReceiver(Link):

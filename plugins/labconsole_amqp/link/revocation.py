@@ -30,6 +30,8 @@ class RevocationCheck:
         """Raises UserError: a file cannot be read."""
         self._roots = load_certificates(trust)
         self._crls = _read_crls(crls)
+        self.complete = False
+        """Whether there was a CRL of every CA of the certificate that was last judged."""
 
     def refusal(self, presented: Sequence[x509.Certificate], purpose: Purpose) -> str:
         """Why a certificate is refused, in a clause; empty: it is accepted. `presented` begins with it."""
@@ -38,6 +40,7 @@ class RevocationCheck:
 
         leaf, *others = presented
         judgement = Validator(self._roots, (), self._crls, at=datetime.now(UTC)).validate(leaf, purpose, None, others)
+        self.complete = not judgement.revocation_unknown
         if judgement.accepted:
             return ""
         name = f"the certificate of {short_name(leaf)}"

@@ -167,10 +167,7 @@ class Sender(Link):
     def check_size(self, size: int) -> None:
         """Raises UserError if a message of `size` bytes is above the peer's limit."""
         if self.max_message_size and size > self.max_message_size:
-            raise UserError(
-                f"the message has {size:,} bytes, but {self.connection.endpoint.name} takes at most "
-                f"{self.max_message_size:,}: raise its limit or send a smaller payload"
-            )
+            raise UserError(too_large(size, self.connection.endpoint.name, self.max_message_size))
 
     def pump(self, timeout_s: float) -> None:
         """Do I/O (see `Connection.pump`) and process acknowledgements and credit. Raises UserError."""
@@ -220,6 +217,12 @@ class Sender(Link):
     @property
     def _written(self) -> bool:
         return not self.connection.engine.blocked and lib.pn_link_queued(self._link) == 0
+
+
+def too_large(size: int, peer: str, largest: int) -> str:
+    """The sentence, as a clause, for a message above the limit of `peer`; sizes in bytes."""
+    limit = f"{peer} takes at most {largest:,}"
+    return f"the message has {size:,} bytes, but {limit}: raise its limit or send a smaller payload"
 
 
 def _as_bytes(kept: bytes | tuple[Template, int, int]) -> bytes:

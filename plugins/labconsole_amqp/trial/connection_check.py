@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, ValidationError
@@ -16,14 +17,19 @@ from labconsole.profiles.profile import override
 from labconsole.profiles.profile_file import ProfileError
 from labconsole.security.identities import load_identity, require_valid
 from labconsole.security.secrets import Prompt, SecretRequest
+from labconsole.security.x509.names import short_name
+from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.link.queue_probe import probe_queue_depth, try_attach
+from labconsole_amqp.link.sender import too_large
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.link_role import PROBED_MESSAGES, full_sentence
 from labconsole_amqp.roles.role_settings import endpoint, passphrase_request, tls_settings
 from labconsole_amqp.trial.identities import RoleName, RunIdentities, secret_requests
+from labconsole_amqp.wire.envelope import Protection, encoded_size
+from labconsole_amqp.wire.payload import load_payload
 
 
 def _with_key(settings: tuple[str, ...]) -> tuple[str, ...]:
@@ -72,7 +78,8 @@ class CheckConnection(Operation[ConnectionParameters]):
     name: ClassVar[str] = "amqp.test-connection"
     title: ClassVar[str] = "Test connection"
     description: ClassVar[str] = (
-        "Connects to an external broker as a run would, and reports TCP, TLS, SASL and the queue. Nothing is sent."
+        "Connects to an external broker as a run would, and reports TCP, TLS, the broker's certificate, SASL, the "
+        "queue and the largest message. Nothing is sent."
     )
     parameters: ClassVar[type[Parameters]] = ConnectionParameters
 
@@ -106,6 +113,8 @@ def check_connection(parameters: AmqpParameters, prompt: Prompt, report: Callabl
             tls = _tls(parameters, identities, role, prompt) if parameters.tls else None
             with connect(endpoint(parameters, parameters.host, parameters.port, tls, prompt)) as connection:
                 _report_connection(role, connection, report)
+                if tls is not None:
+                    report(f"{role.capitalize()}: {_broker_certificate(connection, tls)}")
                 _try_queue(role, connection, parameters, report)
         except UserError as error:
             raise UserError(f"{role.capitalize()}: {full_sentence(str(error), broker)}") from error
@@ -130,12 +139,44 @@ def _report_connection(role: RoleName, connection: Connection, report: Callable[
     report(f"{name}: logged in by SASL {target.mechanism} in {login_ns / 1e6:.1f} ms.{container}")
 
 
+def _broker_certificate(connection: Connection, tls: TlsSettings) -> str:
+    """What a run would rely on about the broker's certificate, as a sentence."""
+    presented = connection.peer_certificates
+    leaf, now = presented[0], datetime.now(UTC)
+    days = (leaf.not_valid_after_utc - now).days
+    check = tls.revocation_check()
+    revocation = "whether it is revoked is not known, without a CRL of each of its CAs"
+    if check is not None and not check.refusal(presented, Purpose.TLS_SERVER) and check.complete:
+        revocation = "by the CRLs it is not revoked"
+    return (
+        f"the broker's certificate is {short_name(leaf)}, by {short_name(leaf.issuer)}, valid until "
+        f"{leaf.not_valid_after_utc:%Y-%m-%d} ({days} days); {revocation}."
+    )
+
+
+def _size(parameters: AmqpParameters, largest: int, broker: str) -> str:
+    """Whether messages of this run are small enough, as a sentence. Raises UserError: they are not."""
+    payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
+    size = encoded_size(
+        len(payload.data),
+        parameters.protection,
+        parameters.fields_in,
+        durable=parameters.durable,
+        message_id=parameters.numbered,
+    )
+    if largest and size > largest:
+        raise UserError(too_large(size, broker, largest))
+    return f"messages have {size:,} B, and the broker takes {f'up to {largest:,} B' if largest else 'any size'}."
+
+
 def _try_queue(
     role: RoleName, connection: Connection, parameters: AmqpParameters, report: Callable[[str], None]
 ) -> None:
     verb = "send to" if role == "sender" else "receive from"
-    attach_ns = try_attach(connection, parameters.address, "sender" if role == "sender" else "receiver")
+    attach_ns, largest = try_attach(connection, parameters.address, "sender" if role == "sender" else "receiver")
     report(f"{role.capitalize()}: may {verb} the queue {parameters.address} ({attach_ns / 1e6:.1f} ms).")
+    if role == "sender":
+        report(f"Sender: {_size(parameters, largest, connection.endpoint.name)}")
     if role == ("sender" if parameters.mode is Mode.SENDER else "receiver") and parameters.mode is not Mode.RECEIVER:
         depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
         count = f"{PROBED_MESSAGES:,} messages or more" if depth == PROBED_MESSAGES else f"{depth:,} messages"

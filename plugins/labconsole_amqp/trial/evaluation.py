@@ -22,6 +22,8 @@ from labconsole_amqp.wire.sign_encrypt import Outcome
 
 _LINK_USE_LIMIT = 110.0
 """Above this share (%) of a link its stated rate cannot be right; a shaper passes a burst at the beginning."""
+_LINK_BOUND = 85.0
+"""From this share (%) on, the link is what limits a run: headers of frames, TLS and TCP/IP take the rest."""
 _SHORTEST_S = 0.5
 """A throughput over less time than this is not judged: so short a burst fits into buffers."""
 
@@ -310,7 +312,8 @@ def _link_rate_verdict(use: float) -> tuple[str, str]:
     """Result and reason of the verdict on the link rate."""
     if use > _LINK_USE_LIMIT:
         return "fail", f"{use:,.0f} % of the stated rate came through: the link was not shaped to it."
-    return "pass", f"{use:.0f} % of the stated rate came through."
+    bound = ": the run is link-bound, and its throughput is that of the link" if use >= _LINK_BOUND else ""
+    return "pass", f"{use:.0f} % of the stated rate came through{bound}."
 
 
 def _loss_verdict(lost: int | None, expected: int) -> tuple[str, str]:

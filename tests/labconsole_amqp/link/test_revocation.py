@@ -28,6 +28,8 @@ from labconsole.security.x509.validity import Validity
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.tls import TlsSettings
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.connection_check import check_connection
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab
@@ -148,6 +150,19 @@ def test_crls_of_what_a_state_trusts_are_among_its_files(states: States) -> None
     assert crls is not None
     found = x509.load_pem_x509_crl(crls.read_bytes()), crls.read_bytes().count(b"BEGIN X509 CRL")
     assert found[1] == 2 and NamedIdentities().files("alpha-client").crls == crls
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_connection_test_says_whether_revocation_is_known(states: States, known: bool) -> None:
+    states.crl(states.beta if known else states.alpha)
+    settings = {"sender_identity": "alpha-client", "mode": "sender", "server_name": "localhost", "address": "q"}
+    reported: list[str] = []
+    with serving(broker(states)) as running:
+        asked = AmqpParameters.model_validate({**settings, "test": 2, "broker": "external", "port": running.ports.tls})
+        check_connection(asked, lambda _: None, reported.append)
+    (certificate,) = (step for step in reported if "certificate" in step)
+    assert certificate.startswith("Sender: the broker's certificate is beta-broker, by Beta Root CA, valid until ")
+    assert ("by the CRLs it is not revoked" if known else "not known, without a CRL") in certificate
 
 
 def test_trial_refuses_the_messages_of_a_signer_that_was_revoked(states: States, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.errors import UserError
 from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.sender import Sender
@@ -51,7 +52,8 @@ def parameters(broker: RunningBroker, test: int = 2, **more: object) -> AmqpPara
 def steps(asked: AmqpParameters) -> list[str]:
     reported: list[str] = []
     check_connection(asked, lambda _: None, reported.append)
-    return [re.sub(r"\d+\.\d ms", "N ms", sentence) for sentence in reported]
+    dated = [re.sub(r"\d{4}-\d\d-\d\d \(\d+ days\)", "DATE", sentence) for sentence in reported]
+    return [re.sub(r"\d+\.\d ms", "N ms", re.sub(r"Lab CA [0-9a-f]{8}", "Lab CA", sentence)) for sentence in dated]
 
 
 def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure: RunningBroker) -> None:
@@ -64,8 +66,11 @@ def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure:
             f"{role}: TCP connection to {name} in N ms.",
             f"{role}: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms.",
             f"{role}: logged in by SASL EXTERNAL in N ms. Broker: labconsole-broker.",
+            f"{role}: the broker's certificate is broker, by Lab CA, valid until DATE; whether it is revoked is not "
+            "known, without a CRL of each of its CAs.",
             f"{role}: may {verb} the queue q (N ms).",
         ]
+    expected.append("Sender: messages have 282 B, and the broker takes any size.")
     reported = steps(parameters(secure))
     assert sorted(reported) == sorted([*expected, "The queue is not empty: 3 messages."])
     assert secure.broker.depths() == {"q": 3}
@@ -88,6 +93,15 @@ def test_the_step_that_fails_is_one_sentence(
     password.write_text("secret")
     with pytest.raises(UserError, match=sentence):
         steps(parameters(secure, **{"port": secure.ports.tls, "password_file": str(password), **more}))
+
+
+def test_messages_that_are_too_large_are_found_before_a_run() -> None:
+    settings = BrokerSettings(queues=("q",), limits=QueueLimits(max_message_size=1000))
+    with serving(settings) as running:
+        small = parameters(running, test=1, mode="sender", payload="fpl-tac")
+        assert "Sender: messages have 282 B, and the broker takes up to 1,000 B." in steps(small)
+        with pytest.raises(UserError, match=r"message has 42,756 bytes, but .* takes at most 1,000"):
+            steps(parameters(running, test=1, mode="sender", payload="fpl-fixm"))
 
 
 def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure: RunningBroker, tmp_path: Path) -> None:

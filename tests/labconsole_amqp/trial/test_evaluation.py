@@ -61,6 +61,12 @@ def test_link_use_is_received_bits_over_the_stated_rate() -> None:
     plausible = "the link rate can be as stated"
     assert plausible not in verdicts(unknown)
     assert verdicts(shaped)[plausible] == "pass"
+    (bound,) = (verdict.reason for verdict in shaped.verdicts if verdict.name == plausible)
+    assert (
+        bound == "92 % of the stated rate came through: the run is link-bound, and its throughput is that of the link."
+    )
+    wide = evaluate(AmqpParameters(count=1_000, link_rate=2.2), tables, ended())
+    assert "84 % of the stated rate came through." in [verdict.reason for verdict in wide.verdicts]
     wrong = evaluate(AmqpParameters(count=1_000, link_rate=1.0), tables, ended())
     assert verdicts(wrong)[plausible] == "fail"
     # The first 100 messages are 60 bytes each: a warm-up that does not count.
