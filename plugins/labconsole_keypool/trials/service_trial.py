@@ -150,8 +150,7 @@ class ServiceTrial(Trial[ServiceParameters]):
 
     def run(self, parameters: ServiceParameters, context: RunContext) -> None:
         path, run = store_path(parameters.key_store), str(uuid.uuid4())
-        with KeyStore.open(path, run=run):  # makes it, and invalidates what dead processes had claimed
-            pass
+        _settle(path, run)
         with KeyReader(path) as store:
             counts = store.counts(parameters.key_kind)
             context.event(
@@ -163,6 +162,7 @@ class ServiceTrial(Trial[ServiceParameters]):
             )
             record_chain_head(store, parameters, context)  # early, so that a killed run has one, too
             result = Conductor(plan_run(parameters, path, run), context, store).conduct()
+            _settle(path, run)  # a role that was killed at the end has nobody in its place
             if result is not None:
                 keep_artefacts(parameters, result, context)
                 record_store(path, store, parameters, context)
@@ -189,3 +189,9 @@ class ServiceTrial(Trial[ServiceParameters]):
 
     def warnings(self, parameters: ServiceParameters) -> tuple[str, ...]:
         return tuple(warnings(parameters))
+
+
+def _settle(path: Path, run: str) -> None:
+    """Make the key store where there is none, and invalidate what processes had claimed that have ended."""
+    with KeyStore.open(path, run=run):
+        pass

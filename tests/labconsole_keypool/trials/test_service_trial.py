@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -149,6 +151,31 @@ def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_
     assert [event.data["by"] for event in outcome.events_named("replaced")] == ["signer-2b", "signer-1b"]
     (late,) = outcome.events_named("not needed")
     assert late.message.startswith("signer-1b took another's place and was not needed any more: ")
+
+
+def test_keys_that_a_process_held_when_it_was_killed_are_not_in_use_after_the_run(tmp_path: Path) -> None:
+    """Nobody took its place in the run, and opened the store for it."""
+    claims = """
+import os, sys
+from pathlib import Path
+from labconsole_keypool.store.key_reader import KeyReader
+from labconsole_keypool.store.key_store import KeyStore
+path = Path(sys.argv[1])
+with KeyReader(path) as reader:
+    wrappers = [one.serial for one in reader.wrappers()]
+assert len(KeyStore.open(path).claim("p-256", wrappers, 5)) == 5
+os._exit(0)
+"""
+
+    def claim(lab: LiveLab) -> None:
+        lab.until("processed", 5)
+        subprocess.run([sys.executable, "-c", claims, str(store_path(key_store))], check=True, timeout=60)
+
+    key_store = TRIAL.parameters().key_store
+    outcome = LiveLab(tmp_path / "run", during=claim).run(**P_256, rate=20.0, requests=60, pool_at_start=500)
+    assert_sound(outcome)
+    with KeyReader(store_path(key_store)) as store:
+        assert store.counts().invalid >= 5
 
 
 def test_killed_service_is_reported_as_the_reason(tmp_path: Path) -> None:
