@@ -109,6 +109,10 @@ class TrialLab(Generic[P, R]):
         while self.count(channel) < count and not self._over.wait(0.005):
             pass
 
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until the run is over; returns whether it is."""
+        return self._over.wait(seconds)
+
     def cancel(self) -> None:
         """What the operator's cancel does."""
         self.context.on_message({"t": "cancel"})

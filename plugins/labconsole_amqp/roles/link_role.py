@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from labconsole.clock import now_ns
@@ -24,6 +25,19 @@ from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, RECONNECTED
 _POLL_S = 0.002
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 """Between attempts to connect again: twice as long after each, so that many clients do not hold a broker down."""
+_STABLE_S = 1.0
+"""A connection that is lost earlier than this was not restored: time and pauses go on from the loss before."""
+
+
+@dataclass
+class _Outage:
+    """A lost connection, from its loss until another one is stable."""
+
+    began_ns: int
+    attempts: int = 0
+    pause_s: float = _FIRST_PAUSE_S
+    restored_ns: int = 0
+    """When there was a connection again; 0: not yet."""
 
 
 def connect_command(host: str, port: int) -> dict[str, Any]:
@@ -46,6 +60,7 @@ class LinkRole(Role):
         self._connection: Connection | None = None
         self._endpoint: Endpoint | None = None
         self._broker = ""
+        self._outage: _Outage | None = None
         self.reconnects = 0
         """How often the connection was lost and restored."""
 
@@ -118,19 +133,31 @@ class LinkRole(Role):
             self._reconnect(lost)
 
     def _reconnect(self, lost: ConnectionLostError) -> None:
-        began_ns, attempts, pause_s = now_ns(), 1, _FIRST_PAUSE_S
-        while (fault := self._connected_again()) is not None:
-            if self.context.stop_requested:
-                raise lost
-            if (now_ns() - began_ns) / 1e9 + pause_s > self.parameters.reconnect:
-                within = f"within {self.parameters.reconnect:g} s ({attempts} attempts)"
-                raise UserError(f"{lost}, and could not be restored {within}: {fault}") from fault
-            self._pause(pause_s)
-            attempts, pause_s = attempts + 1, min(2 * pause_s, _LONGEST_PAUSE_S)
-        took_ns = now_ns() - began_ns
+        outage, now, fault = self._outage, now_ns(), UserError("it was lost again")
+        if outage is None or now - outage.restored_ns > _STABLE_S * 1e9:
+            outage = self._outage = _Outage(now)
+        while outage.attempts == 0 or self._waits_for_attempt(outage, lost, fault):
+            outage.attempts += 1
+            failed = self._connected_again()
+            if failed is None:
+                break
+            fault = failed
+        outage.restored_ns = now_ns()
+        took_ns = outage.restored_ns - outage.began_ns
         self.reconnects += 1
-        sentence = f"Connected again after {took_ns / 1e6:.0f} ms, attempt {attempts}."
-        self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=attempts)
+        sentence = f"Connected again after {took_ns / 1e6:.0f} ms, attempt {outage.attempts}."
+        self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=outage.attempts)
+
+    def _waits_for_attempt(self, outage: _Outage, lost: ConnectionLostError, fault: UserError) -> bool:
+        """Wait until the next attempt is due. Raises UserError: there is none."""
+        if self.context.stop_requested:
+            raise lost
+        if (now_ns() - outage.began_ns) / 1e9 + outage.pause_s > self.parameters.reconnect:
+            within = f"within {self.parameters.reconnect:g} s ({outage.attempts} attempts)"
+            raise UserError(f"{lost}, and could not be restored {within}: {fault}") from fault
+        self._pause(outage.pause_s)
+        outage.pause_s = min(2 * outage.pause_s, _LONGEST_PAUSE_S)
+        return True
 
     def _connected_again(self) -> UserError | None:
         """Connect and attach in place of the connection that was lost; why it was not possible, else None."""

@@ -118,6 +118,21 @@ def test_connection_that_cannot_be_restored_in_time_ends_the_run(
     assert outcome.figures["received"] >= 50 and "lost" not in outcome.figures
 
 
+def test_connection_that_is_lost_again_and_again_ends_the_run(
+    running: RunningBroker, files: Files, tmp_path: Path
+) -> None:
+    def cut_always(lab: Lab) -> None:
+        lab.until("received", 50)
+        while not lab.wait(0.05):
+            relay.cut()
+
+    settings = through(running, files, 2, count=100_000, loop="open", rate=500.0, reconnect=1.5)
+    with cut_relay(settings["port"]) as relay:
+        outcome = Lab(tmp_path / "run", during=cut_always).run(**{**settings, "port": relay.port})
+    assert "could not be restored within 1.5 s" in str(outcome.failure)
+    assert len(outcome.events_named("connection lost")) < 20, "pauses become longer"
+
+
 def test_without_a_time_to_reconnect_a_lost_connection_ends_the_run(
     running: RunningBroker, files: Files, tmp_path: Path
 ) -> None:
