@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,9 +67,13 @@ def work_behind_others() -> None:
 
 
 def work_when_idle() -> None:
-    """Let this thread work only while a core has nothing else to do (Linux, for good; elsewhere nothing changes)."""
+    """Let this thread work while a core has nothing else to do, and hardly else (Linux, for good; elsewhere nothing
+    changes)."""
     if sys.platform == "linux":
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        except OSError:  # a container may forbid it
+            work_behind_others()
 
 
 def own_cores() -> frozenset[int]:
@@ -79,7 +84,8 @@ def own_cores() -> frozenset[int]:
 def stay_on(cores: Collection[int]) -> None:
     """Let this thread, and threads that it starts, run on some of `own_cores` only; with none given nothing changes."""
     if cores and sys.platform == "linux":
-        os.sched_setaffinity(0, cores)
+        with suppress(OSError):  # a container may forbid it, or have lost a core: it works on others then
+            os.sched_setaffinity(0, cores)
 
 
 def wait_exactly() -> None:

@@ -385,9 +385,18 @@ class AmqpParameters(Parameters):
     @field_validator("numbered")
     @classmethod
     def _check_messages_numbered(cls, numbered: bool, info: ValidationInfo) -> bool:
-        if not numbered and (info.data.get("senders", 1) > 1 or info.data.get("receivers", 1) > 1):
+        values = info.data
+        if numbered:
+            return numbered
+        if values.get("senders", 1) > 1 or values.get("receivers", 1) > 1:
             raise ValueError(
                 "with several senders or receivers messages need numbers to be distinguished: set `numbered` to true"
+            )
+        counts = values.get("loop") is Loop.BOTH or values.get("mode") is Mode.RECEIVER
+        if values.get("reconnect") and counts:
+            raise ValueError(
+                "messages that are sent again after a lost connection need numbers, so that none is counted twice: set "
+                "`numbered` to true, or `reconnect` to 0"
             )
         return numbered
 

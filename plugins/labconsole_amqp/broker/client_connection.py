@@ -13,7 +13,7 @@ from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.broker.queue import ConsumerLink, ProducerLink, Queue
 from labconsole_amqp.broker.sasl import Access, SaslServer
 from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib, set_condition
-from labconsole_amqp.link.revocation import RevocationCheck, presented_to
+from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.link.tls import peer_subject, server_failure
 
 _LINGER_NS = 1_000_000_000
@@ -63,7 +63,7 @@ class ClientConnection:
         self._on_refused = on_refused
         self._revocation = revocation
         self._unwelcome = ""
-        """Why the client's certificate is refused: told when it opens the connection, so that it learns why."""
+        """Why the client's certificate is refused: the answer when it opens the connection, so that it learns why."""
         self._deadline_ns = now_ns() + _HANDSHAKE_NS
         self._sasl = SaslServer(access, None)
         self._ends: dict[
@@ -144,8 +144,8 @@ class ClientConnection:
         except OSError as error:
             self._refuse(server_failure(error))
             return
-        if self._revocation is not None and (presented := presented_to(self.sock)):
-            self._unwelcome = self._revocation.refusal(presented, Purpose.TLS_CLIENT)
+        if self._revocation is not None:
+            self._unwelcome = self._revocation.refusal_on(self.sock, Purpose.TLS_CLIENT)
         self._sasl = SaslServer(self._access, peer_subject(self.sock))
         self.stage = Stage.SASL
         self._negotiate()

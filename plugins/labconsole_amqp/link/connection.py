@@ -17,7 +17,7 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib
-from labconsole_amqp.link.revocation import presented_to
+from labconsole_amqp.link.revocation import RevocationCheck, presented_on
 from labconsole_amqp.link.socket_pump import ConnectionLostError, SocketPump
 from labconsole_amqp.link.tls import (
     PortProtocol,
@@ -101,7 +101,7 @@ class Connection:
     def peer_certificates(self) -> tuple[x509.Certificate, ...]:
         """The certificates that the broker has presented, its own first; none without TLS."""
         sock = self.engine.sock
-        return presented_to(sock) if isinstance(sock, ssl.SSLSocket) else ()
+        return presented_on(sock) if isinstance(sock, ssl.SSLSocket) else ()
 
     def pump(self, timeout_s: float) -> None:
         """Write pending output and read input; without input wait at most `timeout_s` for the peer or `wake`.
@@ -168,6 +168,7 @@ class Connection:
 def connect(endpoint: Endpoint) -> Connection:
     """Connect, authenticate, and exchange AMQP open. Raises UserError: the step that failed, and what to do."""
     context = client_context(endpoint.tls) if endpoint.tls is not None else None
+    check = endpoint.tls.revocation_check() if endpoint.tls is not None else None
     began = now_ns()
     sock = _tcp(endpoint)
     tcp_done = now_ns()
@@ -175,6 +176,9 @@ def connect(endpoint: Endpoint) -> Connection:
         if endpoint.tls is not None and context is not None:
             sock = _tls(endpoint, endpoint.tls, context, sock)
         tls_done = now_ns()
+        if check is not None:
+            _refuse_revoked(endpoint, check, sock)
+        begins_sasl = now_ns()
         sock.setblocking(False)
     except BaseException:
         sock.close()
@@ -193,7 +197,7 @@ def connect(endpoint: Endpoint) -> Connection:
         engine.free()
         raise
     tls_ns = tls_done - tcp_done if endpoint.tls is not None else 0
-    times = ConnectTimes(tcp_done - began, tls_ns, sasl_done - tls_done, opened - sasl_done)
+    times = ConnectTimes(tcp_done - began, tls_ns, sasl_done - begins_sasl, opened - sasl_done)
     return Connection(endpoint, engine, times, pump)
 
 
@@ -219,10 +223,6 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
     secure = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
     try:
         _handshake(endpoint, secure)
-        if (check := tls.revocation_check()) is not None:
-            refusal = check.refusal(presented_to(secure), Purpose.TLS_SERVER)
-            if refusal:
-                raise UserError(f"{endpoint.name} cannot be trusted: {refusal}")
     except OSError as error:
         secure.close()
         raise UserError(client_failure(endpoint.name, name, tls, error)) from error
@@ -230,6 +230,13 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
         secure.close()
         raise
     return secure
+
+
+def _refuse_revoked(endpoint: Endpoint, check: RevocationCheck, sock: socket.socket) -> None:
+    """Raises UserError: the broker's certificate is revoked, or not to be judged."""
+    assert isinstance(sock, ssl.SSLSocket)
+    if refusal := check.refusal_on(sock, Purpose.TLS_SERVER):
+        raise UserError(f"{endpoint.name} cannot be trusted: {refusal}")
 
 
 def _handshake(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:

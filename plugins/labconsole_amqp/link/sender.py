@@ -171,8 +171,10 @@ class Sender(Link):
 
     def pump(self, timeout_s: float) -> None:
         """Do I/O (see `Connection.pump`) and process acknowledgements and credit. Raises UserError."""
-        super().pump(timeout_s)
-        self._process_acknowledgements()
+        try:
+            super().pump(timeout_s)
+        finally:  # what came with the end of the connection counts
+            self._process_acknowledgements()
         while self._again and (room := self._room):
             messages = [self._again.popleft() for _ in range(min(room, len(self._again), _CHUNK_MESSAGES))]
             self._write(map(ffi.from_buffer, itertools.repeat("char[]"), messages), map(len, messages), [])

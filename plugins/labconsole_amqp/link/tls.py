@@ -44,7 +44,7 @@ class TlsSettings:
 
     def revocation_check(self) -> RevocationCheck | None:
         """The check of the other end's certificate by CRLs; None where this end has none. Raises UserError."""
-        return check_of(self.identity.files) if self.identity is not None else None
+        return check_of(self.identity.files, self.trust) if self.identity is not None else None
 
     @property
     def trust_file(self) -> Path | None:
@@ -66,7 +66,7 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.identity is None:
         raise UserError("a TLS port needs the broker's certificate and key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # A session that is resumed would let a client in without a look at its certificate.
+    # No tickets: a client would come back without a handshake that looks at its certificate.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     if settings.trust_file is not None:

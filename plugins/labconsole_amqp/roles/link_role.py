@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from labconsole.clock import now_ns
@@ -26,7 +26,7 @@ _POLL_S = 0.002
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 """Between attempts to connect again: twice as long after each, so that many clients do not hold a broker down."""
 _STABLE_S = 1.0
-"""A connection that is lost earlier than this was not restored: time and pauses go on from the loss before."""
+"""A connection that is lost earlier than this was not restored: time and pauses continue from the loss before."""
 
 
 @dataclass
@@ -138,7 +138,7 @@ class LinkRole(Role):
             outage = self._outage = _Outage(now)
         while outage.attempts == 0 or self._waits_for_attempt(outage, lost, fault):
             outage.attempts += 1
-            failed = self._connected_again()
+            failed = self._connected_again(self.parameters.reconnect - (now_ns() - outage.began_ns) / 1e9)
             if failed is None:
                 break
             fault = failed
@@ -159,12 +159,13 @@ class LinkRole(Role):
         outage.pause_s = min(2 * outage.pause_s, _LONGEST_PAUSE_S)
         return True
 
-    def _connected_again(self) -> UserError | None:
+    def _connected_again(self, left_s: float) -> UserError | None:
         """Connect and attach in place of the connection that was lost; why it was not possible, else None."""
         assert self._endpoint is not None
         self.close()
+        longest_s = max(_FIRST_PAUSE_S, min(self._endpoint.connect_timeout_s, left_s))
         try:
-            self._connection = connect(self._endpoint)
+            self._connection = connect(replace(self._endpoint, connect_timeout_s=longest_s))
             self.attach()
         except UserError as fault:
             return fault

@@ -71,6 +71,10 @@ class ReceiverRole(LinkRole):
         self._received = context.series(RECEIVED)
         self._learnt: list[Template] = []
         self._count = 0
+        parameters = self.parameters
+        twice = parameters.numbered and (parameters.reconnect > 0 or parameters.mode is Mode.RECEIVER)
+        self._numbers: set[int] | None = set() if twice else None
+        """The numbers that have come, where some may come twice."""
         self._failed = 0
         self._senders_done = self.parameters.mode is Mode.RECEIVER
         self._senders_reconnects = 0
@@ -149,7 +153,7 @@ class ReceiverRole(LinkRole):
         command = self.context.take_command() or {}
         match command.get("do"):
             case "count":
-                self.context.report(received=self._count)
+                self.context.report(received=self._different)
             case "open loop":
                 first = command["first"]
                 self._open_loops = [open_loop(self.parameters, command["begin_ns"], sequence) for sequence in first]
@@ -165,9 +169,9 @@ class ReceiverRole(LinkRole):
         if not (self._senders_done and quiet):
             return None
         # An empty batch after the last expected one: duplicates and unknown messages are counted, too.
-        enough = parameters.receivers == 1 and self._count >= self._to_come
-        # After a lost connection some of those that were counted may have come twice, and others be still to come.
-        if enough and not (self.reconnects or self._senders_reconnects):
+        enough = parameters.receivers == 1 and self._different >= self._to_come
+        # Without numbers, after a lost connection, some of them may have come twice, and others be still to come.
+        if enough and (self._numbers is not None or not (self.reconnects or self._senders_reconnects)):
             return ReceiverEnd.COMPLETE
         if parameters.mode is Mode.BOTH:
             settles = enough or parameters.receivers > 1
@@ -184,6 +188,11 @@ class ReceiverRole(LinkRole):
         else:
             return None
         return ReceiverEnd.QUIET if quiet_s > longest_s else None
+
+    @property
+    def _different(self) -> int:
+        """How many different messages have come, as far as they can be distinguished."""
+        return self._count if self._numbers is None else len(self._numbers)
 
     def _record_batch(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
         """Check, record and count the messages of one batch."""
@@ -214,6 +223,8 @@ class ReceiverRole(LinkRole):
             outcome=outcomes,
         )
         self.context.count(RECEIVED_CHANNEL.name, count, (int(batch.received_ns[0]), int(batch.received_ns[-1])))
+        if self._numbers is not None:
+            self._numbers.update(numbers.tolist())
         self._observe_latency(batch.received_ns, stamps, numbers, outcomes == 0)
         self._count += count
 

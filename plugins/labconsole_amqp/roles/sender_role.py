@@ -166,7 +166,7 @@ class SenderRole(LinkRole):
                 self.context.tick()
 
     def _wake(self) -> None:
-        """Let the link go on, on whichever connection it is now; any thread may call this."""
+        """End the link's wait, on whichever connection it is now; any thread may call this."""
         self.connection.wake()
 
     def _wait(self, schedule: SendSchedule, *, ready: bool) -> None:

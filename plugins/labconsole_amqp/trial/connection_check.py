@@ -146,7 +146,7 @@ def _broker_certificate(connection: Connection, tls: TlsSettings) -> str:
     days = (leaf.not_valid_after_utc - now).days
     check = tls.revocation_check()
     revocation = "whether it is revoked is not known, without a CRL of each of its CAs"
-    if check is not None and not check.refusal(presented, Purpose.TLS_SERVER) and check.complete:
+    if check is not None and check.knows_all(presented, Purpose.TLS_SERVER):
         revocation = "by the CRLs it is not revoked"
     return (
         f"the broker's certificate is {short_name(leaf)}, by {short_name(leaf.issuer)}, valid until "

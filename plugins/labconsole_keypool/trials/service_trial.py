@@ -161,8 +161,10 @@ class ServiceTrial(Trial[ServiceParameters]):
                 run=run,
             )
             record_chain_head(store, parameters, context)  # early, so that a killed run has one, too
-            result = Conductor(plan_run(parameters, path, run), context, store).conduct()
-            _settle(path, run)  # a role that was killed at the end has nobody in its place
+            try:
+                result = Conductor(plan_run(parameters, path, run), context, store).conduct()
+            finally:
+                _settle(path, run)  # what roles held that were killed, and that no other one replaced
             if result is not None:
                 keep_artefacts(parameters, result, context)
                 record_store(path, store, parameters, context)
@@ -192,6 +194,6 @@ class ServiceTrial(Trial[ServiceParameters]):
 
 
 def _settle(path: Path, run: str) -> None:
-    """Make the key store where there is none, and invalidate what processes had claimed that have ended."""
+    """Create the key store where there is none, and invalidate what processes had claimed that have ended."""
     with KeyStore.open(path, run=run):
         pass

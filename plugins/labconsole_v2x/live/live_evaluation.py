@@ -275,6 +275,7 @@ def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Me
 
 def _queue(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
     growth, peak, readings = [], 0, 0
+    middle = np.mean if samples.definitions == 1 else np.median
     for role in samples.roles(QUEUE.name):
         table = samples.table(QUEUE.name, role)
         t, length = table["t_ns"], table["length"].astype(np.float64)
@@ -285,7 +286,7 @@ def _queue(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
         last = inside & (t >= packets.until_ns - _SECOND_NS)
         peak, readings = max(peak, int(length[inside].max())), readings + int(np.count_nonzero(inside))
         if first.any() and last.any():
-            growth.append(float(np.median(length[last]) - np.median(length[first])))
+            growth.append(float(middle(length[last]) - middle(length[first])))
     if readings:
         yield metric("queue_peak", peak, readings)
     if growth:

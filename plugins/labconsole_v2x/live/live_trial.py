@@ -28,6 +28,7 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole.model.trial_command import TrialCommand
+from labconsole.processes import own_cores
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.token.named_tokens import find_configuration, pin_requests
 from labconsole_v2x.choices import Attack, Generation, InclusionChoice, Receivers
@@ -145,7 +146,7 @@ class StationTrial(Trial[P]):
 
     def leaves_idle_time(self, parameters: P) -> bool:
         packets = parameters.messages_on_air * (1 + parameters.receiving_stations)
-        return bool(packets < PACKETS_A_PROCESS * (os.cpu_count() or 1))
+        return bool(packets < PACKETS_A_PROCESS * (len(own_cores()) or os.cpu_count() or 1))
 
     def warnings(self, parameters: P) -> tuple[str, ...]:
         return tuple(_warnings(parameters))

@@ -27,7 +27,7 @@ def spread(senders: int, processes: int, most_packets: float, cores: int) -> lis
 
 
 def divided_cores(cores: Collection[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """The core of a single receiver, and those of senders; none of both where there is one, or they are not known.
+    """The core of a single receiver, and those of senders; both empty where there is only one core, or none is known.
 
     Without that a receiver is often woken on the core of the sender, and waits until that has nothing to send.
     """

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import socket
+import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from proton import ConnectionException, SSLDomain
 from proton.utils import BlockingConnection
 
@@ -42,6 +46,7 @@ class States:
     store: PkiStore
     alpha: OwnState
     beta: OwnState
+    beta_trusts_alpha: int = 0
 
     def named(self, state: OwnState, name: str, profile: CertificateProfile = CertificateProfile.STATE) -> None:
         made = make_key(self.store.directory, KeyType.RSA_2048)
@@ -84,7 +89,8 @@ def states(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[States]:
         made.named(made.beta, "beta-broker", CertificateProfile.TLS_SERVER)
         with store.change() as change:
             change.trust(made.alpha.state.id, made.beta.root.id, TrustKind.ROOT, "by the test")
-            change.trust(made.beta.state.id, made.alpha.root.id, TrustKind.ROOT, "by the test")
+            trust = change.trust(made.beta.state.id, made.alpha.root.id, TrustKind.ROOT, "by the test")
+        made.beta_trusts_alpha = trust.id
         yield made
 
 
@@ -134,6 +140,41 @@ def test_crl_that_is_out_of_date_refuses_what_it_may_have_revoked(states: States
     with states.store.change() as change:
         change.add_crl(old, states.alpha.root.id)
     with serving(broker(states)) as running, pytest.raises(UserError, match="unauthorized-access"):
+        connect(endpoint(running, states, "alpha-client")).close()
+
+
+def test_certificates_that_cannot_be_read_are_refused_and_end_no_broker(states: States, tmp_path: Path) -> None:
+    """OpenSSL does not look at a certificate beside the chain; of version 5, `cryptography` does not read it."""
+    states.crl(states.alpha)
+    files = states.files("alpha-client")
+    extra = bytearray(states.beta.root.certificate.public_bytes(Encoding.DER))
+    version = extra.index(bytes.fromhex("a003020102")) + 4
+    extra[version] = 4
+    text = base64.encodebytes(bytes(extra)).decode()
+    chain = tmp_path / "chain.pem"
+    chain.write_text(files.certificate.read_text() + f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n")
+    context = ssl.create_default_context(cafile=str(files.trust))
+    context.check_hostname = False
+    context.load_cert_chain(chain, files.key, lambda: _passphrase(files))
+    with serving(broker(states)) as running:
+        assert running.ports.tls is not None
+        plain = socket.create_connection(("127.0.0.1", running.ports.tls), 5)
+        with context.wrap_socket(plain) as client:
+            client.sendall(b"AMQP\x03\x01\x00\x00")
+            assert client.recv(8)[:4] == b"AMQP"
+        connect(endpoint(running, states, "alpha-client")).close()
+
+
+def test_trusted_authority_that_is_named_replaces_the_states_for_crls_too(states: States) -> None:
+    """Alpha's CA is trusted by a file alone: its State's trust would not lead to it."""
+    states.crl(states.beta)
+    with states.store.change() as change:
+        change.withdraw_trust(states.beta_trusts_alpha)
+    root = states.files("alpha-client").trust
+    settings = states.tls("beta-broker")
+    assert root is not None
+    named = replace(broker(states), tls=replace(settings, trust=root))
+    with serving(named) as running:
         connect(endpoint(running, states, "alpha-client")).close()
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.choices import Settlement
+from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab, Outcome
@@ -79,6 +81,14 @@ def test_no_message_is_lost_with_a_connection(
     assert len(lost) == figures["reconnects"] and "was lost" in lost[0].message
     judged = {one.name: one.not_judged for one in outcome.evaluation.metrics}
     assert f"a connection was lost, {figures['reconnects']:.0f} times in all" in judged["throughput"]
+
+
+@pytest.mark.parametrize("other", [{"loop": "both"}, {"mode": "receiver", "broker": "external"}])
+def test_where_messages_are_counted_twice_they_need_numbers(other: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="need numbers, so that none is counted twice"):
+        AmqpParameters.model_validate({**other, "reconnect": 5.0})
+    assert AmqpParameters.model_validate({**other, "reconnect": 5.0, "numbered": True}).reconnect == 5
+    assert AmqpParameters.model_validate(other).reconnect == 0
 
 
 def test_messages_that_are_sent_again_keep_their_numbers_and_stamps(
@@ -158,7 +168,7 @@ def test_pre_settled_messages_that_were_under_way_are_lost_and_counted(
 
 
 def test_broker_is_stopped_and_started_in_mid_run(tmp_path: Path) -> None:
-    """What the embedded broker held in memory is gone: it is lost, and counted; the run goes on."""
+    """What the embedded broker held in memory is gone: it is lost, and counted; the run continues."""
     settings = BrokerSettings(queues=("q",), access=Access(anonymous=True))
     with ExitStack() as first, ExitStack() as second:
         port = first.enter_context(serving(settings)).ports.plain
