@@ -9,7 +9,7 @@ from pydantic import ValidationInfo, field_validator
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
-from labconsole_amqp.wire.envelope import FieldsIn, Protection
+from labconsole_amqp.wire.envelope import FieldsIn, Protection, encoded_size
 
 TEST_TITLES = {
     1: "Test 1: plain TCP",
@@ -434,6 +434,10 @@ class AmqpParameters(Parameters):
     def protection(self) -> Protection:
         """What is done to each payload."""
         return {3: Protection.SIGNED, 4: Protection.SIGNED_ENCRYPTED}.get(self.test, Protection.NONE)
+
+    def message_size(self, payload: int) -> int:
+        """Bytes of an encoded message with so many bytes of payload."""
+        return encoded_size(payload, self.protection, self.fields_in, durable=self.durable, message_id=self.numbered)
 
     @property
     def per_sender(self) -> int:

@@ -134,9 +134,17 @@ def read_csr(data: bytes, what: str = "The file") -> x509.CertificateSigningRequ
     return _only(_all_of(data, what, ContentKind.CSR, csr_in), what, "certificate signing requests")
 
 
+def read_crls(data: bytes, what: str = "The file") -> list[x509.CertificateRevocationList]:
+    """The CRLs (RFC 5280, 5) in PEM or DER `data`, at least one, with nextUpdate; signatures are not judged.
+
+    Raises BadInput.
+    """
+    return _all_of(data, what, ContentKind.CRL, crl_in)
+
+
 def read_crl(data: bytes, what: str = "The file") -> x509.CertificateRevocationList:
-    """The CRL (RFC 5280, 5) in PEM or DER `data`, with nextUpdate; its signature is not judged. Raises BadInput."""
-    return _only(_all_of(data, what, ContentKind.CRL, crl_in), what, "revocation lists")
+    """The only CRL in `data`. Raises BadInput as `read_crls`, and where there are several."""
+    return _only(read_crls(data, what), what, "revocation lists")
 
 
 def read_private_key(data: bytes, password: Secret | None = None, what: str = "The file") -> PrivateKey:

@@ -16,7 +16,6 @@ from labconsole.security.pki.identities import names
 from labconsole_amqp.choices import Loop
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
-from labconsole_amqp.wire.envelope import encoded_size
 from labconsole_amqp.wire.payload import payload_path
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
@@ -105,13 +104,7 @@ class AmqpPanel(TrialPanel):
         size = _payload_size(parameters.payload)
         if size is None:
             return []
-        encoded = encoded_size(
-            size,
-            parameters.protection,
-            parameters.fields_in,
-            durable=parameters.durable,
-            message_id=parameters.numbered,
-        )
+        encoded = parameters.message_size(size)
         tr = QCoreApplication.translate
         facts = [
             Fact(tr("AmqpPanel", "Payload"), _size(size), tr("AmqpPanel", "Size of the payload")),

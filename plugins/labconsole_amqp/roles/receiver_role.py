@@ -37,7 +37,6 @@ from labconsole_amqp.wire.envelope import (
     SENDER_SHIFT,
     SEQUENCE_MASK,
     Protection,
-    encoded_size,
 )
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed
@@ -94,13 +93,6 @@ class ReceiverRole(LinkRole):
     def attach(self) -> int:
         """Attach with credit. Raises UserError."""
         parameters = self.parameters
-        size = encoded_size(
-            len(self._payload),
-            parameters.protection,
-            parameters.fields_in,
-            durable=parameters.durable,
-            message_id=parameters.numbered,
-        )
         template = plain_template(self._payload, 0 if parameters.numbered else None, durable=parameters.durable)
         self._link = Receiver(
             self.connection,
@@ -108,7 +100,7 @@ class ReceiverRole(LinkRole):
             window=parameters.credit,
             settled=parameters.settlement is Settlement.PRE_SETTLED,
             templates=() if self._sealed else (template,),
-            expected_size=size,
+            expected_size=parameters.message_size(len(self._payload)),
             max_message_size=parameters.max_message_size,
         )
         for learnt in self._learnt:

@@ -28,7 +28,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.link_role import PROBED_MESSAGES, full_sentence
 from labconsole_amqp.roles.role_settings import endpoint, passphrase_request, tls_settings
 from labconsole_amqp.trial.identities import RoleName, RunIdentities, secret_requests
-from labconsole_amqp.wire.envelope import Protection, encoded_size
+from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
 
 
@@ -157,13 +157,7 @@ def _broker_certificate(connection: Connection, tls: TlsSettings) -> str:
 def _size(parameters: AmqpParameters, largest: int, broker: str) -> str:
     """Whether messages of this run are small enough, as a sentence. Raises UserError: they are not."""
     payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
-    size = encoded_size(
-        len(payload.data),
-        parameters.protection,
-        parameters.fields_in,
-        durable=parameters.durable,
-        message_id=parameters.numbered,
-    )
+    size = parameters.message_size(len(payload.data))
     if largest and size > largest:
         raise UserError(too_large(size, broker, largest))
     return f"messages have {size:,} B, and the broker takes {f'up to {largest:,} B' if largest else 'any size'}."

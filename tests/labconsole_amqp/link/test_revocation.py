@@ -144,7 +144,7 @@ def test_crl_that_is_out_of_date_refuses_what_it_may_have_revoked(states: States
 
 
 def test_certificates_that_cannot_be_read_are_refused_and_end_no_broker(states: States, tmp_path: Path) -> None:
-    """OpenSSL does not look at a certificate beside the chain; of version 5, `cryptography` does not read it."""
+    """OpenSSL ignores a certificate that is not in the chain; of version 5, `cryptography` does not read it."""
     states.crl(states.alpha)
     files = states.files("alpha-client")
     extra = bytearray(states.beta.root.certificate.public_bytes(Encoding.DER))

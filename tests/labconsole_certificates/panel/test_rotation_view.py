@@ -46,7 +46,7 @@ def test_a_root_is_rotated_step_by_step_and_a_peer_confirms(pair: Pair, lab: Lab
     lab.until(lambda: view.card.step_button.text() == "&Create the successor …")
     lab.click(view.card.step_button)
     lab.do_action()
-    peer_buttons = view.card.peer_buttons  # created anew while the page reads what changed
+    peer_buttons = view.card.peer_buttons  # created again while the page reads what changed
     lab.until(lambda: "State B" in peer_buttons and peer_buttons["State B"].isVisible())
     lab.click(peer_buttons["State B"])
     lab.until(lambda: view.card.step_button.text() == "S&witch over")

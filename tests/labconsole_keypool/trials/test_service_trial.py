@@ -154,7 +154,7 @@ def test_run_continues_when_a_role_is_killed_before_ready_and_another_after_its_
 
 
 def test_keys_that_a_process_held_when_it_was_killed_are_not_in_use_after_the_run(tmp_path: Path) -> None:
-    """Nobody took its place in the run, and opened the store for it."""
+    """No other process took its place in the run, and opened the store for it."""
     claims = """
 import os, sys
 from pathlib import Path
