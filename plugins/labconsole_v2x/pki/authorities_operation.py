@@ -1,4 +1,4 @@
-"""`labconsole v2x authorities`: EA, AA and distribution centre of a lab, served over HTTP, as an operation."""
+"""`labconsole v2x authorities`: root CA, EA, AA and distribution centre of a lab, served over HTTP: an operation."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Served(StrEnum):
 
     ALL = "all"
     BOTH = "both"
+    RCA = "rca"
     EA = "ea"
     AA = "aa"
     DC = "dc"
@@ -43,6 +44,14 @@ class AuthoritiesParameters(Parameters):
         metavar="FOLDER",
     )
     host: str = parameter("Host", "Address to listen on", default="127.0.0.1", min_length=1)
+    rca_port: int = parameter(
+        "RCA port",
+        "Port of the root CA; 0: any free port",
+        default=8940,
+        ge=0,
+        le=65_535,
+        kind="port",
+    )
     ea_port: int = parameter("EA port", "Port of the EA; 0: any free port", default=8941, ge=0, le=65_535, kind="port")
     aa_port: int = parameter("AA port", "Port of the AA; 0: any free port", default=8942, ge=0, le=65_535, kind="port")
     dc_port: int = parameter(
@@ -58,8 +67,9 @@ class AuthoritiesParameters(Parameters):
         "Which authorities this process serves",
         default=Served.ALL,
         labels={
-            Served.ALL.value: "EA, AA and distribution centre",
+            Served.ALL.value: "Root CA, EA, AA and distribution centre",
             Served.BOTH.value: "EA and AA",
+            Served.RCA.value: "Root CA only",
             Served.EA.value: "EA only",
             Served.AA.value: "AA only",
             Served.DC.value: "Distribution centre only",
@@ -80,8 +90,8 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
     name: ClassVar[str] = "v2x.serve-authorities"
     title: ClassVar[str] = "Serve authorities"
     description: ClassVar[str] = (
-        "Serves the EA, AA and distribution centre of a lab to stations (ETSI TS 102 941), until it is cancelled. "
-        "The first time, it creates them, the root CA and the TLM."
+        "Serves the root CA, EA, AA and distribution centre of a lab (ETSI TS 102 941), until it is cancelled. The "
+        "first time, it creates them and the TLM."
     )
     parameters: ClassVar[type[Parameters]] = AuthoritiesParameters
     runs_until_cancelled: ClassVar[bool] = True
@@ -91,18 +101,29 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
         from labconsole_v2x.inspection.capture_certificates import read_certificate
         from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
         from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
-        from labconsole_v2x.pki.http_transport import TIMEOUT_S, AuthorityServer, checked_url, post
+        from labconsole_v2x.pki.http_transport import (
+            TIMEOUT_S,
+            AnswerGet,
+            AnswerPost,
+            AuthorityServer,
+            checked_url,
+            post,
+        )
         from labconsole_v2x.pki.key_folders import (
             AA,
             EA,
             LISTS,
+            ROOT,
+            AuthorityFolder,
             StationFolder,
             certificate_file,
             create_lab,
             load_authority,
+            load_list_signer,
         )
         from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
         from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
+        from labconsole_v2x.pki.root_authority import RootAuthority
         from labconsole_v2x.security.verification import its_now
 
         lab, serve = parameters.lab, parameters.serve
@@ -110,29 +131,33 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
             context.say(f"Created: TLM, root CA, EA and AA in {lab}")
         decisions: Queue[Decision] = Queue(_MOST_WAITING)
         counts = {"granted": 0, "refused": 0}
+        lists = PublishedLists(lab / LISTS)
 
-        ea_certificate, aa_certificate = (read_certificate(certificate_file(lab, name)) for name in (EA, AA))
-        ea_url = parameters.ea_url or f"http://{parameters.host}:{parameters.ea_port}/"
         with ExitStack() as servers:
+
+            def ready(name: str, port: int, answer: AnswerPost | None = None, get: AnswerGet | None = None) -> str:
+                """Serve an authority; its URL."""
+                url = servers.enter_context(AuthorityServer(parameters.host, port, answer, get)).url
+                context.say(f"Ready: {name} {url}")
+                return url
+
+            if serve in (Served.ALL, Served.RCA):
+                root, register = load_list_signer(lab, ROOT), AuthorityFolder(lab)
+                register.adopt_of_lab()
+                rca = RootAuthority(root, register, partial(lists.revoked, root), notify=decisions.put)
+                ready("RCA", parameters.rca_port, rca.answer)
+            ea_url = parameters.ea_url or f"http://{parameters.host}:{parameters.ea_port}/"
             if serve in (Served.ALL, Served.BOTH, Served.EA):
-                identity = load_authority(lab, EA)
+                identity, aa_certificate = load_authority(lab, EA), read_certificate(certificate_file(lab, AA))
                 ea = EnrolmentAuthority(identity, StationFolder(lab), [aa_certificate], notify=decisions.put)
-                server = servers.enter_context(AuthorityServer(parameters.host, parameters.ea_port, ea.answer))
-                ea_url = server.url
-                context.say(f"Ready: EA {server.url}")
+                ea_url = ready("EA", parameters.ea_port, ea.answer)
             if serve in (Served.ALL, Served.BOTH, Served.AA):
+                identity, ea_certificate = load_authority(lab, AA), read_certificate(certificate_file(lab, EA))
                 known = RemoteAuthority(checked_url(ea_url), ea_certificate)
-                identity = load_authority(lab, AA)
                 aa = AuthorizationAuthority(identity, [known], partial(post, timeout_s=TIMEOUT_S), notify=decisions.put)
-                server = servers.enter_context(AuthorityServer(parameters.host, parameters.aa_port, aa.answer))
-                context.say(f"Ready: AA {server.url}")
+                ready("AA", parameters.aa_port, aa.answer)
             if serve in (Served.ALL, Served.DC):
-                lists = PublishedLists(lab / LISTS)
-                answer_get = DistributionCentre(lists).answer_get
-                server = servers.enter_context(
-                    AuthorityServer(parameters.host, parameters.dc_port, answer_get=answer_get)
-                )
-                context.say(f"Ready: DC {server.url}")
+                ready("DC", parameters.dc_port, get=DistributionCentre(lists).answer_get)
                 if not lists.signers(Kind.ECTL):
                     context.say(f"No lists are published yet: issue them with labconsole v2x issue-lists {lab}.")
             while not context.stop_requested:

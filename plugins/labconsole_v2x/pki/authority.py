@@ -1,4 +1,4 @@
-"""What EA and AA share: identity, requests accepted once and in time, refusals, certificates within permissions."""
+"""What RCA, EA and AA share: requests accepted once and in time, refusals, certificates within permissions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from threading import Lock
 
 from labconsole_v2x.pki.enrolment_messages import identifier_of
 from labconsole_v2x.pki.request_parts import Content, PublicKeys, SubjectAttributes, read_data
-from labconsole_v2x.pki.secured_messages import AuthorityIdentity, ReceivedRequest, check_profile, payload_of
+from labconsole_v2x.pki.secured_messages import check_profile, payload_of
 from labconsole_v2x.security.chain import link_fault
 from labconsole_v2x.security.encoding import EncodingError
 from labconsole_v2x.security.issuing import issue
+from labconsole_v2x.security.keys import SigningKey
 from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.structures import Certificate, Permission, SignedData, Validity
 from labconsole_v2x.security.trust import software_verifier
@@ -46,12 +47,20 @@ class Decision:
 
 
 class Authority:
-    """The base of EA and AA: `clock` returns ITS time in us, `notify` is called with each decision, by any thread."""
+    """The base of all: it issues with `key`, whose certificate begins the chain `issuers` up to the root.
+
+    `clock` returns ITS time in us, `notify` is called with each decision, by any thread.
+    """
 
     def __init__(
-        self, identity: AuthorityIdentity, clock: Callable[[], int], notify: Callable[[Decision], None]
+        self,
+        key: SigningKey,
+        issuers: Sequence[Certificate],
+        clock: Callable[[], int],
+        notify: Callable[[Decision], None],
     ) -> None:
-        self.identity = identity
+        self._key = key
+        self._issuers = issuers
         self.clock = clock
         self._notify = notify
         self._started_us = clock()
@@ -93,29 +102,30 @@ class Authority:
         self, keys: PublicKeys, validity: Validity, attributes: SubjectAttributes, code: IntEnum
     ) -> Certificate:
         """Issue a certificate, checked as a receiver does. Raises `Refusal`: more than this authority may grant."""
-        own = self.identity
+        issuer = self._issuers[0]
         try:
             certificate = issue(
-                own.key,
+                self._key,
                 keys.verification,
                 validity,
-                issuer=own.certificate,
-                region=own.certificate.region,
+                issuer=issuer,
+                name=attributes.name or "",
+                region=issuer.region,
                 permissions=attributes.permissions or (),
+                issue_permissions=attributes.issue_permissions or (),
                 encryption_key=keys.encryption,
             )
         except EncodingError as error:
             raise Refusal(code, str(error)) from error
-        issuers = (own.certificate, own.root)
-        fault = link_fault(certificate, issuers, software_verifier(own.certificate.verification_key))
+        fault = link_fault(certificate, self._issuers, software_verifier(issuer.verification_key))
         if fault is not None:
             raise Refusal(code, str(fault))
         return certificate
 
 
-def signed_message(request: ReceivedRequest) -> tuple[SignedData, Content, bytes]:
-    """The signed data of a request, and the kind and octets of its message. Raises `MalformedDataError`."""
-    data = scan_signed_data(request.signed_octets)
+def signed_message(signed_octets: bytes) -> tuple[SignedData, Content, bytes]:
+    """Signed data, and the kind and octets of the message in it. Raises `MalformedDataError`."""
+    data = scan_signed_data(signed_octets)
     check_profile(data)
     return (data, *read_data(payload_of(data)))
 
@@ -124,6 +134,8 @@ def check_attributes(attributes: SubjectAttributes, code: IntEnum) -> None:
     """Refuse what an authority sets itself. Raises `Refusal`."""
     if attributes.name or attributes.region is not None or attributes.assurance is not None:
         raise Refusal(code, "name, region and assurance level are set by the authority")
+    if attributes.issue_permissions is not None:
+        raise Refusal(code, "certificates of stations permit no issuing")
 
 
 def check_permissions(wanted: Sequence[Permission] | None, granted: Sequence[Permission], code: IntEnum) -> None:

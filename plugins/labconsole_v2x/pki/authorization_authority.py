@@ -71,7 +71,8 @@ class AuthorizationAuthority(Authority):
         clock: Callable[[], int] = its_now,
         notify: Callable[[Decision], None] = lambda _: None,
     ) -> None:
-        super().__init__(identity, clock, notify)
+        super().__init__(identity.key, (identity.certificate, identity.root), clock, notify)
+        self.identity = identity
         self._authorities = {one.certificate.hashed_id8: one for one in enrolment_authorities}
         self._post = post
 
@@ -81,7 +82,7 @@ class AuthorizationAuthority(Authority):
         certificate = None
         code, reason = AuthorizationCode.OK, ""
         try:
-            data, content, message = signed_message(request)
+            data, content, message = signed_message(request.signed_octets)
             if content is not Content.AUTHORIZATION_REQUEST:
                 raise Refusal(AuthorizationCode.ITS_AA_BADCONTENTTYPE, "not an authorization request")
             certificate = self._authorized(data, read_authorization_request(message))

@@ -98,7 +98,8 @@ class EnrolmentAuthority(Authority):
         clock: Callable[[], int] = its_now,
         notify: Callable[[Decision], None] = lambda _: None,
     ) -> None:
-        super().__init__(identity, clock, notify)
+        super().__init__(identity.key, (identity.certificate, identity.root), clock, notify)
+        self.identity = identity
         self._register = register
         self._authorities = {one.hashed_id8: one for one in authorization_authorities}
 
@@ -106,7 +107,7 @@ class EnrolmentAuthority(Authority):
         """The response to a request. Raises `UnreadableRequestError`: no response can be encrypted."""
         request = open_request(octets, self.identity)
         try:
-            data, content, message = signed_message(request)
+            data, content, message = signed_message(request.signed_octets)
         except MalformedDataError as error:
             return self._enrolment_response(request, EnrolmentCode.CANTPARSE, str(error))
         if content is Content.VALIDATION_REQUEST:

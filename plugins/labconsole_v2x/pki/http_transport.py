@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from labconsole.errors import UserError
 from labconsole.safe_text import shown
-from labconsole_v2x.pki.secured_messages import UnreadableRequestError
+from labconsole_v2x.pki.secured_messages import DeniedRequestError, UnreadableRequestError
 
 REQUEST_TYPE, RESPONSE_TYPE = "application/x-its-request", "application/x-its-response"
 
@@ -44,6 +44,8 @@ STATION_TIMEOUT_S = 25.0
 """Until a station has its response: the AA asks the EA in between."""
 MOST_CONNECTIONS = 32
 """At the same time; further ones are closed."""
+_MOST_REASON = 300
+"""Octets of the reason in an answer that are shown."""
 _CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
@@ -103,11 +105,13 @@ def _exchange(
             f"{url} does not answer ({reason}): check the URL and the authority."
         ) from error
     if response.status != http.HTTPStatus.OK:
-        why = shown(body[:200].decode(errors="replace").strip() or response.reason)
+        why = shown(body[:_MOST_REASON].decode(errors="replace").strip() or response.reason)
         if method == "POST" and response.status == http.HTTPStatus.BAD_REQUEST:
             raise AuthorityUnreachableError(
                 f"{url} cannot read the request (HTTP 400, {why}): give the certificate of the authority at this URL."
             )
+        if method == "POST" and response.status == http.HTTPStatus.FORBIDDEN:
+            raise AuthorityUnreachableError(f"{url} refuses: {why}.")
         what = "URL and its certificate" if method == "POST" else "URL"
         refusal = ListNotFoundError if method == "GET" and response.status == http.HTTPStatus.NOT_FOUND else None
         raise (refusal or AuthorityUnreachableError)(
@@ -255,6 +259,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reply(http.HTTPStatus.OK, answer(octets), self.server.content_types.response)
             except UnreadableRequestError as error:
                 self._reply(http.HTTPStatus.BAD_REQUEST, str(error).encode())
+            except DeniedRequestError as error:
+                self._reply(http.HTTPStatus.FORBIDDEN, str(error).encode())
 
     def _reply(self, status: http.HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)

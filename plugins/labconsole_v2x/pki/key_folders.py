@@ -19,9 +19,11 @@ from labconsole.security.key_files import load_private_key, save_private_key
 from labconsole.security.pki.keys import own_passphrase
 from labconsole.security.private_files import read_private, write_private
 from labconsole_v2x.inspection.capture_certificates import read_certificate
+from labconsole_v2x.pki.authority_requests import AuthorityKind, fingerprint
 from labconsole_v2x.pki.enrolment_authority import RegisteredStation
 from labconsole_v2x.pki.enrolment_messages import MOST_ITS_ID
 from labconsole_v2x.pki.request_parts import read_whole
+from labconsole_v2x.pki.root_authority import AcceptedAuthority
 from labconsole_v2x.pki.secured_messages import AuthorityIdentity
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.encoding import encode_verification_key
@@ -36,6 +38,8 @@ TLM, ROOT, EA, AA = "tlm", "root", "ea", "aa"
 LISTS = "lists"
 """The folder of the lists that a lab publishes."""
 _ENCRYPTION, _CERTIFICATE = "encryption", "certificate"
+_NEXT, _NEXT_ENCRYPTION, _FORMER = "next", "next-encryption", "former"
+"""Of an authority: keys that wait for their certificate, and certificates that newer ones have replaced."""
 _LOCK, _LOCK_TIMEOUT_S = ".lab.lock", 60.0
 _HASHED_ID8 = re.compile("[0-9a-f]{16}")
 _CURVES = {library.name: curve for curve, library in CURVES.items()}
@@ -76,6 +80,11 @@ class KeyFolder:
     def _key_path(self, name: str) -> Path:
         return self.folder / "keys" / f"{name}.pem"
 
+    def replace_key(self, new: str, old: str) -> None:
+        """Put one key in the place of another. Raises UserError."""
+        with _writing(self.folder):
+            self._key_path(new).replace(self._key_path(old))
+
     def key(self, name: str) -> SoftwareKey:
         """A key. Raises UserError: missing, readable by others, or its passphrase is missing."""
         path = self._key_path(name)
@@ -105,7 +114,8 @@ def create_lab(folder: Path, start_s: int) -> bool:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with FileLock(folder / _LOCK, timeout=_LOCK_TIMEOUT_S, mode=0o600):
                 if certificate_file(folder, ROOT).exists():
-                    if not certificate_file(folder, TLM).exists():
+                    is_root_here = KeyFolder(folder / ROOT).has_key(_CERTIFICATE)
+                    if is_root_here and not certificate_file(folder, TLM).exists():
                         tlm, key = issue_tlm(start_s)
                         KeyFolder(folder / TLM).add(_CERTIFICATE, key, tlm)
                     return False
@@ -139,10 +149,107 @@ def load_list_signer(folder: Path, name: str) -> CertifiedKey:
 
 def load_authority(folder: Path, name: str) -> AuthorityIdentity:
     """An authority of a lab with its keys. Raises UserError."""
+    _finish_renewal(folder, name)
     authority = KeyFolder(folder / name)
     own = authority.certified(_CERTIFICATE)
     root = read_certificate(certificate_file(folder, ROOT))
     return AuthorityIdentity(own.certificate, root, own.key, authority.key(_ENCRYPTION))
+
+
+def next_keys(folder: Path, name: str) -> tuple[SoftwareKey, SoftwareKey]:
+    """The keys of an authority's next certificate, for signatures and encryption: created once. Raises UserError."""
+    authority = KeyFolder(folder / name)
+    for key in (_NEXT, _NEXT_ENCRYPTION):
+        if not authority.has_key(key):
+            authority.add(key, SoftwareKey.generate())
+    return authority.key(_NEXT), authority.key(_NEXT_ENCRYPTION)
+
+
+def current_certificate(folder: Path, name: str) -> CertifiedKey | None:
+    """The certificate of an authority with its key, None before the first. Raises UserError."""
+    _finish_renewal(folder, name)
+    return KeyFolder(folder / name).certified(_CERTIFICATE) if certificate_file(folder, name).exists() else None
+
+
+def use_next_keys(folder: Path, name: str, certificate: Certificate) -> Path:
+    """Put the next keys with their certificate in the place of the current ones; its file. Raises UserError."""
+    path = KeyFolder(folder / name).certificate_path(_NEXT)
+    with _writing(path.parent):
+        write_private(path, certificate.octets)
+    _finish_renewal(folder, name)
+    return certificate_file(folder, name)
+
+
+def _finish_renewal(folder: Path, name: str) -> None:
+    """Move the next keys and, last, their certificate: what an interruption has left is finished by the next call."""
+    authority = KeyFolder(folder / name)
+    granted, current = authority.certificate_path(_NEXT), certificate_file(folder, name)
+    if not granted.exists():
+        return
+    with _writing(folder):
+        if current.exists():
+            former = read_certificate(current)
+            write_private(authority.certificate_path(f"{_FORMER}-{former.hashed_id8.hex()}"), former.octets)
+        for new, old in ((_NEXT, _CERTIFICATE), (_NEXT_ENCRYPTION, _ENCRYPTION)):
+            if authority.has_key(new):
+                authority.replace_key(new, old)
+        granted.replace(current)
+
+
+def former_certificates(folder: Path, name: str) -> tuple[Certificate, ...]:
+    """The certificates of an authority that newer ones have replaced. Raises UserError."""
+    return tuple(map(read_certificate, sorted((folder / name).glob(f"{_FORMER}-*.oer"))))
+
+
+class AuthorityFolder:
+    """The EAs and AAs that a root CA certifies, a file each: any process may accept one while the root CA runs."""
+
+    def __init__(self, lab: Path) -> None:
+        self._lab = lab
+        self._folder = lab / ROOT / "authorities"
+
+    def accept(self, authority: AcceptedAuthority) -> None:
+        """Accept an authority, or again. Raises UserError."""
+        octets = authority.certificate.octets.hex() if authority.certificate else None
+        record = {"kind": authority.kind.name, "certificate": octets}
+        _write(self._folder / f"{authority.fingerprint.hex()}.json", record)
+
+    def adopt_of_lab(self) -> None:
+        """Accept EA and AA of the lab, whose certificates were created with the root's. Raises UserError."""
+        root = read_certificate(certificate_file(self._lab, ROOT))
+        for kind, path in ((kind, certificate_file(self._lab, kind.name.lower())) for kind in AuthorityKind):
+            certificate = read_certificate(path) if path.exists() else None
+            if certificate is None or certificate.issuer != root.hashed_id8:
+                continue
+            key = fingerprint(certificate.verification_key)
+            if self.by_key(key) is None:
+                self.accept(AcceptedAuthority(key, kind, certificate))
+
+    def by_key(self, key: bytes) -> AcceptedAuthority | None:
+        """The authority whose first or current key has a fingerprint. Raises UserError: a file is broken."""
+        for one in self._authorities():
+            current = one.certificate
+            if key in (one.fingerprint, current and fingerprint(current.verification_key)):
+                return one
+        return None
+
+    def certified(self, hashed_id8: bytes) -> AcceptedAuthority | None:
+        """The authority with a current certificate. Raises UserError: a file is broken."""
+        found = (one for one in self._authorities() if one.certificate and one.certificate.hashed_id8 == hashed_id8)
+        return next(found, None)
+
+    def add_certificate(self, authority: AcceptedAuthority, certificate: Certificate) -> None:
+        """Note the current certificate of an authority. Raises UserError."""
+        self.accept(AcceptedAuthority(authority.fingerprint, authority.kind, certificate))
+
+    def _authorities(self) -> Iterator[AcceptedAuthority]:
+        for path in sorted(self._folder.glob("*.json")):
+            record = _read(path) or {}
+            try:
+                certificate = scan_certificate(bytes.fromhex(octets)) if (octets := record["certificate"]) else None
+                yield AcceptedAuthority(bytes.fromhex(path.stem), AuthorityKind[record["kind"]], certificate)
+            except (KeyError, TypeError, ValueError, MalformedDataError) as error:
+                raise UserError(f"{path} is broken: remove it, and accept the authority again.") from error
 
 
 class StationFolder:

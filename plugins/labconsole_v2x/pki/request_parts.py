@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from labconsole_v2x.security.encoding import (
     encode_encryption_key,
+    encode_issue_permission,
     encode_list,
     encode_name,
     encode_permission,
@@ -35,7 +36,8 @@ from labconsole_v2x.security.reading import (
     read_validity,
     unsupported,
 )
-from labconsole_v2x.security.structures import Permission, PublicKey, Region, Validity
+from labconsole_v2x.security.scanning import read_issue_permission
+from labconsole_v2x.security.structures import IssuePermission, Permission, PublicKey, Region, Validity
 
 VERSION = 1
 """Of EtsiTs102941Data."""
@@ -58,10 +60,11 @@ class Content(IntEnum):
     ROOT_TRUST_LIST = 6
     VALIDATION_REQUEST = 7
     VALIDATION_RESPONSE = 8
+    CA_CERTIFICATE_REQUEST = 9
 
 
 _CHOICES = 13
-"""All of them, with requests of authorities and link certificates."""
+"""All of them, with link certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class PublicKeys:
 
 @dataclass(frozen=True, slots=True)
 class SubjectAttributes:
-    """Attributes that are requested for a certificate or confirmed; without permissions to issue certificates.
+    """Attributes that are requested for a certificate or confirmed.
 
     `name` None is absent, an empty one "none".
     """
@@ -84,6 +87,7 @@ class SubjectAttributes:
     region: Region | None = None
     assurance: int | None = None
     name: str | None = None
+    issue_permissions: tuple[IssuePermission, ...] | None = None
 
 
 def encode_data(content: Content, message: bytes) -> bytes:
@@ -146,6 +150,9 @@ def encode_attributes(attributes: SubjectAttributes) -> bytes:
         encode_region(attributes.region) if attributes.region is not None else b"",
         bytes((attributes.assurance,)) if attributes.assurance is not None else b"",
         encode_list(attributes.permissions, encode_permission) if attributes.permissions is not None else b"",
+        encode_list(attributes.issue_permissions, encode_issue_permission)
+        if attributes.issue_permissions is not None
+        else b"",
     )
     preamble = sum(0x40 >> index for index, field in enumerate(fields) if field)
     return bytes((preamble,)) + b"".join(fields)
@@ -154,16 +161,17 @@ def encode_attributes(attributes: SubjectAttributes) -> bytes:
 def read_attributes(octets: bytes, at: int) -> tuple[SubjectAttributes, int]:
     """`CertificateSubjectAttributes`."""
     preamble = octets[at]
-    if preamble & 0x03:
-        malformed("Permissions to issue certificates, or unused bits", at)
+    if preamble & 0x01:
+        malformed("Unused bits set", at)
     at += 1
     name, at = _if_present(preamble & 0x40, read_name, octets, at)
     validity, at = _if_present(preamble & 0x20, read_validity, octets, at)
     region, at = _if_present(preamble & 0x10, read_region, octets, at)
     assurance, at = _if_present(preamble & 0x08, read_uint8, octets, at)
     permissions, at = _if_present(preamble & 0x04, _permissions, octets, at)
+    issue_permissions, at = _if_present(preamble & 0x02, _issue_permissions, octets, at)
     at = skip_extensions(octets, at, preamble)
-    return SubjectAttributes(permissions, validity, region, assurance, name), at
+    return SubjectAttributes(permissions, validity, region, assurance, name, issue_permissions), at
 
 
 def encode_response(request_hash: bytes, code: int, granted: bytes) -> bytes:
@@ -191,6 +199,10 @@ def read_uint8(octets: bytes, at: int) -> tuple[int, int]:
 
 def _permissions(octets: bytes, at: int) -> tuple[tuple[Permission, ...], int]:
     return read_list(octets, at, read_permission)
+
+
+def _issue_permissions(octets: bytes, at: int) -> tuple[tuple[IssuePermission, ...], int]:
+    return read_list(octets, at, read_issue_permission)
 
 
 def _if_present(

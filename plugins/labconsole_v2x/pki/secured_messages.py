@@ -35,6 +35,10 @@ class UnreadableRequestError(Exception):
     """A request whose AES key is not known, so that no response can be encrypted; the text is the reason."""
 
 
+class DeniedRequestError(Exception):
+    """A request that is refused without a response of the standard; the text is the reason."""
+
+
 class BadResponseError(Exception):
     """A response that is not one to the request; the text is the reason."""
 

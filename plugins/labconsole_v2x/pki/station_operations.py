@@ -157,7 +157,7 @@ class Enrol(Operation[EnrolParameters]):
         else:
             credential = enrol(its_id, folder.key(_CANONICAL), ea, root, post)
         folder.add(_CREDENTIAL, credential.key, credential.certificate)
-        return _result(
+        return certificates_result(
             "Enrolled", [credential.certificate], (ea.certificate, root), [folder.certificate_path(_CREDENTIAL)]
         )
 
@@ -203,7 +203,7 @@ class Authorize(Operation[AuthorizeParameters]):
             tickets.append(ticket.certificate)
             files.append(folder.certificate_path(name))
             context.progress(number + 1, parameters.count)
-        return _result("Authorized", tickets, (aa.certificate, root), files)
+        return certificates_result("Authorized", tickets, (aa.certificate, root), files)
 
 
 def _credential(folder: KeyFolder) -> CertifiedKey:
@@ -227,7 +227,9 @@ def _remote(url: str, certificate: Path) -> RemoteAuthority:
     return RemoteAuthority(checked_url(url), _certificate(certificate))
 
 
-def _result(done: str, certificates: list[Certificate], issuers: tuple[Certificate, ...], files: list[Path]) -> Result:
+def certificates_result(
+    done: str, certificates: list[Certificate], issuers: tuple[Certificate, ...], files: list[Path]
+) -> Result:
     """The certificates that were stored, each with its chain, validity and file."""
     from labconsole_v2x.inspection.capture_certificates import certificate_name
 

@@ -139,7 +139,8 @@ def _permission_range(given: PermissionRange) -> bytes:
     )
 
 
-def _issue_permission(permission: IssuePermission) -> bytes:
+def encode_issue_permission(permission: IssuePermission) -> bytes:
+    """A `PsidGroupPermissions` (6.4.32)."""
     # Canonical OER leaves out what has its default: one certificate follows, and it is for applications.
     preamble, octets = 0, b"\x81"
     if permission.ranges is not None:
@@ -200,8 +201,8 @@ def encode_to_be_signed_certificate(
         encode_region(region) if region is not None else b"",
         bytes((assurance,)) if assurance is not None else b"",
         encode_list(permissions, encode_permission) if permissions else b"",
-        encode_list(issue_permissions, _issue_permission) if issue_permissions else b"",
-        encode_list(request_permissions, _issue_permission) if request_permissions else b"",
+        encode_list(issue_permissions, encode_issue_permission) if issue_permissions else b"",
+        encode_list(request_permissions, encode_issue_permission) if request_permissions else b"",
         b"",  # canRequestRollover
         encode_encryption_key(encryption_key) if encryption_key else b"",
     )

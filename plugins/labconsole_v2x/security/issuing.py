@@ -59,8 +59,8 @@ CREDENTIAL_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\xc0"),)
 """What an enrolment credential may sign: requests for enrolment and authorization."""
 _ROOT_PERMISSIONS = (Permission(CRL_PSID, b"\x01"), Permission(CTL_PSID, b"\x01\x38"))
 _TLM_PERMISSIONS = (Permission(CTL_PSID, b"\x01\xc8"),)
-_AA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x32"),)
-_EA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x0e"),)
+AA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x32"),)
+EA_PERMISSIONS = (Permission(CERTIFICATE_REQUEST_PSID, b"\x01\x0e"),)
 
 # A bit of the mask is set where the SSP must equal the value: the version, and the bits without a meaning.
 _TICKET_RANGES = (
@@ -79,7 +79,9 @@ CENTRE_RANGES = (PermissionRange(PRIVATE_PSID, b"\x01", b"\xff"),)
 _REQUEST_RANGES = (PermissionRange(CERTIFICATE_REQUEST_PSID, b"\x01\xfe", b"\xff\x01"),)
 _CREDENTIAL_RANGES = (PermissionRange(CERTIFICATE_REQUEST_PSID, b"\x01\xc0", b"\xff\x3f"),)
 _REQUESTS_ISSUE = IssuePermission(_REQUEST_RANGES, min_chain=1, chain_range=1, enrolment=True)
-_EA_ISSUES = (IssuePermission(_CREDENTIAL_RANGES, application=False, enrolment=True),)
+EA_ISSUES = (IssuePermission(_CREDENTIAL_RANGES, application=False, enrolment=True),)
+AA_ISSUES = (IssuePermission(_TICKET_RANGES),)
+"""What the certificates that a lab's EA and AA issue may permit."""
 
 ROOT_YEARS, AUTHORITY_YEARS, TICKET_S = 10, 5, 7 * 24 * 3600
 
@@ -190,8 +192,8 @@ class LabPki:
             )
             return certificate, key, encryption_key
 
-        aa, aa_key, aa_encryption_key = authority("Lab AA", _AA_PERMISSIONS, (IssuePermission(ranges),))
-        ea, ea_key, ea_encryption_key = authority("Lab EA", _EA_PERMISSIONS, _EA_ISSUES)
+        aa, aa_key, aa_encryption_key = authority("Lab AA", AA_PERMISSIONS, (IssuePermission(ranges),))
+        ea, ea_key, ea_encryption_key = authority("Lab EA", EA_PERMISSIONS, EA_ISSUES)
         tlm, tlm_key = issue_tlm(start_s, region)
         return cls(root, aa, ea, root_key, aa_key, ea_key, aa_encryption_key, ea_encryption_key, tlm, tlm_key)
 

@@ -329,9 +329,9 @@ def _certificate(octets: bytes, at: int) -> tuple[_Parts, int]:
     if preamble & 0x10:
         permissions, at = read_list(octets, at, read_permission)
     if preamble & 0x08:
-        issue, at = read_list(octets, at, _issue_permission)
+        issue, at = read_list(octets, at, read_issue_permission)
     if preamble & 0x04:
-        request, at = read_list(octets, at, _issue_permission)
+        request, at = read_list(octets, at, read_issue_permission)
     if preamble & 0x01:
         encryption_key, end = read_encryption_key(octets, at)
         if encryption_key.point.form is PointForm.UNCOMPRESSED:
@@ -400,7 +400,7 @@ def _bitmap_range(octets: bytes, at: int) -> tuple[tuple[bytes, bytes], int]:
     return (value, mask), at
 
 
-def _issue_permission(octets: bytes, at: int) -> tuple[IssuePermission, int]:
+def read_issue_permission(octets: bytes, at: int) -> tuple[IssuePermission, int]:
     """`PsidGroupPermissions` (6.4.32)."""
     preamble = octets[at]
     ranges, min_chain, chain_range, end_entity = None, 1, 0, 0x80

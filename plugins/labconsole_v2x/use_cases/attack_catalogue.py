@@ -116,11 +116,17 @@ ATTACKS = (
         "Attacks on RCA",
         _RP5,
         mandatory=False,
-        capability="Changes what stations get from the distribution centre, and has AA keys that were withdrawn.",
+        capability=(
+            "Changes what stations get from the distribution centre, reaches the root CA, hears requests, and has the "
+            "keys of a revoked AA."
+        ),
         steps=(
             "A station gets CTL and CRL: forged by another key, signed by an AA, expired, older than the last ones.",
             "The root CA revokes the AA; its tickets are used all the same.",
             "The distribution centre gets 200 malformed requests, then a right one.",
+            "The root CA gets requests for an authority's certificate: of a key that it has not accepted, with a wrong "
+            "proof of possession, for more permissions, an old one, one signed by the revoked AA, one sent again.",
+            "It gets 200 malformed requests, then a right one.",
         ),
         criteria=(
             Decisions("station: right lists", (ACCEPTED,), 2),
@@ -135,8 +141,17 @@ ATTACKS = (
             Packets("CAM after the revocation", ("certificate revoked",), 5),
             Decisions("DC: malformed request", ("no such list",), 200),
             Decisions("DC: right request after the flood", ("answered",)),
+            Decisions("RCA: right request", ("ok",)),
+            Decisions("RCA: replayed request", ("deniedrequest",)),
+            Decisions("RCA: key that was not accepted", ("unknownkey",)),
+            Decisions("RCA: wrong proof of possession", ("invalidsignature",)),
+            Decisions("RCA: more permissions", ("deniedpermissions",)),
+            Decisions("RCA: old request", ("deniedrequest",)),
+            Decisions("RCA: certificate of a revoked AA", ("revoked",)),
+            Decisions("RCA: malformed request", ("cantparse", "invalidsignature", "invalidkeys", "deniedrequest"), 200),
+            Decisions("RCA: right request after the flood", ("ok",)),
         ),
-        interpretation="What the root CA signs is all that can be attacked over a network: its CTL and CRL.",
+        interpretation="Over a network: what the root CA signs (CTL and CRL), and the requests of authorities to it.",
         test_purposes=("SECPKI_ITSS_CTL_05_BV",),
     ),
     UseCase(

@@ -13,7 +13,8 @@ Data ::= SEQUENCE { version INTEGER (1..1), content Content }
 Content ::= CHOICE {
   enrolmentRequest NULL, enrolmentResponse EnrolmentResponse, authorizationRequest AtRequest,
   authorizationResponse AtResponse, crl Crl, ctlTlm Ctl, ctlRca Ctl,
-  validationRequest ValidationRequest, validationResponse ValidationResponse, caRequest NULL, ... }
+  validationRequest ValidationRequest, validationResponse ValidationResponse, caRequest CaRequest, ... }
+CaRequest ::= SEQUENCE { publicKeys PublicKeys, attributes Attributes, ... }
 EcRequest ::= SEQUENCE {
   itsId OCTET STRING, certificateFormat INTEGER (1..255), publicKeys PublicKeys, attributes Attributes, ... }
 EnrolmentResponse ::= SEQUENCE {
@@ -32,7 +33,7 @@ ValidationResponse ::= SEQUENCE {
 Attributes ::= SEQUENCE {
   id Name OPTIONAL, validityPeriod Validity OPTIONAL, region Region OPTIONAL,
   assuranceLevel OCTET STRING (SIZE(1)) OPTIONAL, appPermissions SEQUENCE OF PsidSsp OPTIONAL,
-  certIssuePermissions NULL OPTIONAL, ... }
+  certIssuePermissions SEQUENCE OF Group OPTIONAL, ... }
 Name ::= CHOICE { linkage NULL, name UTF8String, binaryId OCTET STRING, none NULL, ... }
 Validity ::= SEQUENCE { start INTEGER (0..4294967295), duration Duration }
 Duration ::= CHOICE {

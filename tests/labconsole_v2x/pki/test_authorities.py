@@ -42,7 +42,14 @@ from labconsole_v2x.pki.station_requests import CertifiedKey, re_enrolment_reque
 from labconsole_v2x.security.chain import link_fault
 from labconsole_v2x.security.encoding import encode_to_be_signed_data, encode_to_be_signed_hash
 from labconsole_v2x.security.encryption import decrypt_with_certificate, encrypt_to_certificate
-from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS, TICKET_S, LabPki, issue
+from labconsole_v2x.security.issuing import (
+    CREDENTIAL_PERMISSIONS,
+    EA_ISSUES,
+    TICKET_PERMISSIONS,
+    TICKET_S,
+    LabPki,
+    issue,
+)
 from labconsole_v2x.security.keys import SoftwareKey
 from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.signing import sign_to_be_signed_data
@@ -167,6 +174,9 @@ def of_enrolment(lab: PkiLab, kind: str) -> SentRequest:
         request = replace(request, attributes=SubjectAttributes(CREDENTIAL_PERMISSIONS, name="Lab EA"))
     elif kind == "region":
         request = replace(request, attributes=SubjectAttributes(CREDENTIAL_PERMISSIONS, region=Circle(1, 1, 1)))
+    elif kind == "issuing":
+        attributes = SubjectAttributes(CREDENTIAL_PERMISSIONS, issue_permissions=EA_ISSUES)
+        request = replace(request, attributes=attributes)
     elif kind == "four years":
         validity = Validity(NOW_S, NOW_S + 4 * 365 * 86_400)
         request = replace(request, attributes=SubjectAttributes(CREDENTIAL_PERMISSIONS, validity))
@@ -204,6 +214,7 @@ def of_enrolment(lab: PkiLab, kind: str) -> SentRequest:
         ("format", EnrolmentCode.INCOMPLETEREQUEST),
         ("name", EnrolmentCode.DENIEDPERMISSIONS),
         ("region", EnrolmentCode.DENIEDPERMISSIONS),
+        ("issuing", EnrolmentCode.DENIEDPERMISSIONS),
         ("four years", EnrolmentCode.DENIEDREQUEST),
         ("credential as signer", EnrolmentCode.UNKNOWNITS),
         ("no point", EnrolmentCode.INVALIDKEYS),

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from labconsole.errors import UserError
+from labconsole_v2x.pki.authority_requests import fingerprint, rekeying_request
 from labconsole_v2x.pki.authorization_authority import RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import AuthorizationCode
 from labconsole_v2x.pki.enrolment_messages import EnrolmentCode
 from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
 from labconsole_v2x.pki.secured_messages import (
     AuthorityIdentity,
+    DeniedRequestError,
     ReceivedRequest,
     UnreadableRequestError,
     open_request,
@@ -27,7 +29,7 @@ from labconsole_v2x.pki.secured_messages import (
     seal_request,
     sign_payload,
 )
-from labconsole_v2x.pki.station_requests import certificate_of_response
+from labconsole_v2x.pki.station_requests import CertifiedKey, certificate_of_response
 from labconsole_v2x.security.encryption import (
     decrypt_with_certificate,
     decrypt_with_shared_key,
@@ -38,6 +40,7 @@ from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.structures import Certificate
 from tests.helpers.mutations import mutations
 from tests.labconsole_v2x.pki.pki_lab import EA_URL, NOW_US, PkiLab
+from tests.labconsole_v2x.pki.test_root_authority import RootLab
 
 REQUESTS = int(os.environ.get("LABCONSOLE_MUTATED_REQUESTS", "5000"))
 
@@ -130,6 +133,46 @@ def damaged_responses(response: bytes, request: ReceivedRequest, signer: Authori
     payload = next(mutations(payload_of(scan_signed_data(signed)), 1, seed))
     signed = sign_payload(payload, signer.key, signer.certificate, NOW_US)
     return encrypt_with_shared_key(signed, request.aes_key)
+
+
+def damaged_ca_requests(lab: RootLab, current: CertifiedKey | None, count: int) -> Iterator[bytes]:
+    """Requests of an authority damaged on their way, and before they were signed; `current` signs for the next."""
+    key, now_us = lab.keys[0], lab.now_us
+    request = lab.request()
+    whole = request if current is None else rekeying_request(request, current, now_us)
+    yield from mutations(whole, count // 3, 1)
+    for payload in mutations(payload_of(scan_signed_data(request)), count // 3, 2):
+        signed = sign_payload(payload, key, None, now_us)
+        yield signed if current is None else rekeying_request(signed, current, now_us)
+    for payload in mutations(payload_of(scan_signed_data(whole)), count - 2 * (count // 3), 3):
+        signer, certificate = (current.key, current.certificate) if current else (key, None)
+        yield sign_payload(payload, signer, certificate, now_us)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "rekeying"])
+def test_mutated_requests_of_authorities_are_refused_by_reason(tmp_path: Path, first: bool) -> None:
+    lab = RootLab(tmp_path)
+    current = None if first else lab.certified()
+    if current is not None:  # the next one has keys of its own
+        lab.keys = (SoftwareKey.generate(), SoftwareKey.generate())
+    signed_key = lab.keys[0] if current is None else current.key
+    accepted = lab.register.by_key(fingerprint(signed_key.public_key))
+    assert accepted is not None
+    lab.decisions.clear()
+    counts: Counter[str] = Counter()
+    for number, octets in enumerate(damaged_ca_requests(lab, current, REQUESTS), 1):
+        try:
+            lab.root.answer(octets)
+        except DeniedRequestError as error:
+            assert str(error)
+        decision = lab.decisions[-1]
+        assert len(lab.decisions) == number and decision.code and decision.reason
+        counts[decision.code] += 1
+        if decision.code == "ok":  # else it would be sent again for whatever the holder of the key asks
+            lab.register.accept(accepted)
+    print("CA certificate", "first" if first else "rekeying", dict(counts))
+    assert counts["cantparse"] > REQUESTS // 10 and len(counts) > 4
+    assert counts["deniedpermissions"] and counts["ok"] < REQUESTS // 10
 
 
 @pytest.mark.parametrize("content", [Content.ENROLMENT_RESPONSE, Content.AUTHORIZATION_RESPONSE])

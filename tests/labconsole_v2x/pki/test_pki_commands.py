@@ -29,7 +29,7 @@ COMMAND = [sys.executable, "-m", "labconsole.cli.main", "v2x"]
 @contextmanager
 def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """The command, and the URL of each authority that it serves."""
-    ports = ("--ea-port", "0", "--aa-port", "0", "--dc-port", "0")
+    ports = ("--rca-port", "0", "--ea-port", "0", "--aa-port", "0", "--dc-port", "0")
     with interruptible():
         process = subprocess.Popen(
             [*COMMAND, "authorities", str(lab), *ports, *arguments], stdout=subprocess.PIPE, text=True
@@ -37,10 +37,10 @@ def authorities(lab: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[s
     assert process.stdout is not None
     urls: dict[str, str] = {}
     try:
-        while len(urls) < (1 if "--serve" in arguments else 3):
+        while len(urls) < (1 if "--serve" in arguments else 4):
             line = process.stdout.readline()
             assert line, "the command has ended"
-            if ready := re.fullmatch(r"Ready: (EA|AA|DC) (http://127\.0\.0\.1:\d+/)\n", line):
+            if ready := re.fullmatch(r"Ready: (RCA|EA|AA|DC) (http://127\.0\.0\.1:\d+/)\n", line):
                 urls[ready[1]] = ready[2]
         yield process, urls
     finally:
@@ -121,6 +121,71 @@ def test_authorities_run_in_a_process_each_and_refusals_are_one_sentence(tmp_pat
         assert wrong.returncode != 0 and f"{aa['AA']} cannot read the request (HTTP 400" in wrong.stderr
     gone = run("enrol", car, "--ea", ea["EA"], *certificates(lab, "ea"))
     assert gone.returncode != 0 and f"{ea['EA']} does not answer" in gone.stderr and "Traceback" not in gone.stderr
+
+
+def test_a_root_ca_of_its_own_certifies_authorities_of_other_sites_and_renews_them(
+    tmp_path: Path, own_home: Path
+) -> None:
+    lab, site, car = tmp_path / "lab", tmp_path / "site", tmp_path / "car-1"
+    with authorities(lab, "--serve", "rca") as (process, root):
+        (site / "root").mkdir(parents=True)
+        missing = run("certify-authority", site, "ea", "--rca", root["RCA"])
+        assert (
+            missing.returncode == 1 and f"copy the root's certificate to {site}/root/certificate.oer" in missing.stderr
+        )
+        (site / "root" / "certificate.oer").write_bytes((lab / "root" / "certificate.oer").read_bytes())
+        for name in ("ea", "aa"):
+            certify = ("certify-authority", site, name, "--rca", root["RCA"])
+            early = run(*certify)
+            key = early.stdout.strip().removeprefix("Key: ")
+            assert early.returncode == 1 and f"refuses: unknownkey: the key {key} is not accepted" in early.stderr
+            assert "Accepted" in run("accept-authority", lab, key, "--authority", name).stdout
+            again = run("accept-authority", lab, key, "--authority", name)
+            assert again.returncode == 1 and "is accepted already" in again.stderr
+            granted = run(*certify)
+            assert (granted.returncode, "Certified: 1 stored." in granted.stdout) == (0, True), granted
+
+        # EA and AA of the site serve stations, and what they issue leads to the root of the other lab.
+        with (
+            authorities(site, "--serve", "ea") as (_, ea),
+            authorities(site, "--serve", "aa", "--ea-url", ea["EA"]) as (_, aa),
+        ):
+            run("register", car, "--lab", site)
+            assert run("enrol", car, "--ea", ea["EA"], *certificates(site, "ea")).returncode == 0
+            authorized = run("authorize", car, "--aa", aa["AA"], *certificates(site, "ea", "aa"))
+            assert authorized.returncode == 0 and "Lab AA - Lab root CA" in authorized.stdout, authorized
+        assert not (site / "tlm").exists()  # only the holder of a root has a TLM
+
+        before = (site / "aa" / "certificate.oer").read_bytes()
+        renewed = run("certify-authority", site, "aa", "--rca", root["RCA"], "--json")
+        assert renewed.returncode == 0, renewed
+        (former,) = (site / "aa").glob("former-*.oer")
+        after = (site / "aa" / "certificate.oer").read_bytes()
+        assert former.read_bytes() == before != after
+
+        # A revoked authority gets no further certificate, and keeps its keys.
+        (certified,) = json.loads(renewed.stdout)["certificates"]
+        assert run("issue-lists", lab, "--revoke", certified["hashed_id8"]).returncode == 0
+        revoked = run("certify-authority", site, "aa", "--rca", root["RCA"])
+        assert revoked.returncode == 1 and "refuses: revoked: the certificate" in revoked.stderr
+        assert (site / "aa" / "certificate.oer").read_bytes() == after
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    assert output.splitlines()[-1] == "Stopped: 3 granted, 3 refused."
+    for file in site.glob("*/keys/*.pem"):
+        assert file.stat().st_mode & 0o777 == 0o600 and b"ENCRYPTED PRIVATE KEY" in file.read_bytes()
+
+
+def test_tickets_of_a_renewed_aa_stay_valid_by_the_lists(tmp_path: Path, own_home: Path) -> None:
+    lab, car = tmp_path / "lab", tmp_path / "car-1"
+    with authorities(lab) as (_, urls):
+        run("register", car, "--lab", lab)
+        run("issue-lists", lab, "--dc", urls["DC"])
+        assert run("certify-authority", lab, "aa", "--rca", urls["RCA"]).returncode == 0
+        run("issue-lists", lab, "--dc", urls["DC"])
+        trusted = run("trust", car, "--dc", urls["DC"], "--tlm", lab / "tlm" / "certificate.oer", "--json")
+    data = json.loads(trusted.stdout)
+    assert ([one["kind"] for one in data["trusted"]], data["failed"]) == (["root CA", "EA", "AA", "AA"], [])
 
 
 def test_what_is_missing_is_named(tmp_path: Path, own_home: Path) -> None:

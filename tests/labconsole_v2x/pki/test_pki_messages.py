@@ -8,6 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from labconsole_v2x.pki.authority_requests import (
+    AuthorityKind,
+    CaCertificateRequest,
+    encode_ca_request,
+    read_ca_request,
+)
 from labconsole_v2x.pki.authorization_messages import (
     AuthorizationCode,
     EcSignature,
@@ -90,6 +96,20 @@ def test_a_second_codec_reads_authorization_and_validation_requests(pki: LabPki)
     assert read_validation_request(forwarded) == request.forwarded
 
 
+@pytest.mark.parametrize("kind", AuthorityKind)
+def test_a_second_codec_reads_requests_of_authorities(kind: AuthorityKind) -> None:
+    octets = encode_ca_request(CaCertificateRequest(KEYS, kind.attributes))
+    name, values = second_codec.decode("Data", encode_data(Content.CA_CERTIFICATE_REQUEST, octets))["content"]
+    assert (name, values["attributes"]["id"]) == ("caRequest", ("name", kind.title))
+    (group,) = values["attributes"]["certIssuePermissions"]
+    psids = {AuthorityKind.EA: [623], AuthorityKind.AA: [36, 37]}
+    assert [one["psid"] for one in group["subjectPermissions"][1]] == psids[kind]
+    assert read_ca_request(octets) == CaCertificateRequest(KEYS, kind.attributes)
+    for length in range(len(octets)):
+        with pytest.raises(MalformedDataError):
+            read_ca_request(octets[:length])
+
+
 def test_the_key_tag_is_the_hmac_of_both_encoded_keys() -> None:
     encoded = [
         b"\x80" + key.point.form.tag + key.point.x for key in (KEYS.verification, KEYS.encryption) if key is not None
@@ -141,12 +161,11 @@ def test_what_is_truncated_extended_or_unknown_is_refused() -> None:
         read_enrolment_request(octets + b"\0")
     with pytest.raises(MalformedDataError, match="itsId of 65 octets"):
         read_enrolment_request(encode_enrolment_request(EnrolmentRequest(bytes(65), 1, KEYS, ALL_ATTRIBUTES)))
-    permits_issuing = second_codec.encode("Attributes", {"certIssuePermissions": None})
-    with pytest.raises(MalformedDataError, match="Permissions to issue"):
+    with pytest.raises(MalformedDataError, match="Unused bits"):
         read_enrolment_request(
-            encode_enrolment_request(EnrolmentRequest(b"", 1, KEYS, SubjectAttributes()))[:-1] + permits_issuing
+            encode_enrolment_request(EnrolmentRequest(b"", 1, KEYS, SubjectAttributes()))[:-1] + b"\1"
         )
-    for broken in (b"", b"\1", b"\2\x80", b"\1\x89", b"\1\x9f", b"\1\0"):
+    for broken in (b"", b"\1", b"\2\x80", b"\1\x8a", b"\1\x9f", b"\1\0"):
         with pytest.raises(MalformedDataError):
             read_data(broken)
 

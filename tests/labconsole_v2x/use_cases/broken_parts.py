@@ -13,6 +13,7 @@ from typing import Any
 from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import secured_octets
+from labconsole_v2x.pki.authority_requests import AuthorityKind, CaCertificateRequest, fingerprint
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import ValidationRequest
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority, RegisteredStation
@@ -20,6 +21,7 @@ from labconsole_v2x.pki.http_transport import CTL_TYPE
 from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.lists.station_trust import StationTrust
 from labconsole_v2x.pki.request_parts import PublicKeys, SubjectAttributes
+from labconsole_v2x.pki.root_authority import AcceptedAuthority, RootAuthority
 from labconsole_v2x.security.chain import DigestVerifier
 from labconsole_v2x.security.encryption import DecryptionError, decrypt_with_shared_key
 from labconsole_v2x.security.issuing import issue
@@ -289,6 +291,27 @@ class EaOfAnyKey(EnrolmentAuthority):
     def certify(self, keys: PublicKeys, validity: Validity, attributes: SubjectAttributes, code: Any) -> Certificate:
         own, permissions = self.identity.certificate, attributes.permissions or ()
         return issue(SoftwareKey.generate(), keys.verification, validity, issuer=own, permissions=permissions)
+
+
+class ForgetfulRca(RootAuthority):
+    """Answers the same request again."""
+
+    def remember(self, *request: Any) -> None:
+        pass
+
+
+class ObligingRca(RootAuthority):
+    """Certifies keys that its operator has not accepted."""
+
+    def _first(self, wanted: CaCertificateRequest, authority: AcceptedAuthority | None) -> AcceptedAuthority:
+        return authority or AcceptedAuthority(fingerprint(wanted.keys.verification), AuthorityKind.EA)
+
+
+class RcaWithoutRevocation(RootAuthority):
+    """Certifies the next key of a revoked authority."""
+
+    def _check_revocation(self, certificate: Certificate) -> None:
+        pass
 
 
 class EaThatDiesOfNoise(EnrolmentAuthority):

@@ -285,6 +285,18 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault(
             "has any list", "DC: malformed request: 200 x answered", Parts(distribution_centre=broken.ObligingCentre)
         ),
+        Fault("forgets requests", "RCA: replayed request: 1 x ok", Parts(root_authority=broken.ForgetfulRca)),
+        Fault("certifies any key", "RCA: key that was not accepted: 1 x ok", Parts(root_authority=broken.ObligingRca)),
+        Fault(
+            "ignores its CRL",
+            "RCA: certificate of a revoked AA: 1 x ok",
+            Parts(root_authority=broken.RcaWithoutRevocation),
+        ),
+        Fault(
+            "skips proofs of possession",
+            "RCA: wrong proof of possession: 1 x ok",
+            instead={"pki.root_authority.is_signed_by": lambda *_: True},
+        ),
     ),
     "A-CER-05": (
         Fault("forgets requests", "EA: replayed request: 1 x ok", Parts(enrolment_authority=broken.ForgetfulEa)),

@@ -70,6 +70,7 @@ class IssueLists(Operation[IssueListsParameters]):
             TLM,
             certificate_file,
             create_lab,
+            former_certificates,
             load_list_signer,
         )
         from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
@@ -88,9 +89,11 @@ class IssueLists(Operation[IssueListsParameters]):
         centre = CentreEntry(urls[TLM], (root.certificate.hashed_id8,))
         roots: list[Entry] = [] if ROOT in left_out else [RootEntry(root.certificate)]
         authorities: list[Entry] = [] if EA in left_out else [EaEntry(ea, urls[EA])]
-        authorities += [] if AA in left_out else [AaEntry(aa, urls[AA])]
-
         lists, now_us, valid_s = PublishedLists(lab / LISTS), its_now(), parameters.days * _DAY_S
+        # tickets of an AA's former certificates stay valid: an entry that is gone is distrusted
+        former = [one for one in former_certificates(lab, AA) if one.validity.end_s > now_us // 1_000_000]
+        authorities += [] if AA in left_out else [AaEntry(one, urls[AA]) for one in (aa, *former)]
+
         ectl_entries = [*roots, TlmEntry(tlm.certificate, urls[TLM]), centre]
         ectl = lists.publish_trust_list(Kind.ECTL, ectl_entries, tlm, now_us, valid_s)
         ctl = lists.publish_trust_list(Kind.CTL, [*authorities, centre], root, now_us, valid_s)

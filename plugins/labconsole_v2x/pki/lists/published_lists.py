@@ -141,6 +141,11 @@ class PublishedLists:
                 "stations refuse a sequence that starts again."
             ) from error
 
+    def revoked(self, signer: CertifiedKey) -> tuple[bytes, ...]:
+        """The HashedId8 in the newest CRL of a root. Raises UserError: it is not one of this root."""
+        opened = self._newest(Kind.CRL, signer)
+        return opened.values.entries if opened is not None and isinstance(opened.values, RevocationList) else ()
+
     @contextmanager
     def _publishing(self) -> Iterator[None]:
         try:

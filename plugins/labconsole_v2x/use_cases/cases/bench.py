@@ -19,6 +19,7 @@ from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
 from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.lists.station_trust import StationTrust
+from labconsole_v2x.pki.root_authority import RootAuthority
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.issuing import CENTRE_RANGES, ROADSIDE_RANGES, TICKET_PERMISSIONS, TICKET_S, LabPki
@@ -109,6 +110,7 @@ class Parts:
     """Creates a sender of a class, with its identity and settings."""
     enrolment_authority: type[EnrolmentAuthority] = EnrolmentAuthority
     authorization_authority: type[AuthorizationAuthority] = AuthorizationAuthority
+    root_authority: type[RootAuthority] = RootAuthority
     pool: type[PseudonymPool] = PseudonymPool
     schedule: type[ChangeSchedule] = ChangeSchedule
     relay: type[RsuRelay] = RsuRelay

@@ -9,10 +9,10 @@ from labconsole.errors import UserError
 from labconsole_v2x.use_cases.cases.bench import Bench, BenchSettings, CaseClock, Parts, Recorder
 from labconsole_v2x.use_cases.cases.content_cases import CONTENT_CASES
 from labconsole_v2x.use_cases.cases.function_cases import FUNCTION_CASES
-from labconsole_v2x.use_cases.cases.list_cases import LIST_CASES
 from labconsole_v2x.use_cases.cases.packet_cases import PACKET_CASES
 from labconsole_v2x.use_cases.cases.pki_cases import PKI_CASES
 from labconsole_v2x.use_cases.cases.pseudonym_cases import PSEUDONYM_CASES
+from labconsole_v2x.use_cases.cases.root_cases import ROOT_CASES
 from labconsole_v2x.use_cases.cases.station_cases import STATION_CASES
 from labconsole_v2x.use_cases.evidence import Evidence, Kind, Record
 
@@ -24,7 +24,7 @@ RUNS: Mapping[str, Callable[[Bench], None]] = {
     **FUNCTION_CASES,
     **PACKET_CASES,
     **PKI_CASES,
-    **LIST_CASES,
+    **ROOT_CASES,
     **STATION_CASES,
     **PSEUDONYM_CASES,
 }

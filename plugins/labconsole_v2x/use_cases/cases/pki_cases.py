@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from random import Random
 
 from labconsole.errors import UserError
@@ -139,12 +140,18 @@ def _authorization_signed_with(authorities: BenchAuthorities, credential: CaseKe
 
 
 def _flood(random: Random, authorities: BenchAuthorities, authority: RemoteAuthority, right: bytes) -> None:
+    for octets in islice(malformed(random, right), _FLOOD):
+        authorities.attempt("malformed request", authority, octets)
+
+
+def malformed(random: Random, right: bytes) -> Iterator[bytes]:
     """Malformed requests: random octets, and a right request with one bit changed or cut short, in turns."""
-    for number in range(_FLOOD):
+    while True:
+        yield random.randbytes(random.randrange(1, 500))
         changed = bytearray(right)
         changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
-        kinds = (random.randbytes(random.randrange(1, 500)), bytes(changed), right[: random.randrange(1, len(right))])
-        authorities.attempt("malformed request", authority, kinds[number % 3])
+        yield bytes(changed)
+        yield right[: random.randrange(1, len(right))]
 
 
 PKI_CASES: Mapping[str, Callable[[Bench], None]] = {

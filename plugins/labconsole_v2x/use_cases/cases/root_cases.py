@@ -1,22 +1,44 @@
-"""The case of attacks on the root CA (A-CER-04): forged and old lists at a station, and a flood at the DC."""
+"""The case of attacks on the root CA (A-CER-04): on its lists at a station, on the DC, and on its requests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labconsole_v2x.pki.http_transport import AuthorityServer, AuthorityUnreachableError, ListNotFoundError, get
+from labconsole_v2x.pki.authority_requests import (
+    AuthorityKind,
+    CaCertificateRequest,
+    attributes_of,
+    certificate_request,
+    encode_ca_request,
+    fingerprint,
+    rekeying_request,
+)
+from labconsole_v2x.pki.http_transport import (
+    AuthorityServer,
+    AuthorityUnreachableError,
+    ListNotFoundError,
+    get,
+    post,
+)
 from labconsole_v2x.pki.lists.published_lists import Kind as ListKind
 from labconsole_v2x.pki.lists.published_lists import PublishedLists
 from labconsole_v2x.pki.lists.signed_lists import RefusedListError, sign_revocation_list, sign_trust_list
 from labconsole_v2x.pki.lists.trust_lists import AaEntry, EaEntry, Entry, RevocationList, TrustList
-from labconsole_v2x.pki.request_parts import Content
+from labconsole_v2x.pki.request_parts import Content, PublicKeys, SubjectAttributes, encode_data
+from labconsole_v2x.pki.root_authority import AcceptedAuthority
+from labconsole_v2x.pki.secured_messages import sign_payload
+from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.keys import SoftwareKey
-from labconsole_v2x.security.structures import Certificate
+from labconsole_v2x.security.structures import Certificate, IssuePermission
 from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.cases.packet_cases import send_many
+from labconsole_v2x.use_cases.cases.pki_cases import malformed
 from labconsole_v2x.use_cases.evidence import Kind
 from labconsole_v2x.use_cases.expectations import ACCEPTED
 
@@ -24,6 +46,7 @@ _URL = "http://127.0.0.1/"
 _WEEK_S = 7 * 24 * 3600
 _FEW = 5
 _FLOOD = 200
+_OLD_S = 600.0
 _LOOPBACK = "127.0.0.1"
 
 
@@ -80,6 +103,7 @@ def _attacks_on_root(bench: Bench) -> None:
     bench.distrusted(receiver, aa)
     send_many(bench, "CAM after the revocation", bench.station(), _FEW)
     _flood(bench, lists)
+    _attacks_on_requests(bench)
 
 
 def _offer(bench: Bench, what: str, apply: Callable[[bytes], object], octets: bytes) -> None:
@@ -117,4 +141,75 @@ def _asked(url: str) -> str:
     return "answered"
 
 
-LIST_CASES: Mapping[str, Callable[[Bench], None]] = {"A-CER-04": _attacks_on_root}
+class _Register:
+    """The authorities that the root CA of one case certifies."""
+
+    def __init__(self, *authorities: AcceptedAuthority) -> None:
+        self._authorities = {one.fingerprint: one for one in authorities}
+
+    def by_key(self, key: bytes) -> AcceptedAuthority | None:
+        """The authority whose first key has a fingerprint."""
+        return self._authorities.get(key)
+
+    def certified(self, hashed_id8: bytes) -> AcceptedAuthority | None:
+        """The authority with a current certificate."""
+        known = self._authorities.values()
+        return next((one for one in known if one.certificate and one.certificate.hashed_id8 == hashed_id8), None)
+
+    def add_certificate(self, authority: AcceptedAuthority, certificate: Certificate) -> None:
+        """Note the current certificate of an authority."""
+        self._authorities[authority.fingerprint] = replace(authority, certificate=certificate)
+
+
+def _attacks_on_requests(bench: Bench) -> None:
+    """An RCA gets requests for certificates: of an accepted EA, and of an attacker with the keys of a revoked AA."""
+    pki, clock, kind = bench.pki, bench.clock, AuthorityKind.EA
+    key, encryption_key, other = (SoftwareKey.generate() for _ in range(3))
+    ea = AcceptedAuthority(fingerprint(key.public_key), kind)
+    aa = AcceptedAuthority(fingerprint(pki.aa_key.public_key), AuthorityKind.AA, pki.aa)
+    root, revoked = CertifiedKey(pki.root, pki.root_key), (pki.aa.hashed_id8,)
+    rca = bench.parts.root_authority(
+        root, _Register(ea, aa), lambda: revoked, clock=clock, notify=lambda decision: decisions.append(decision.code)
+    )
+    decisions: list[str] = []
+
+    def request(
+        signing: SoftwareKey = key, attributes: SubjectAttributes = kind.attributes, late_s: float = 0
+    ) -> bytes:
+        now_us = clock() - round(late_s * 1e6)
+        message = encode_ca_request(
+            CaCertificateRequest(PublicKeys(key.public_key, encryption_key.public_key), attributes)
+        )
+        return sign_payload(encode_data(Content.CA_CERTIFICATE_REQUEST, message), signing, None, now_us)
+
+    def attempt(what: str, octets: bytes) -> None:
+        bench.recorder.add(Kind.MESSAGE, label=f"request to the RCA: {what}", octets=octets)
+        decisions.clear()
+        with suppress(AuthorityUnreachableError):
+            response = post(server.url, octets)
+            bench.recorder.add(Kind.MESSAGE, label="response of the RCA", octets=response)
+        bench.decided(f"RCA: {what}", decisions[-1] if decisions else "no decision")
+
+    with AuthorityServer(_LOOPBACK, 0, rca.answer) as server:
+        unknown = certificate_request(other, encryption_key, kind.attributes, clock())
+        next_of_aa = rekeying_request(
+            certificate_request(other, encryption_key, attributes_of(pki.aa), clock()),
+            CertifiedKey(pki.aa, pki.aa_key),
+            clock(),
+        )
+        more = replace(kind.attributes, issue_permissions=(IssuePermission(None),))
+        attempt("key that was not accepted", unknown)
+        attempt("wrong proof of possession", request(signing=other))
+        attempt("more permissions", request(attributes=more))
+        attempt("old request", request(late_s=_OLD_S))
+        attempt("certificate of a revoked AA", next_of_aa)
+        right = request()
+        attempt("right request", right)
+        attempt("replayed request", right)
+        for octets in islice(malformed(bench.random, right), _FLOOD):
+            attempt("malformed request", octets)
+        bench.clock.advance(1)
+        attempt("right request after the flood", request())
+
+
+ROOT_CASES: Mapping[str, Callable[[Bench], None]] = {"A-CER-04": _attacks_on_root}

@@ -1,0 +1,296 @@
+"""The root CA certifies accepted EAs and AAs, renews their certificates, and refuses other requests by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from labconsole.errors import UserError
+from labconsole_v2x.pki.authority import Decision
+from labconsole_v2x.pki.authority_requests import (
+    AuthorityKind,
+    CaCertificateRequest,
+    attributes_of,
+    certificate_request,
+    certified_by_root,
+    encode_ca_request,
+    fingerprint,
+    rekeying_request,
+)
+from labconsole_v2x.pki.key_folders import (
+    AA,
+    AuthorityFolder,
+    certificate_file,
+    create_lab,
+    current_certificate,
+    former_certificates,
+    load_authority,
+    load_list_signer,
+    next_keys,
+    use_next_keys,
+)
+from labconsole_v2x.pki.request_parts import Content, PublicKeys, encode_data
+from labconsole_v2x.pki.root_authority import AcceptedAuthority, RootAuthority
+from labconsole_v2x.pki.secured_messages import DeniedRequestError, sign_payload
+from labconsole_v2x.pki.station_requests import CertifiedKey, check_authority
+from labconsole_v2x.security.encoding import YEAR_S
+from labconsole_v2x.security.issuing import AA_ISSUES, AUTHORITY_YEARS, ROADSIDE_RANGES, ROOT_YEARS, LabPki
+from labconsole_v2x.security.keys import SoftwareKey
+from labconsole_v2x.security.scanning import scan_certificate
+from labconsole_v2x.security.structures import Certificate, IssuePermission, Validity
+from tests.labconsole_v2x.pki.pki_lab import NOW_S, NOW_US, lab_pki
+
+URL = "http://rca.test/"
+AUTHORITY = AuthorityKind.AA
+MORE = IssuePermission(ROADSIDE_RANGES)
+
+
+@dataclass
+class RootLab:
+    """A root CA with a clock that the test sets, and an accepted AA, whose keys have no certificate yet."""
+
+    folder: Path
+    pki: LabPki = field(default_factory=lab_pki)
+    now_us: int = NOW_US
+
+    def __post_init__(self) -> None:
+        self.decisions: list[Decision] = []
+        self.revoked: set[bytes] = set()
+        self.register = AuthorityFolder(self.folder)
+        self.keys = (SoftwareKey.generate(), SoftwareKey.generate())
+        self.register.accept(AcceptedAuthority(fingerprint(self.keys[0].public_key), AUTHORITY))
+        self.start()
+
+    def start(self) -> None:
+        """Start the root CA, or start it again."""
+        root = CertifiedKey(self.pki.root, self.pki.root_key)
+        clock = lambda: self.now_us  # noqa: E731
+        self.root = RootAuthority(root, self.register, lambda: self.revoked, clock=clock, notify=self.decisions.append)
+
+    def request(self, **changes: object) -> bytes:
+        """A right first request; `changes` are other arguments of `certificate_request`."""
+        key, encryption_key = self.keys
+        arguments: dict[str, object] = {
+            "key": key,
+            "encryption_key": encryption_key,
+            "attributes": AUTHORITY.attributes,
+            "now_us": self.now_us,
+        }
+        return certificate_request(**(arguments | changes))  # type: ignore[arg-type]
+
+    def certified(self) -> CertifiedKey:
+        """The AA with its first certificate."""
+        return CertifiedKey(scan_certificate(self.root.answer(self.request())), self.keys[0])
+
+    def rekeying(self, current: CertifiedKey, **changes: object) -> bytes:
+        """A right request for the next certificate; `changes` as of `request`."""
+        keys = {"key": SoftwareKey.generate(), "encryption_key": SoftwareKey.generate()}
+        return rekeying_request(self.request(**(keys | changes)), current, self.now_us)
+
+    def refusal(self, octets: bytes) -> str:
+        """The code of a refusal; nothing was issued."""
+        with pytest.raises(DeniedRequestError) as refused:
+            self.root.answer(octets)
+        code = self.decisions[-1].code
+        assert str(refused.value) == f"{code}: {self.decisions[-1].reason}"
+        return code
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> RootLab:
+    return RootLab(tmp_path)
+
+
+def test_an_accepted_authority_gets_a_certificate_for_five_years(lab: RootLab) -> None:
+    post = lambda url, octets: lab.root.answer(octets)  # noqa: E731
+    certificate = certified_by_root(URL, lab.pki.root, AUTHORITY, lab.keys, None, post, NOW_US)
+    assert certificate.validity == Validity(NOW_S, NOW_S + AUTHORITY_YEARS * YEAR_S)
+    assert (certificate.name, certificate.issuer) == ("Lab AA", lab.pki.root.hashed_id8)
+    assert (certificate.permissions, certificate.issue_permissions) == (lab.pki.aa.permissions, AA_ISSUES)
+    check_authority("AA", certificate, lab.pki.root, AUTHORITY.task)
+    assert lab.decisions == [Decision("CA certificate", "ok", f"certificate {certificate.hashed_id8.hex()}")]
+
+
+def test_the_current_certificate_signs_for_the_next_and_is_replaced(lab: RootLab) -> None:
+    first = lab.certified()
+    keys = (SoftwareKey.generate(), SoftwareKey.generate())
+    post = lambda url, octets: lab.root.answer(octets)  # noqa: E731
+    second = certified_by_root(URL, lab.pki.root, AUTHORITY, keys, first, post, NOW_US)
+    assert second.hashed_id8 != first.certificate.hashed_id8
+    assert lab.refusal(lab.rekeying(first)) == "unknowncertificate"
+    assert scan_certificate(lab.root.answer(lab.rekeying(CertifiedKey(second, keys[0])))).name == "Lab AA"
+    # The first key is spent: its holder cannot begin again without the operator.
+    assert lab.refusal(lab.request(now_us=NOW_US + 1)) == "deniedrequest"
+
+
+def test_a_lost_answer_is_sent_again_to_the_holder_of_the_key(lab: RootLab) -> None:
+    first = lab.certified()
+    lab.now_us += 1_000_000
+    assert lab.root.answer(lab.request()) == first.certificate.octets
+    keys = {"key": SoftwareKey.generate(), "encryption_key": SoftwareKey.generate()}
+    second = lab.root.answer(lab.rekeying(first, **keys))
+    lab.now_us += 1_000_000
+    lab.start()  # and over a restart
+    lab.now_us += 1_000_000
+    assert lab.root.answer(lab.rekeying(first, **keys)) == second
+    lab.revoked.add(scan_certificate(second).hashed_id8)
+    lab.now_us += 1_000_000
+    assert lab.refusal(lab.rekeying(first, **keys)) == "revoked"
+
+
+def test_a_certificate_ends_with_the_root_at_the_latest(lab: RootLab) -> None:
+    lab.now_us += (ROOT_YEARS - 1) * YEAR_S * 1_000_000
+    lab.start()
+    certificate = scan_certificate(lab.root.answer(lab.request()))
+    end_s, most_s = certificate.validity.end_s, lab.pki.root.validity.end_s
+    assert most_s - 3600 < end_s <= most_s
+
+
+def without_encryption_key(lab: RootLab) -> bytes:
+    key = lab.keys[0]
+    message = encode_ca_request(CaCertificateRequest(PublicKeys(key.public_key), AUTHORITY.attributes))
+    return sign_payload(encode_data(Content.CA_CERTIFICATE_REQUEST, message), key, None, lab.now_us)
+
+
+def with_foreign_possession(lab: RootLab) -> bytes:
+    keys = PublicKeys(lab.keys[0].public_key, lab.keys[1].public_key)
+    message = encode_ca_request(CaCertificateRequest(keys, AUTHORITY.attributes))
+    payload = encode_data(Content.CA_CERTIFICATE_REQUEST, message)
+    return sign_payload(payload, SoftwareKey.generate(), None, lab.now_us)
+
+
+def with_attributes(**changes: object) -> Callable[[RootLab], bytes]:
+    attributes = replace(AUTHORITY.attributes, **changes)  # type: ignore[arg-type]
+    return lambda lab: lab.request(attributes=attributes)
+
+
+REFUSED: dict[str, tuple[str, Callable[[RootLab], bytes]]] = {
+    "unknown key": ("unknownkey", lambda lab: lab.request(key=SoftwareKey.generate())),
+    "wrong proof of possession": ("invalidsignature", with_foreign_possession),
+    "no encryption key": ("invalidkeys", without_encryption_key),
+    "old": ("deniedrequest", lambda lab: lab.request(now_us=NOW_US - 301_000_000)),
+    "from the future": ("deniedrequest", lambda lab: lab.request(now_us=NOW_US + 6_000_000)),
+    "permissions of an EA": ("deniedpermissions", with_attributes(permissions=AuthorityKind.EA.attributes.permissions)),
+    "issues more": ("deniedpermissions", with_attributes(issue_permissions=(*AA_ISSUES, MORE))),
+    "issues nothing": ("deniedpermissions", with_attributes(issue_permissions=None)),
+    "region": ("deniedpermissions", with_attributes(region=frozenset({276}))),
+    "longer than five years": ("deniedrequest", with_attributes(validity=Validity(NOW_S, NOW_S + 6 * YEAR_S))),
+    "no request": (
+        "deniedrequest",
+        lambda lab: sign_payload(encode_data(Content.ENROLMENT_REQUEST, b""), lab.keys[0], None, NOW_US),
+    ),
+    "noise": ("cantparse", lambda lab: b"\x03\x81noise"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_first_requests_are_refused_by_reason(lab: RootLab, name: str) -> None:
+    lab.root._started_us -= 3600 * 1_000_000  # the clock's tests are of the request's age
+    code, request = REFUSED[name]
+    assert lab.refusal(request(lab)) == code
+    assert lab.certified().certificate.name == "Lab AA"  # a right one is granted afterwards
+
+
+def test_a_replayed_request_is_refused(lab: RootLab) -> None:
+    request = lab.request()
+    lab.root.answer(request)
+    assert lab.refusal(request) == "deniedrequest"
+    assert "replay" in lab.decisions[-1].reason
+
+
+def test_requests_for_the_next_certificate_are_refused_by_reason(lab: RootLab) -> None:
+    current = lab.certified()
+    other = CertifiedKey(current.certificate, SoftwareKey.generate())
+    assert lab.refusal(lab.rekeying(other)) == "invalidsignature"
+    foreign = lab_pki()
+    assert lab.refusal(lab.rekeying(CertifiedKey(foreign.aa, foreign.aa_key))) == "unknowncertificate"
+    more = replace(AUTHORITY.attributes, issue_permissions=(MORE,))
+    assert lab.refusal(lab.rekeying(current, attributes=more)) == "deniedpermissions"
+    lab.revoked.add(current.certificate.hashed_id8)
+    assert lab.refusal(lab.rekeying(current)) == "revoked"
+    lab.revoked.clear()
+    lab.now_us = (current.certificate.validity.end_s + 1) * 1_000_000
+    assert lab.refusal(lab.rekeying(current)) == "unknowncertificate"
+
+
+def test_a_broken_register_is_named_to_its_operator_only(lab: RootLab) -> None:
+    (file,) = lab.folder.glob("root/authorities/*.json")
+    file.write_text("{}")
+    with pytest.raises(DeniedRequestError, match=r"^deniedrequest: the root CA cannot read its register"):
+        lab.root.answer(lab.request())
+    assert str(file) in lab.decisions[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"<html>", "answers no certificate"),
+        (None, "is not one under the root"),
+    ],
+)
+def test_an_authority_uses_no_certificate_of_others(lab: RootLab, answer: bytes | None, reason: str) -> None:
+    octets = lab_pki().aa.octets if answer is None else answer
+    with pytest.raises(UserError, match=reason):
+        certified_by_root(URL, lab.pki.root, AUTHORITY, lab.keys, None, lambda *_: octets, NOW_US)
+    with pytest.raises(UserError, match="other keys"):
+        certified_by_root(URL, lab.pki.root, AUTHORITY, lab.keys, None, lambda *_: lab.pki.aa.octets, NOW_US)
+
+
+def renewed(folder: Path) -> tuple[Certificate, Certificate]:
+    """The current certificate of the AA of a new lab, and one for its next keys, which are stored."""
+    create_lab(folder, NOW_S - 3600)
+    register = AuthorityFolder(folder)
+    register.adopt_of_lab()
+    root = RootAuthority(load_list_signer(folder, "root"), register, tuple, clock=lambda: NOW_US)
+    current = current_certificate(folder, AA)
+    assert current is not None
+    post = lambda url, octets: root.answer(octets)  # noqa: E731
+    keys = next_keys(folder, AA)
+    return current.certificate, certified_by_root(URL, root._root, AUTHORITY, keys, current, post, NOW_US)
+
+
+@pytest.mark.parametrize("moves", range(6))
+def test_an_interrupted_renewal_is_finished_by_the_next_start(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    lab = tmp_path / "lab"
+    before, after = renewed(lab)
+    done = 0
+
+    class KilledError(Exception):
+        pass
+
+    replace_file = Path.replace
+
+    def replaced(self: Path, target: Path) -> Path:
+        nonlocal done
+        if done == moves:
+            raise KilledError
+        done += 1
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    if moves < 5:  # the new certificate, the former one, two keys, and the new one in its place
+        with pytest.raises(KilledError):
+            use_next_keys(lab, AA, after)
+    else:
+        use_next_keys(lab, AA, after)
+    monkeypatch.undo()
+    identity = load_authority(lab, AA)
+    if not moves:
+        assert (identity.certificate, former_certificates(lab, AA)) == (before, ())
+        return
+    assert identity.certificate == after
+    assert identity.key.public_key == after.verification_key
+    assert identity.encryption_key.public_key == after.encryption_key
+    assert [one.hashed_id8 for one in former_certificates(lab, AA)] == [before.hashed_id8]
+    assert scan_certificate(certificate_file(lab, AA).read_bytes()) == after
+
+
+def test_the_attributes_of_both_kinds_are_those_of_a_labs_authorities() -> None:
+    pki = lab_pki()
+    for kind, certificate in ((AuthorityKind.EA, pki.ea), (AuthorityKind.AA, pki.aa)):
+        assert kind.attributes == attributes_of(certificate)
