@@ -98,7 +98,6 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
 
     def run(self, parameters: AuthoritiesParameters, context: OperationContext) -> Result:
         # imported late: the window, which imports this module, does without cryptography
-        from labconsole_v2x.inspection.capture_certificates import read_certificate
         from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
         from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
         from labconsole_v2x.pki.http_transport import (
@@ -116,10 +115,10 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
             ROOT,
             AuthorityFolder,
             StationFolder,
-            certificate_file,
             create_lab,
             load_authority,
             load_list_signer,
+            partner_certificate,
         )
         from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
         from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
@@ -148,11 +147,11 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
                 ready("RCA", parameters.rca_port, rca.answer)
             ea_url = parameters.ea_url or f"http://{parameters.host}:{parameters.ea_port}/"
             if serve in (Served.ALL, Served.BOTH, Served.EA):
-                identity, aa_certificate = load_authority(lab, EA), read_certificate(certificate_file(lab, AA))
+                identity, aa_certificate = load_authority(lab, EA), partner_certificate(lab, AA)
                 ea = EnrolmentAuthority(identity, StationFolder(lab), [aa_certificate], notify=decisions.put)
                 ea_url = ready("EA", parameters.ea_port, ea.answer)
             if serve in (Served.ALL, Served.BOTH, Served.AA):
-                identity, ea_certificate = load_authority(lab, AA), read_certificate(certificate_file(lab, EA))
+                identity, ea_certificate = load_authority(lab, AA), partner_certificate(lab, EA)
                 known = RemoteAuthority(checked_url(ea_url), ea_certificate)
                 aa = AuthorizationAuthority(identity, [known], partial(post, timeout_s=TIMEOUT_S), notify=decisions.put)
                 ready("AA", parameters.aa_port, aa.answer)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -38,9 +39,11 @@ TLM, ROOT, EA, AA = "tlm", "root", "ea", "aa"
 LISTS = "lists"
 """The folder of the lists that a lab publishes."""
 _ENCRYPTION, _CERTIFICATE = "encryption", "certificate"
-_NEXT, _NEXT_ENCRYPTION, _FORMER = "next", "next-encryption", "former"
-"""Of an authority: keys that wait for their certificate, and certificates that newer ones have replaced."""
+_NEXT, _NEXT_ENCRYPTION = "next", "next-encryption"
+"""Keys of an authority that wait for their certificate."""
 _LOCK, _LOCK_TIMEOUT_S = ".lab.lock", 60.0
+_RENEWAL_LOCK = ".renewal.lock"
+_STATION_REMEDY = "remove it, and register the station again"
 _HASHED_ID8 = re.compile("[0-9a-f]{16}")
 _CURVES = {library.name: curve for curve, library in CURVES.items()}
 
@@ -114,8 +117,7 @@ def create_lab(folder: Path, start_s: int) -> bool:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with FileLock(folder / _LOCK, timeout=_LOCK_TIMEOUT_S, mode=0o600):
                 if certificate_file(folder, ROOT).exists():
-                    is_root_here = KeyFolder(folder / ROOT).has_key(_CERTIFICATE)
-                    if is_root_here and not certificate_file(folder, TLM).exists():
+                    if has_root_key(folder) and not certificate_file(folder, TLM).exists():
                         tlm, key = issue_tlm(start_s)
                         KeyFolder(folder / TLM).add(_CERTIFICATE, key, tlm)
                     return False
@@ -140,6 +142,19 @@ def _create_lab(folder: Path, pki: LabPki) -> None:
 def certificate_file(folder: Path, authority: str) -> Path:
     """The certificate file of an authority of a lab."""
     return KeyFolder(folder / authority).certificate_path(_CERTIFICATE)
+
+
+def has_root_key(folder: Path) -> bool:
+    """Whether the root CA is in this lab, with its key."""
+    return KeyFolder(folder / ROOT).has_key(_CERTIFICATE)
+
+
+def partner_certificate(folder: Path, name: str) -> Certificate:
+    """The certificate of the other authority of a lab. Raises UserError."""
+    path = certificate_file(folder, name)
+    if not path.exists():
+        raise UserError(f"{path} does not exist: copy the certificate of the {name.upper()} there.")
+    return read_certificate(path)
 
 
 def load_list_signer(folder: Path, name: str) -> CertifiedKey:
@@ -187,18 +202,23 @@ def _finish_renewal(folder: Path, name: str) -> None:
     if not granted.exists():
         return
     with _writing(folder):
-        if current.exists():
-            former = read_certificate(current)
-            write_private(authority.certificate_path(f"{_FORMER}-{former.hashed_id8.hex()}"), former.octets)
         for new, old in ((_NEXT, _CERTIFICATE), (_NEXT_ENCRYPTION, _ENCRYPTION)):
             if authority.has_key(new):
                 authority.replace_key(new, old)
         granted.replace(current)
 
 
-def former_certificates(folder: Path, name: str) -> tuple[Certificate, ...]:
-    """The certificates of an authority that newer ones have replaced. Raises UserError."""
-    return tuple(map(read_certificate, sorted((folder / name).glob(f"{_FORMER}-*.oer"))))
+@contextmanager
+def renewing(folder: Path, name: str) -> Iterator[None]:
+    """Hold the lock of an authority's renewal. Raises UserError: another process has it."""
+    path = folder / name
+    with _writing(path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with FileLock(path / _RENEWAL_LOCK, timeout=0, mode=0o600):
+            yield
+    except Timeout as error:
+        raise UserError(f"Another process renews the certificate in {path}: wait for it.") from error
 
 
 class AuthorityFolder:
@@ -209,9 +229,15 @@ class AuthorityFolder:
         self._folder = lab / ROOT / "authorities"
 
     def accept(self, authority: AcceptedAuthority) -> None:
-        """Accept an authority, or again. Raises UserError."""
-        octets = authority.certificate.octets.hex() if authority.certificate else None
-        record = {"kind": authority.kind.name, "certificate": octets}
+        """Accept an authority, in place of one with the same first key. Raises UserError."""
+        certificates = [one.octets.hex() for one in authority.certificates]
+        record = {
+            "kind": authority.kind.name,
+            "name": authority.name,
+            "url": authority.url,
+            "own": authority.own,
+            "certificates": certificates,
+        }
         _write(self._folder / f"{authority.fingerprint.hex()}.json", record)
 
     def adopt_of_lab(self) -> None:
@@ -223,33 +249,33 @@ class AuthorityFolder:
                 continue
             key = fingerprint(certificate.verification_key)
             if self.by_key(key) is None:
-                self.accept(AcceptedAuthority(key, kind, certificate))
+                self.accept(AcceptedAuthority(key, kind, certificate.name, own=True, certificates=(certificate,)))
 
     def by_key(self, key: bytes) -> AcceptedAuthority | None:
-        """The authority whose first or current key has a fingerprint. Raises UserError: a file is broken."""
-        for one in self._authorities():
-            current = one.certificate
-            if key in (one.fingerprint, current and fingerprint(current.verification_key)):
-                return one
-        return None
+        """The authority that has, or has had, the key with a fingerprint. Raises UserError: a file is broken."""
+        return next((one for one in self.authorities() if one.has_key(key)), None)
 
     def certified(self, hashed_id8: bytes) -> AcceptedAuthority | None:
         """The authority with a current certificate. Raises UserError: a file is broken."""
-        found = (one for one in self._authorities() if one.certificate and one.certificate.hashed_id8 == hashed_id8)
+        found = (one for one in self.authorities() if one.certificate and one.certificate.hashed_id8 == hashed_id8)
         return next(found, None)
 
     def add_certificate(self, authority: AcceptedAuthority, certificate: Certificate) -> None:
-        """Note the current certificate of an authority. Raises UserError."""
-        self.accept(AcceptedAuthority(authority.fingerprint, authority.kind, certificate))
+        """Note the next certificate of an authority. Raises UserError."""
+        self.accept(replace(authority, certificates=(*authority.certificates, certificate)))
 
-    def _authorities(self) -> Iterator[AcceptedAuthority]:
-        for path in sorted(self._folder.glob("*.json")):
-            record = _read(path) or {}
+    def authorities(self) -> Iterator[AcceptedAuthority]:
+        """All of them. Raises UserError: a file is broken."""
+        for path in sorted(self._folder.glob(f"{'[0-9a-f]' * 64}.json")):
+            remedy = "restore it from a copy, or remove it and accept a new key of the authority"
+            record = _read(path, remedy) or {}
             try:
-                certificate = scan_certificate(bytes.fromhex(octets)) if (octets := record["certificate"]) else None
-                yield AcceptedAuthority(bytes.fromhex(path.stem), AuthorityKind[record["kind"]], certificate)
+                certificates = tuple(scan_certificate(bytes.fromhex(one)) for one in record["certificates"])
+                name, url, own = str(record["name"]), str(record["url"]), bool(record["own"])
+                kind = AuthorityKind[record["kind"]]
+                yield AcceptedAuthority(bytes.fromhex(path.stem), kind, name, url, own, certificates)
             except (KeyError, TypeError, ValueError, MalformedDataError) as error:
-                raise UserError(f"{path} is broken: remove it, and accept the authority again.") from error
+                raise _broken(path, remedy) from error
 
 
 class StationFolder:
@@ -319,20 +345,20 @@ def _write(path: Path, record: Mapping[str, object]) -> None:
         write_private(path, json.dumps(record).encode())
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path, remedy: str = _STATION_REMEDY) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
         record = json.loads(read_private(path, "record"))
     except ValueError as error:
-        raise _broken(path) from error
+        raise _broken(path, remedy) from error
     if not isinstance(record, dict):
-        raise _broken(path)
+        raise _broken(path, remedy)
     return record
 
 
-def _broken(path: Path) -> UserError:
-    return UserError(f"{path} is broken: remove it, and register the station again.")
+def _broken(path: Path, remedy: str = _STATION_REMEDY) -> UserError:
+    return UserError(f"{path} is broken: {remedy}.")
 
 
 @contextmanager

@@ -75,6 +75,7 @@ class CertifyAuthority(Operation[CertifyParameters]):
             certificate_file,
             current_certificate,
             next_keys,
+            renewing,
             use_next_keys,
         )
         from labconsole_v2x.security.verification import its_now
@@ -82,18 +83,22 @@ class CertifyAuthority(Operation[CertifyParameters]):
         lab, name, url = parameters.lab, parameters.authority.value, checked_url(parameters.rca)
         if not certificate_file(lab, ROOT).exists():
             raise UserError(f"{lab} has no root CA: copy the root's certificate to {certificate_file(lab, ROOT)}.")
-        root, current = read_certificate(certificate_file(lab, ROOT)), current_certificate(lab, name)
-        keys = next_keys(lab, name)
-        context.say(f"Key: {fingerprint(keys[0].public_key).hex()}")
-        certificate = certified_by_root(url, root, parameters.authority.kind, keys, current, post, its_now())
-        file = use_next_keys(lab, name, certificate)
+        root = read_certificate(certificate_file(lab, ROOT))
+        with renewing(lab, name):
+            current, keys = current_certificate(lab, name), next_keys(lab, name)
+            context.say(f"Key: {fingerprint(keys[0].public_key).hex()}")
+            certificate = certified_by_root(url, root, parameters.authority.kind, keys, current, post, its_now())
+            file = use_next_keys(lab, name, certificate)
         result = certificates_result("Certified", [certificate], (root,), [file])
-        next_steps = f"Start the {name.upper()} again, and issue the lists of the root again (v2x issue-lists)."
+        next_steps = (
+            "Start EA and AA again, which read each other's certificate, and have the lists of the root issued again "
+            "(v2x issue-lists)."
+        )
         return Result((*result.parts, next_steps), result.data)
 
 
 class AcceptParameters(Parameters):
-    """The key, and what its holder is."""
+    """The key of an authority, and what the root's lists and its certificate say of it."""
 
     lab: HomePath = parameter(
         "Folder of the lab", "Folder of the root CA's lab", kind="folder", positional=True, metavar="LAB"
@@ -104,7 +109,16 @@ class AcceptParameters(Parameters):
         positional=True,
         metavar="FINGERPRINT",
     )
-    authority: CertifiedAuthority = parameter("Authority", "What the holder of the key shall be", labels=_KINDS)
+    authority: CertifiedAuthority = parameter("Authority", "Kind of authority that the key belongs to", labels=_KINDS)
+    name: str | None = parameter(
+        "Name", "Name in its certificate; not given: Lab EA or Lab AA", default=None, min_length=1, max_length=64
+    )
+    url: str | None = parameter(
+        "URL",
+        "Where stations reach it, as the CTL names it; not given: the CTL leaves it out",
+        default=None,
+        metavar="URL",
+    )
 
 
 class AcceptAuthority(Operation[AcceptParameters]):
@@ -114,21 +128,26 @@ class AcceptAuthority(Operation[AcceptParameters]):
     title: ClassVar[str] = "Accept an authority"
     description: ClassVar[str] = (
         "Has the root CA of a lab grant the request of an EA or AA for its first certificate. Compare the key's "
-        "fingerprint with the one that its holder sees."
+        "fingerprint with the one that its holder sees. Until then, it may be accepted again with other values."
     )
     parameters: ClassVar[type[Parameters]] = AcceptParameters
 
     def run(self, parameters: AcceptParameters, context: OperationContext) -> Result:
-        from labconsole_v2x.pki.key_folders import ROOT, AuthorityFolder, certificate_file
+        from labconsole_v2x.pki.http_transport import checked_url
+        from labconsole_v2x.pki.key_folders import AuthorityFolder, has_root_key
         from labconsole_v2x.pki.root_authority import AcceptedAuthority
 
         lab, given = parameters.lab, parameters.key.strip().lower()
         if not _FINGERPRINT.fullmatch(given):
             raise UserError(f"{shown(parameters.key)} is not the fingerprint of a key: write 64 hexadecimal digits.")
-        if not certificate_file(lab, ROOT).exists():
-            raise UserError(f"{lab} has no root CA: create it with labconsole v2x authorities {lab}.")
-        register, key = AuthorityFolder(lab), bytes.fromhex(given)
-        if register.by_key(key) is not None:
-            raise UserError(f"{given} is accepted already: have its holder run labconsole v2x certify-authority.")
-        register.accept(AcceptedAuthority(key, parameters.authority.kind))
+        if not has_root_key(lab):
+            raise UserError(f"{lab} has no key of a root CA: run this in the lab of the root.")
+        url = checked_url(parameters.url) if parameters.url else ""
+        register, key, kind = AuthorityFolder(lab), bytes.fromhex(given), parameters.authority.kind
+        known = register.by_key(key)
+        if known is not None and known.certificates:
+            raise UserError(
+                f"{given} has a certificate already: its holder renews it with labconsole v2x certify-authority."
+            )
+        register.accept(AcceptedAuthority(key, kind, parameters.name or kind.title, url))
         return Result((f"Accepted: {_KINDS[parameters.authority.value]} with the key {given}.",), {"key": given})

@@ -125,7 +125,8 @@ ATTACKS = (
             "The root CA revokes the AA; its tickets are used all the same.",
             "The distribution centre gets 200 malformed requests, then a right one.",
             "The root CA gets requests for an authority's certificate: of a key that it has not accepted, with a wrong "
-            "proof of possession, for more permissions, an old one, one signed by the revoked AA, one sent again.",
+            "proof of possession, for more permissions, an old one, one signed by the revoked AA, one sent again; for "
+            "the next certificate, signed with another key, and with a certificate that was replaced.",
             "It gets 200 malformed requests, then a right one.",
         ),
         criteria=(
@@ -148,6 +149,9 @@ ATTACKS = (
             Decisions("RCA: more permissions", ("deniedpermissions",)),
             Decisions("RCA: old request", ("deniedrequest",)),
             Decisions("RCA: certificate of a revoked AA", ("revoked",)),
+            Decisions("RCA: next certificate, signed with another key", ("invalidsignature",)),
+            Decisions("RCA: right request for the next certificate", ("ok",)),
+            Decisions("RCA: replaced certificate", ("unknowncertificate",)),
             Decisions("RCA: malformed request", ("cantparse", "invalidsignature", "invalidkeys", "deniedrequest"), 200),
             Decisions("RCA: right request after the flood", ("ok",)),
         ),

@@ -13,7 +13,7 @@ from typing import Any
 from labconsole_v2x.messages import cam
 from labconsole_v2x.messages.cam import Cam
 from labconsole_v2x.messages.geonetworking import secured_octets
-from labconsole_v2x.pki.authority_requests import AuthorityKind, CaCertificateRequest, fingerprint
+from labconsole_v2x.pki.authority_requests import AuthorityKind
 from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority, RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import ValidationRequest
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority, RegisteredStation
@@ -303,14 +303,14 @@ class ForgetfulRca(RootAuthority):
 class ObligingRca(RootAuthority):
     """Certifies keys that its operator has not accepted."""
 
-    def _first(self, wanted: CaCertificateRequest, authority: AcceptedAuthority | None) -> AcceptedAuthority:
-        return authority or AcceptedAuthority(fingerprint(wanted.keys.verification), AuthorityKind.EA)
+    def _first(self, key: bytes, authority: AcceptedAuthority | None) -> AcceptedAuthority:
+        return authority or AcceptedAuthority(key, AuthorityKind.EA, "EA")
 
 
 class RcaWithoutRevocation(RootAuthority):
     """Certifies the next key of a revoked authority."""
 
-    def _check_revocation(self, certificate: Certificate) -> None:
+    def _check_revocation(self, authority: AcceptedAuthority) -> None:
         pass
 
 

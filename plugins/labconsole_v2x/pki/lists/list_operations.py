@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from labconsole_v2x.pki.lists.station_trust import Fetched, StationTrust
     from labconsole_v2x.pki.lists.trust_lists import Entry
-    from labconsole_v2x.security.structures import Certificate
+    from labconsole_v2x.pki.root_authority import AcceptedAuthority
 
 _STORED = "trust.json"
 _DAY_S = 86_400
@@ -31,7 +31,8 @@ class IssueListsParameters(Parameters):
     )
     revoke: tuple[str, ...] = parameter(
         "Revoke",
-        "Certificates to add to the CRL: aa, ea or a HashedId8 (16 hexadecimal digits)",
+        "Certificates to add to the CRL: aa or ea of the lab with all that it has had, or a HashedId8 (16 hexadecimal "
+        "digits)",
         default=(),
         metavar="AA|EA|HASHEDID8",
     )
@@ -60,7 +61,7 @@ class IssueLists(Operation[IssueListsParameters]):
 
     def run(self, parameters: IssueListsParameters, context: OperationContext) -> Result:
         # imported late: the window, which imports this module, does without cryptography
-        from labconsole_v2x.inspection.capture_certificates import read_certificate
+        from labconsole_v2x.pki.authority_requests import AuthorityKind
         from labconsole_v2x.pki.http_transport import checked_url
         from labconsole_v2x.pki.key_folders import (
             AA,
@@ -68,9 +69,9 @@ class IssueLists(Operation[IssueListsParameters]):
             LISTS,
             ROOT,
             TLM,
+            AuthorityFolder,
             certificate_file,
             create_lab,
-            former_certificates,
             load_list_signer,
         )
         from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
@@ -83,20 +84,29 @@ class IssueLists(Operation[IssueListsParameters]):
         urls = {EA: checked_url(parameters.ea), AA: checked_url(parameters.aa), TLM: checked_url(parameters.dc)}
         create_lab(lab, its_now() // 1_000_000)  # gives an older lab its TLM
         tlm, root = load_list_signer(lab, TLM), load_list_signer(lab, ROOT)
-        ea, aa = (read_certificate(certificate_file(lab, name)) for name in (EA, AA))
-        to_revoke = [_hashed_id8(one, {EA: ea, AA: aa}) for one in parameters.revoke]
+        register = AuthorityFolder(lab)
+        register.adopt_of_lab()
+        authorities = tuple(register.authorities())
+        to_revoke = [one for given in parameters.revoke for one in _revoked_by(given, authorities)]
         left_out = _left_out(parameters.delete, (EA, AA, ROOT))
         centre = CentreEntry(urls[TLM], (root.certificate.hashed_id8,))
         roots: list[Entry] = [] if ROOT in left_out else [RootEntry(root.certificate)]
-        authorities: list[Entry] = [] if EA in left_out else [EaEntry(ea, urls[EA])]
         lists, now_us, valid_s = PublishedLists(lab / LISTS), its_now(), parameters.days * _DAY_S
-        # tickets of an AA's former certificates stay valid: an entry that is gone is distrusted
-        former = [one for one in former_certificates(lab, AA) if one.validity.end_s > now_us // 1_000_000]
-        authorities += [] if AA in left_out else [AaEntry(one, urls[AA]) for one in (aa, *former)]
+        entries: list[Entry] = []
+        for one in authorities:
+            name = one.kind.name.lower()
+            url = urls[name] if one.own else one.url
+            if one.certificate is None or not url or (one.own and name in left_out):
+                continue
+            if one.kind is AuthorityKind.EA:
+                entries.append(EaEntry(one.certificate, url))
+            else:  # tickets under its former certificates stay valid: what a list leaves out is distrusted
+                valid = (each for each in one.certificates if each.validity.end_s > now_us // 1_000_000)
+                entries += [AaEntry(each, url) for each in valid]
 
         ectl_entries = [*roots, TlmEntry(tlm.certificate, urls[TLM]), centre]
         ectl = lists.publish_trust_list(Kind.ECTL, ectl_entries, tlm, now_us, valid_s)
-        ctl = lists.publish_trust_list(Kind.CTL, [*authorities, centre], root, now_us, valid_s)
+        ctl = lists.publish_trust_list(Kind.CTL, [*entries, centre], root, now_us, valid_s)
         revoked = lists.publish_revocation_list(dict.fromkeys(to_revoke), root, now_us, valid_s, keep=True).entries
 
         tlm_id, root_id = tlm.certificate.hashed_id8, root.certificate.hashed_id8
@@ -167,14 +177,14 @@ class FollowLists(Operation[TrustParameters]):
         return _trust_result(trust, results)
 
 
-def _hashed_id8(given: str, named: dict[str, Certificate]) -> bytes:
-    """The HashedId8 of a certificate, by its name or in hexadecimal. Raises UserError."""
-    certificate = named.get(given.lower())
-    if certificate is not None:
-        return certificate.hashed_id8
+def _revoked_by(given: str, authorities: Iterable[AcceptedAuthority]) -> list[bytes]:
+    """The HashedId8 that an argument revokes: one, or all certificates of the lab's EA or AA. Raises UserError."""
+    own = {one.kind.name.lower(): one for one in authorities if one.own}
+    if given.lower() in own:
+        return [certificate.hashed_id8 for certificate in own[given.lower()].certificates]
     with suppress(ValueError):
         if len(octets := bytes.fromhex(given)) == 8:
-            return octets
+            return [octets]
     raise UserError(f"{shown(given)} is neither aa, ea nor a HashedId8: write 16 hexadecimal digits.")
 
 

@@ -14,7 +14,6 @@ from labconsole_v2x.pki.authority_requests import (
     AuthorityKind,
     CaCertificateRequest,
     attributes_of,
-    certificate_request,
     encode_ca_request,
     fingerprint,
     rekeying_request,
@@ -26,6 +25,7 @@ from labconsole_v2x.pki.http_transport import (
     get,
     post,
 )
+from labconsole_v2x.pki.key_folders import AuthorityFolder
 from labconsole_v2x.pki.lists.published_lists import Kind as ListKind
 from labconsole_v2x.pki.lists.published_lists import PublishedLists
 from labconsole_v2x.pki.lists.signed_lists import RefusedListError, sign_revocation_list, sign_trust_list
@@ -35,6 +35,7 @@ from labconsole_v2x.pki.root_authority import AcceptedAuthority
 from labconsole_v2x.pki.secured_messages import sign_payload
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.keys import SoftwareKey
+from labconsole_v2x.security.scanning import scan_certificate
 from labconsole_v2x.security.structures import Certificate, IssuePermission
 from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.cases.packet_cases import send_many
@@ -47,6 +48,8 @@ _WEEK_S = 7 * 24 * 3600
 _FEW = 5
 _FLOOD = 200
 _OLD_S = 600.0
+_ALL = (IssuePermission(None),)
+"""Permission to issue certificates for all."""
 _LOOPBACK = "127.0.0.1"
 
 
@@ -141,75 +144,64 @@ def _asked(url: str) -> str:
     return "answered"
 
 
-class _Register:
-    """The authorities that the root CA of one case certifies."""
-
-    def __init__(self, *authorities: AcceptedAuthority) -> None:
-        self._authorities = {one.fingerprint: one for one in authorities}
-
-    def by_key(self, key: bytes) -> AcceptedAuthority | None:
-        """The authority whose first key has a fingerprint."""
-        return self._authorities.get(key)
-
-    def certified(self, hashed_id8: bytes) -> AcceptedAuthority | None:
-        """The authority with a current certificate."""
-        known = self._authorities.values()
-        return next((one for one in known if one.certificate and one.certificate.hashed_id8 == hashed_id8), None)
-
-    def add_certificate(self, authority: AcceptedAuthority, certificate: Certificate) -> None:
-        """Note the current certificate of an authority."""
-        self._authorities[authority.fingerprint] = replace(authority, certificate=certificate)
-
-
 def _attacks_on_requests(bench: Bench) -> None:
     """An RCA gets requests for certificates: of an accepted EA, and of an attacker with the keys of a revoked AA."""
     pki, clock, kind = bench.pki, bench.clock, AuthorityKind.EA
-    key, encryption_key, other = (SoftwareKey.generate() for _ in range(3))
-    ea = AcceptedAuthority(fingerprint(key.public_key), kind)
-    aa = AcceptedAuthority(fingerprint(pki.aa_key.public_key), AuthorityKind.AA, pki.aa)
-    root, revoked = CertifiedKey(pki.root, pki.root_key), (pki.aa.hashed_id8,)
-    rca = bench.parts.root_authority(
-        root, _Register(ea, aa), lambda: revoked, clock=clock, notify=lambda decision: decisions.append(decision.code)
-    )
+    key, encryption_key, next_key, other = (SoftwareKey.generate() for _ in range(4))
+    revoked = (pki.aa.hashed_id8,)
     decisions: list[str] = []
 
     def request(
-        signing: SoftwareKey = key, attributes: SubjectAttributes = kind.attributes, late_s: float = 0
+        of: SoftwareKey = key,
+        attributes: SubjectAttributes = kind.attributes,
+        late_s: float = 0,
+        signed_with: SoftwareKey | None = None,
     ) -> bytes:
         now_us = clock() - round(late_s * 1e6)
         message = encode_ca_request(
-            CaCertificateRequest(PublicKeys(key.public_key, encryption_key.public_key), attributes)
+            CaCertificateRequest(PublicKeys(of.public_key, encryption_key.public_key), attributes)
         )
-        return sign_payload(encode_data(Content.CA_CERTIFICATE_REQUEST, message), signing, None, now_us)
+        return sign_payload(encode_data(Content.CA_CERTIFICATE_REQUEST, message), signed_with or of, None, now_us)
 
-    def attempt(what: str, octets: bytes) -> None:
+    def rekeying(of: SoftwareKey, certificate: Certificate, signed_with: SoftwareKey) -> bytes:
+        request_of = request(of, attributes_of(certificate))
+        return rekeying_request(request_of, CertifiedKey(certificate, signed_with), clock())
+
+    def attempt(what: str, octets: bytes) -> bytes:
         bench.recorder.add(Kind.MESSAGE, label=f"request to the RCA: {what}", octets=octets)
         decisions.clear()
+        response = b""
         with suppress(AuthorityUnreachableError):
             response = post(server.url, octets)
             bench.recorder.add(Kind.MESSAGE, label="response of the RCA", octets=response)
         bench.decided(f"RCA: {what}", decisions[-1] if decisions else "no decision")
+        return response
 
-    with AuthorityServer(_LOOPBACK, 0, rca.answer) as server:
-        unknown = certificate_request(other, encryption_key, kind.attributes, clock())
-        next_of_aa = rekeying_request(
-            certificate_request(other, encryption_key, attributes_of(pki.aa), clock()),
-            CertifiedKey(pki.aa, pki.aa_key),
-            clock(),
+    with TemporaryDirectory() as folder:
+        register = AuthorityFolder(Path(folder))
+        register.accept(AcceptedAuthority(fingerprint(key.public_key), kind, kind.title))
+        of_aa = fingerprint(pki.aa_key.public_key)
+        register.accept(AcceptedAuthority(of_aa, AuthorityKind.AA, pki.aa.name, certificates=(pki.aa,)))
+        root = CertifiedKey(pki.root, pki.root_key)
+        rca = bench.parts.root_authority(
+            root, register, lambda: revoked, clock=clock, notify=lambda decision: decisions.append(decision.code)
         )
-        more = replace(kind.attributes, issue_permissions=(IssuePermission(None),))
-        attempt("key that was not accepted", unknown)
-        attempt("wrong proof of possession", request(signing=other))
-        attempt("more permissions", request(attributes=more))
-        attempt("old request", request(late_s=_OLD_S))
-        attempt("certificate of a revoked AA", next_of_aa)
-        right = request()
-        attempt("right request", right)
-        attempt("replayed request", right)
-        for octets in islice(malformed(bench.random, right), _FLOOD):
-            attempt("malformed request", octets)
-        bench.clock.advance(1)
-        attempt("right request after the flood", request())
+        with AuthorityServer(_LOOPBACK, 0, rca.answer) as server:
+            attempt("key that was not accepted", request(other))
+            attempt("wrong proof of possession", request(signed_with=other))
+            attempt("more permissions", request(attributes=replace(kind.attributes, issue_permissions=_ALL)))
+            attempt("old request", request(late_s=_OLD_S))
+            attempt("certificate of a revoked AA", rekeying(other, pki.aa, pki.aa_key))
+            right = request()
+            first = scan_certificate(attempt("right request", right))
+            attempt("replayed request", right)
+            attempt("next certificate, signed with another key", rekeying(next_key, first, other))
+            attempt("right request for the next certificate", rekeying(next_key, first, key))
+            attempt("replaced certificate", rekeying(other, first, key))
+            for octets in islice(malformed(bench.random, right), _FLOOD):
+                attempt("malformed request", octets)
+            bench.clock.advance(1)
+            attempt("right request after the flood", rekeying(next_key, first, key))
 
 
 ROOT_CASES: Mapping[str, Callable[[Bench], None]] = {"A-CER-04": _attacks_on_root}
