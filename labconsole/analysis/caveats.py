@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from labconsole.analysis.number_format import format_number
-from labconsole.model.metrics import LINK_RATE, LINK_USE
+from labconsole.model.metrics import LINK_RATE, LINK_RATE_DOWN, LINK_USE
 from labconsole.model.series import MACHINE
 from labconsole.model.trial import Samples
 from labconsole.store.records import RunRow, RunStatus
@@ -62,7 +62,8 @@ def link_share(runs: Sequence[RunRow]) -> str:
     shares = [run.metrics[LINK_USE].value for run in runs if LINK_USE in run.metrics]
     if not shares:
         raise ValueError("no run has the metric of its share of the link")
-    rate = runs[0].parameters.get(LINK_RATE)
+    parameters = runs[0].parameters
+    rate = None if parameters.get(LINK_RATE_DOWN) else parameters.get(LINK_RATE)
     link = f"{format_number(rate)} Mbit/s" if isinstance(rate, int | float) and rate else "its link"
     return f"{fmean(shares):,.0f} % of {link}"
 

@@ -69,6 +69,8 @@ link-bound (`labconsole.analysis.caveats`)."""
 LINK_RATE = "link_rate"
 """Name of the parameter with the rate to which a trial's link is shaped, in Mbit/s; sentences on link-bound runs name
 it."""
+LINK_RATE_DOWN = "link_rate_down"
+"""The same of its other direction, where that has another rate: the sentences name none then."""
 
 
 class VerdictKind(StrEnum):

@@ -28,6 +28,21 @@ class Loop(StrEnum):
     BOTH = "both"
 
 
+class Shaping(StrEnum):
+    """What limits the link between the clients and the broker."""
+
+    OUTSIDE = "outside"
+    BUILT_IN = "built-in"
+
+
+class ShapedEnds(StrEnum):
+    """Whose connections a built-in shaped link carries."""
+
+    BOTH = "both"
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
 class Settlement(StrEnum):
     """Acknowledged: at least once. Pre-settled: at most once."""
 
@@ -57,6 +72,8 @@ LABELS: dict[str, dict[str, str]] = {
         "open": "Open: at a given rate",
         "both": "Both phases: full speed, then at a given rate",
     },
+    "shaping": {"outside": "Not by the console", "built-in": "By the console"},
+    "link_ends": {"both": "Senders and receivers", "sender": "Senders only", "receiver": "Receivers only"},
     "settlement": {"acknowledged": "Acknowledged: at least once", "pre-settled": "Pre-settled: at most once"},
     "leftover": {"refuse": "Refuse to start", "drain": "Drain the queue first"},
     "fields_in": {

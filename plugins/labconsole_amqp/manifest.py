@@ -21,9 +21,14 @@ plugin = Plugin(
             "test-connection",
             "test the connection to an external broker: TCP, TLS, SASL, queue",
         ),
+        "amqp.fit-link": OperationEntry(
+            "labconsole_amqp.shaping.fit_operation:FitLink",
+            "fit-link",
+            "find the delay, TCP window or loss of a shaped link that gives a message rate",
+        ),
     },
     doctor_checks=("labconsole_amqp.doctor:checks",),
-    profiles=("demo", "swim-within-malaysia", "swim-my-sg"),
+    profiles=("demo", "swim-within-malaysia", "swim-my-sg", "swim-my-sg-shaped"),
     published=("swim-wp16",),
     table_shapes=("labconsole_amqp.source_tables:TABLES",),
 )

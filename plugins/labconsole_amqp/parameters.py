@@ -9,6 +9,7 @@ from pydantic import ValidationInfo, field_validator
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
+from labconsole_amqp.shaping.shaped_link import ShapedLinkParameters
 from labconsole_amqp.wire.envelope import FieldsIn, Protection, encoded_size
 
 TEST_TITLES = {
@@ -44,8 +45,8 @@ def _identity_name(title: str, description: str, **shown_if: Any) -> Any:
     return parameter(title, description, max_length=64, group="Identities", shown_if={**_TLS, **shown_if})
 
 
-class AmqpParameters(Parameters):
-    """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
+class _MessagingParameters(Parameters):
+    """All but the link, which comes last in the form."""
 
     test: Literal[1, 2, 3, 4] = parameter(
         "Test",
@@ -259,16 +260,6 @@ class AmqpParameters(Parameters):
         unit="s",
         shown_if={"mode": ["sender", "receiver"]},
     )
-    link_rate: float | None = parameter(
-        "Link rate",
-        "Rate to which you have shaped the link outside the console; empty: not shaped, or not known",
-        default=None,
-        gt=0,
-        le=10_000,
-        group="Load",
-        unit="Mbit/s",
-    )
-
     durable: bool = parameter(
         "Durable",
         "Ask the broker to keep messages over a restart (3 bytes more in the header)",
@@ -453,6 +444,10 @@ class AmqpParameters(Parameters):
     def longest_gap(self) -> float:
         """Seconds that may pass between two messages: `patience`, the interval of an open loop's rate, a reconnect."""
         return self.patience + self.reconnect + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
+
+
+class AmqpParameters(ShapedLinkParameters, _MessagingParameters):
+    """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
 
 
 def field_label(field: str) -> str:

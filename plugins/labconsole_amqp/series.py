@@ -75,6 +75,7 @@ CONNECTED = "connected"
 LINK_LOST, RECONNECTED = "connection lost", "connected again"
 """Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""
 
+LINK_CALIBRATED = "link calibrated"
 WORK_DONE = "work done"
 """Event: a sender, receiver or broker has finished; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's
 `end` (`ReceiverEnd`)."""

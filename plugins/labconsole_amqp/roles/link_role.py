@@ -45,6 +45,15 @@ def connect_command(host: str, port: int) -> dict[str, Any]:
     return {"do": "connect", "host": host, "port": port}
 
 
+def await_connect_command(context: RoleContext) -> tuple[str, int]:
+    """Wait for the command to connect: (host, port). Raises UserError: the run was stopped."""
+    while (command := context.take_command()) is None:
+        if context.stop_requested:
+            raise UserError("The run was stopped before it had started.")
+        time.sleep(_POLL_S)
+    return command["host"], command["port"]
+
+
 def open_loop_command(begin_ns: int, first: Sequence[int]) -> dict[str, Any]:
     """The command that starts the second of two phases at `begin_ns`; `first`: each sender's first sequence in it."""
     return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first)}
@@ -92,7 +101,7 @@ class LinkRole(Role):
             self.load(identity)
             if identity is not None:
                 require_valid(identity, identity.name)
-            host, port = self._await_connect_command()
+            host, port = await_connect_command(self.context)
             self._broker = f"{host}:{port}"
             tls = tls_settings(identity, self.parameters, self.settings.server_name)
             self._endpoint = broker = endpoint(self.parameters, host, port, tls, self.context.secret)
@@ -181,14 +190,6 @@ class LinkRole(Role):
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
-
-    def _await_connect_command(self) -> tuple[str, int]:
-        """Wait for the command to connect: (host, port)."""
-        while (command := self.context.take_command()) is None:
-            if self.context.stop_requested:
-                raise UserError("The run was stopped before it had started.")
-            time.sleep(_POLL_S)
-        return command["host"], command["port"]
 
     @contextmanager
     def _in_full_sentences(self) -> Iterator[None]:

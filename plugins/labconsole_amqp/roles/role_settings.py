@@ -31,9 +31,10 @@ from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 _TRUST, _CRLS, _PEER = "trust", "crls", "peer"
 
 
-def password_request(parameters: AmqpParameters, host: str, port: int) -> SecretRequest:
-    """The password of the user at the broker on `host` and `port`."""
-    account = f"{parameters.username}@{host}:{port}"
+def password_request(parameters: AmqpParameters) -> SecretRequest:
+    """The password of the user at the broker."""
+    host = parameters.host
+    account = f"{parameters.username}@{host}:{parameters.port}"
     file = Path(parameters.password_file) if parameters.password_file else None
     source = SecretSource(keyring_entry=account, passphrase_file=file)
     return SecretRequest(f"password {account}", f"user {parameters.username} at {host}", source)
@@ -73,7 +74,7 @@ class RoleSettings(BaseModel):
         if self.identity is not None:
             requests.append(passphrase_request(self.identity, self.name))
         if self.parameters.username:
-            requests.append(password_request(self.parameters, self.parameters.host, self.parameters.port))
+            requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
         return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
 
@@ -146,6 +147,6 @@ def endpoint(parameters: AmqpParameters, host: str, port: int, tls: TlsSettings 
     """The broker at `host` and `port` as an endpoint; `prompt` returns a secret by its key. Raises UserError."""
     password = None
     if parameters.username:
-        request = password_request(parameters, host, port)
+        request = password_request(parameters)
         password = request.resolve(lambda _: prompt(request.key)).reveal()
     return Endpoint(host, port, tls=tls, username=parameters.username or None, password=password)

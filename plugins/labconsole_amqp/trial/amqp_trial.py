@@ -66,6 +66,7 @@ _POLL_S = 0.02
 _SENDER = "labconsole_amqp.roles.sender_role:SenderRole"
 _RECEIVER = "labconsole_amqp.roles.receiver_role:ReceiverRole"
 _BROKER = "labconsole_amqp.roles.broker_role:BrokerRole"
+_SHAPER = "labconsole_amqp.roles.shaper_role:ShaperRole"
 
 
 class AmqpTrial(Trial[AmqpParameters]):
@@ -88,7 +89,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         QUEUE_TIME_CHANNEL,
         FAILED_CHANNEL,
     )
-    definitions: ClassVar[int] = 2
+    definitions: ClassVar[int] = 3
 
     def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
         return tuple(secret_requests(parameters))
@@ -99,18 +100,21 @@ class AmqpTrial(Trial[AmqpParameters]):
         specs = role_specs(parameters, identities)
         for note in identities.notes:
             context.event("identities", note)
-        brokers, receivers, senders = ([context.start(spec) for spec in group] for group in specs)
+        brokers, shapers, receivers, senders = ([context.start(spec) for spec in group] for group in specs)
         host, port = parameters.host, parameters.port
         for broker in brokers:
             info = broker.ready()
             host, port = info["host"], info["port"]
             broker.begin(now_ns())
+        direct = connect_command(host, port)
+        shaped = [_shaped_command(shaper, direct, parameters) for shaper in shapers]
         sender_info: Mapping[str, Any] = {}
         # One after the other, so that none disturbs the other's connect time; the first checks the queue.
         for role in (*receivers, *senders):
             if context.stop_requested:
                 return
-            role.command(connect_command(host, port))
+            end = Mode.SENDER if role in senders else Mode.RECEIVER
+            role.command(shaped[0] if parameters.is_shaped_for(end) else direct)
             info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
             sender_info = info if role in senders else sender_info
         keep_artefacts(parameters, identities, payload, sender_info, context)
@@ -128,9 +132,9 @@ class AmqpTrial(Trial[AmqpParameters]):
             _stop_roles(senders)
             _stop_roles(receivers)
             return
-        for broker in brokers:
-            broker.stop()
-            broker.finish()
+        for role in (*shapers, *brokers):
+            role.stop()
+            role.finish()
 
     def _conduct(
         self,
@@ -209,6 +213,14 @@ class AmqpTrial(Trial[AmqpParameters]):
         return tuple(warnings)
 
 
+def _shaped_command(shaper: RoleHandle, direct: Mapping[str, Any], parameters: AmqpParameters) -> dict[str, Any]:
+    """Start a shaper in front of the broker; the command to connect over it."""
+    shaper.command(direct)
+    info = shaper.ready(_READY_S + parameters.link_calibration)
+    shaper.begin(now_ns())
+    return connect_command(info["host"], info["port"])
+
+
 def _stop_roles(roles: Sequence[RoleHandle]) -> None:
     """Let roles finish, so that they record their state; the engine ends those that are late."""
     for role in roles:
@@ -219,8 +231,11 @@ def _stop_roles(roles: Sequence[RoleHandle]) -> None:
 
 
 def role_specs(parameters: AmqpParameters, identities: RunIdentities) -> tuple[tuple[RoleSpec, ...], ...]:
-    """Brokers, receivers and senders of a run, each group in the order in which its roles are started."""
-    return _brokers(parameters, identities), _receivers(parameters, identities), _senders(parameters, identities)
+    """Brokers, shapers, receivers and senders of a run, each group in the order in which its roles are started."""
+    shaper = RoleSettings(parameters=parameters, role="shaper")
+    shapers = (shaper.spec("shaper", _SHAPER),) if parameters.is_shaped else ()
+    receivers, senders = _receivers(parameters, identities), _senders(parameters, identities)
+    return _brokers(parameters, identities), shapers, receivers, senders
 
 
 def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
@@ -244,7 +259,7 @@ def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[R
             role="receiver",
             index=index,
             identity=identities.files("receiver") if tls else None,
-            server_name=identities.server_name if tls else "",
+            server_name=_server_name(parameters, identities, Mode.RECEIVER),
             peer_certificate=identities.certificate("sender") if sealed else None,
             check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
         ).spec(f"receiver-{index}", _RECEIVER)
@@ -262,12 +277,20 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
             role="sender",
             index=index,
             identity=identities.files("sender") if tls else None,
-            server_name=identities.server_name if tls else "",
+            server_name=_server_name(parameters, identities, Mode.SENDER),
             peer_certificate=identities.certificate("receiver") if encrypted else None,
             check_queue=index == 0 and parameters.mode is Mode.SENDER,
         ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)
     )
+
+
+def _server_name(parameters: AmqpParameters, identities: RunIdentities, end: Mode) -> str:
+    """The name that the broker's certificate must carry for senders or receivers; empty: the host they connect to."""
+    if not parameters.tls:
+        return ""
+    is_behind_shaper = parameters.is_shaped_for(end) and parameters.broker is BrokerChoice.EXTERNAL
+    return identities.server_name or (parameters.host if is_behind_shaper else "")
 
 
 def _conduct_phases(

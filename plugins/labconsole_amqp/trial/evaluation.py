@@ -13,7 +13,16 @@ from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples,
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.schedule import full_speed, open_loop
-from labconsole_amqp.series import CONNECTED, OPEN_LOOP, OUTCOMES, RECONNECTED, WORK_DONE, Phase, ReceiverEnd
+from labconsole_amqp.series import (
+    CONNECTED,
+    LINK_CALIBRATED,
+    OPEN_LOOP,
+    OUTCOMES,
+    RECONNECTED,
+    WORK_DONE,
+    Phase,
+    ReceiverEnd,
+)
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
 from labconsole_amqp.trial.latency import counted_rows, latency_figures
 from labconsole_amqp.trial.metrics import metric
@@ -47,6 +56,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     unrecorded = _unrecorded(parameters, joined, events, definitions)
     metrics = [
         *_connecting(events),
+        *_calibration(events),
         *_sending(parameters, joined, events),
         *receiving,
         *latency_figures(
@@ -84,6 +94,15 @@ def _busy_phases(parameters: AmqpParameters, samples: Samples, events: Sequence[
 
 def _events_of(events: Sequence[Event], name: str, role: str) -> list[Event]:
     return [event for event in events if event.name == name and event.source.startswith(role)]
+
+
+def _calibration(events: Sequence[Event]) -> Iterator[Metric]:
+    """What a shaped link was before the run."""
+    for event in events:
+        if event.name == LINK_CALIBRATED:
+            yield metric("link_rate_to_broker", event.data["rate_up"] / 1e6, 1)
+            yield metric("link_rate_from_broker", event.data["rate_down"] / 1e6, 1)
+            yield metric("link_round_trip", event.data["rtt_ns"] / 1e6, 1)
 
 
 def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
@@ -144,9 +163,12 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
             yield metric("throughput", len(times) / span_s, len(times))
     else:
         yield from _throughput(parameters, received["received_ns"][counts & joined.good], disturbed)
-    if span_s and parameters.link_rate is not None:
-        megabits = int(np.sum(received["size"][counts], dtype=np.int64)) * 8 / 1e6
-        yield metric(LINK_USE, megabits / span_s / parameters.link_rate * 100, len(times))
+    if span_s and parameters.narrowest_rate is not None:
+        sizes = received["size"][counts]
+        if definitions > 2:  # the time begins with the arrival of the first, which took its own before
+            sizes = np.delete(sizes, np.argmin(times))
+        megabits = int(np.sum(sizes, dtype=np.int64)) * 8 / 1e6
+        yield metric(LINK_USE, megabits / span_s / parameters.narrowest_rate * 100, len(times))
 
 
 def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed: str) -> Iterator[Metric]:

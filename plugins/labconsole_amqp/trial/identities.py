@@ -148,7 +148,7 @@ class RunIdentities:
 def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     """All secrets that a run may need, except those of lab identities, which the console stores itself."""
     if parameters.username and parameters.broker is BrokerChoice.EXTERNAL:
-        yield password_request(parameters, parameters.host, parameters.port)
+        yield password_request(parameters)
     if not parameters.tls:
         return
     identities = RunIdentities(parameters)

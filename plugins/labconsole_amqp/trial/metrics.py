@@ -108,14 +108,36 @@ METRICS: tuple[MetricKind, ...] = (
         "The source's average latency is measured in this way.",
     ),
     MetricKind(
+        "link_rate_to_broker",
+        "Shaped rate to the broker",
+        "Mbit/s",
+        _NEUTRAL,
+        "Of IP packets with full segments, measured over the built-in shaper by its calibration before the run.",
+    ),
+    MetricKind(
+        "link_rate_from_broker",
+        "Shaped rate from the broker",
+        "Mbit/s",
+        _NEUTRAL,
+        "As the rate to the broker, in the other direction.",
+    ),
+    MetricKind(
+        "link_round_trip",
+        "Shaped round-trip time",
+        "ms",
+        _NEUTRAL,
+        "Median of exchanges of one octet over the built-in shaper, by its calibration before the run.",
+    ),
+    MetricKind(
         LINK_USE,
         "Link use",
         "%",
         _NEUTRAL,
-        "Bits of the encoded AMQP messages received after the warm-up, refused ones too, per second of receiver "
-        "duration (with both phases: at full speed), over the link "
-        "rate that the operator states. Headers of frames, TLS and TCP/IP are not counted: a full link shows less than "
-        "100 %.",
+        "Bits of the encoded AMQP messages received after the warm-up less the first, refused ones too, per second of "
+        "receiver duration (with both phases: at full speed), over the link rate: that of the built-in shaper (the "
+        "lower one of the directions that messages take), or the one that the operator states. Headers of frames, TLS "
+        "and TCP/IP are not counted: a full link shows less than 100 %. Runs recorded before definitions 3: the first "
+        "message, too.",
     ),
     MetricKind("sent", "Messages sent", "msg", _NEUTRAL, "Messages handed to the link, warm-up included."),
     MetricKind("received", "Messages received", "msg", _NEUTRAL, "Messages read out of the link, warm-up included."),

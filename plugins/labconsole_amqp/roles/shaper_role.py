@@ -1,0 +1,67 @@
+"""The shaper role: a shaped link between the clients of a run and their broker, calibrated before the run."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from labconsole.model.role import Role, RoleContext
+from labconsole.model.trial import Level
+from labconsole_amqp.roles.link_role import await_connect_command
+from labconsole_amqp.roles.role_settings import RoleSettings
+from labconsole_amqp.series import LINK_CALIBRATED, WORK_DONE
+from labconsole_amqp.shaping.calibration import calibrate
+from labconsole_amqp.shaping.shaper import Shaper
+
+
+class ShaperRole(Role):
+    """Relays until it is stopped."""
+
+    def __init__(self, context: RoleContext) -> None:
+        super().__init__(context)
+        self._settings = RoleSettings.model_validate(context.settings)
+        self._shaper: Shaper | None = None
+
+    def prepare(self) -> dict[str, Any]:
+        """Calibrate, wait for the broker's address, and report the port on which clients reach it. Raises UserError."""
+        parameters = self._settings.parameters
+        link = parameters.shaped_link
+        measured = calibrate(link, parameters.link_calibration)
+        host, port = await_connect_command(self.context)
+        self._shaper = Shaper(link)
+        own_port = self._shaper.listen()
+        self._shaper.connect_to(host, port)
+        self.context.event(
+            LINK_CALIBRATED,
+            f"Shaped link: {measured.rate_up / 1e6:.4g} Mbit/s to the broker, {measured.rate_down / 1e6:.4g} Mbit/s "
+            f"from it, round trip {measured.rtt_ns / 1e6:.3g} ms, measured for {parameters.link_calibration:g} s.",
+            rate_up=measured.rate_up,
+            rate_down=measured.rate_down,
+            rtt_ns=measured.rtt_ns,
+        )
+        return {"host": "127.0.0.1", "port": own_port}
+
+    def run(self) -> dict[str, Any]:
+        """Relay what clients and broker send."""
+        assert self._shaper is not None
+        before_ns = time.process_time_ns()
+        self._shaper.serve(lambda: self.context.stop_requested, self._tick)
+        octets = self._shaper.up.octets + self._shaper.down.octets
+        self.context.event(
+            WORK_DONE,
+            f"{octets / 1e6:.3g} MB relayed, headers included.",
+            cpu_ns=time.process_time_ns() - before_ns,
+            messages=0,
+        )
+        return {}
+
+    def _tick(self) -> None:
+        assert self._shaper is not None
+        while self._shaper.faults:
+            self.context.event("link fault", f"The broker was not reached: {self._shaper.faults.pop()}.", Level.WARNING)
+        self.context.tick()
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._shaper is not None:
+            self._shaper.close()

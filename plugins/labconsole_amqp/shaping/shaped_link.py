@@ -1,0 +1,149 @@
+"""The parameters of a shaped link between the clients of a run and their broker."""
+
+from __future__ import annotations
+
+from pydantic import ValidationInfo, field_validator
+
+from labconsole.model.parameters import parameter
+from labconsole.model.trial import Parameters
+from labconsole_amqp.choices import LABELS, Mode, ShapedEnds, Shaping
+from labconsole_amqp.shaping.link_model import LinkSettings
+
+_GROUP = "Link"
+_BUILT_IN = {"shaping": "built-in"}
+
+
+class ShapedLinkParameters(Parameters):
+    """A link with a rate, delay, jitter, loss and window that the console makes, or one that was shaped outside."""
+
+    shaping: Shaping = parameter(
+        "Shaped",
+        "The console's own shaper needs no rights: clients connect to it, and it relays over the link",
+        default=Shaping.OUTSIDE,
+        group=_GROUP,
+        labels=LABELS["shaping"],
+    )
+    link_rate: float | None = parameter(
+        "Link rate",
+        "Rate to the broker, of IP packets; or the rate to which you have shaped the link outside the console; empty: "
+        "not shaped, or not known",
+        default=None,
+        gt=0,
+        le=10_000,
+        group=_GROUP,
+        unit="Mbit/s",
+    )
+    link_rate_down: float | None = parameter(
+        "Rate from the broker",
+        "Where it differs from the link rate",
+        default=None,
+        gt=0,
+        le=10_000,
+        group=_GROUP,
+        unit="Mbit/s",
+        shown_if=_BUILT_IN,
+    )
+    link_delay: float = parameter(
+        "Delay",
+        "Time on the way, each way: half of the round-trip time",
+        default=0.0,
+        ge=0,
+        le=10_000,
+        group=_GROUP,
+        unit="ms",
+        shown_if=_BUILT_IN,
+    )
+    link_jitter: float = parameter(
+        "Jitter",
+        "Largest further time on the way, evenly distributed; segments stay in their order",
+        default=0.0,
+        ge=0,
+        le=10_000,
+        group=_GROUP,
+        unit="ms",
+        shown_if=_BUILT_IN,
+    )
+    link_loss: float = parameter(
+        "Loss",
+        "Share of TCP segments that are lost and sent again, which holds up those behind them",
+        default=0.0,
+        ge=0,
+        le=50,
+        group=_GROUP,
+        unit="%",
+        shown_if=_BUILT_IN,
+    )
+    link_window: float = parameter(
+        "TCP window",
+        "Most data of a connection that is on its way in one direction",
+        default=64.0,
+        ge=1.5,
+        le=65_536,
+        group=_GROUP,
+        unit="KiB",
+        shown_if=_BUILT_IN,
+    )
+    link_ends: ShapedEnds = parameter(
+        "Connections of",
+        "Whose connections go over the link",
+        default=ShapedEnds.BOTH,
+        group=_GROUP,
+        labels=LABELS["link_ends"],
+        shown_if=_BUILT_IN,
+    )
+    link_calibration: float = parameter(
+        "Calibration",
+        "How long the shaper measures itself before the run",
+        default=5.0,
+        ge=0.5,
+        le=600,
+        group=_GROUP,
+        unit="s",
+        shown_if=_BUILT_IN,
+    )
+
+    @field_validator("link_rate")
+    @classmethod
+    def _check_shaper_has_rate(cls, rate: float | None, info: ValidationInfo) -> float | None:
+        if rate is None and info.data.get("shaping") is Shaping.BUILT_IN:
+            raise ValueError("a link that the console shapes needs a rate: set `link_rate`, or `shaping` to outside")
+        return rate
+
+    @field_validator("link_ends")
+    @classmethod
+    def _check_ends_are_here(cls, ends: ShapedEnds, info: ValidationInfo) -> ShapedEnds:
+        mode = info.data.get("mode", Mode.BOTH)
+        built_in = info.data.get("shaping") is Shaping.BUILT_IN
+        if built_in and mode is not Mode.BOTH and ends not in (ShapedEnds.BOTH, mode):
+            raise ValueError(f"this console plays the {mode} only: set `link_ends` to both or {mode}")
+        return ends
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether the console shapes the link."""
+        return self.shaping is Shaping.BUILT_IN
+
+    def is_shaped_for(self, end: Mode) -> bool:
+        """Whether connections of senders or receivers go over the console's shaped link."""
+        return self.is_shaped and self.link_ends in (ShapedEnds.BOTH, end)
+
+    @property
+    def shaped_link(self) -> LinkSettings:
+        """The link that the console shapes; rates in bit/s, times in ns."""
+        assert self.link_rate is not None, "validated"
+        return LinkSettings(
+            rate_up=self.link_rate * 1e6,
+            rate_down=(self.link_rate_down or self.link_rate) * 1e6,
+            delay_ns=round(self.link_delay * 1e6),
+            jitter_ns=round(self.link_jitter * 1e6),
+            loss=self.link_loss / 100,
+            window=round(self.link_window * 1024),
+        )
+
+    @property
+    def narrowest_rate(self) -> float | None:
+        """The rate of the link in Mbit/s, of the directions that messages take; None where it is not known."""
+        if self.link_rate is None or not self.is_shaped or self.link_rate_down is None:
+            return self.link_rate
+        rates = {ShapedEnds.SENDER: self.link_rate, ShapedEnds.RECEIVER: self.link_rate_down}
+        return rates.get(self.link_ends, min(rates.values()))

@@ -1,0 +1,148 @@
+"""The shaper relays connections unchanged at no more than its rate, and reports a broker that does not answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+
+from labconsole.errors import UserError
+from labconsole_amqp.shaping.calibration import calibrate
+from labconsole_amqp.shaping.link_model import LinkSettings
+from labconsole_amqp.shaping.shaper import Shaper
+
+FAST = LinkSettings(1e9, 1e9, window=1 << 18)
+
+
+@contextmanager
+def shaped(settings: LinkSettings, target: int) -> Iterator[tuple[Shaper, int]]:
+    """A shaper in a thread, and its port."""
+    with Shaper(settings) as shaper:
+        port = shaper.listen()
+        shaper.connect_to("127.0.0.1", target)
+        over = threading.Event()
+        thread = threading.Thread(target=shaper.serve, args=(over.is_set,), name="shaper")
+        thread.start()
+        try:
+            yield shaper, port
+        finally:
+            over.set()
+            thread.join()
+
+
+@contextmanager
+def echo() -> Iterator[int]:
+    """A server that reads all of a connection, then sends it back; its port."""
+
+    def serve() -> None:
+        with suppress_closed():
+            while True:
+                sock, _ = listener.accept()
+                with sock:
+                    whole = b""
+                    while octets := sock.recv(65_536):
+                        whole += octets
+                    sock.sendall(whole)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, name="echo")
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@contextmanager
+def suppress_closed() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        return
+
+
+def echoed(port: int, octets: bytes) -> bytes:
+    """What comes back of a connection on which `octets` are sent."""
+    with socket.create_connection(("127.0.0.1", port), 30) as sock:
+        sender = threading.Thread(target=lambda: (sock.sendall(octets), sock.shutdown(socket.SHUT_WR)))
+        sender.start()
+        back = b""
+        while part := sock.recv(65_536):
+            back += part
+        sender.join()
+    return back
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [FAST, LinkSettings(20e6, 40e6, 5_000_000, 2_000_000, 0.01, 65_536), LinkSettings(50e6, 50e6, window=2_000)],
+    ids=["fast", "all effects", "small window"],
+)
+def test_octets_pass_unchanged_both_ways_and_both_ends_are_closed(settings: LinkSettings) -> None:
+    sent = Random(1).randbytes(300_000)
+    with echo() as target, shaped(settings, target) as (shaper, port):
+        for _ in range(3):
+            assert echoed(port, sent) == sent
+        deadline = time.monotonic() + 10
+        while shaper._relays and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not shaper._relays and not shaper.faults
+
+
+def test_nothing_passes_faster_than_the_rate() -> None:
+    settings = LinkSettings(4e6, 8e6)
+    sent = bytes(200_000)
+    with echo() as target, shaped(settings, target) as (_, port):
+        begin = time.monotonic()
+        assert echoed(port, sent) == sent
+        taken = time.monotonic() - begin
+    assert taken > 0.98 * len(sent) * 8 * (1 / 4e6 + 1 / 8e6)
+
+
+def test_a_client_cannot_run_far_ahead() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        shaped(LinkSettings(1e9, 1e9), silent.getsockname()[1]) as (_, port),
+        socket.create_connection(("127.0.0.1", port)) as client,
+    ):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        accepted, _ = silent.accept()
+        with accepted:
+            client.settimeout(0.5)
+            sent = 0
+            with pytest.raises(TimeoutError):
+                while sent < 64 << 20:
+                    sent += client.send(bytes(4096))
+    # The window, and what the kernel holds for a reader that does not read: without limits, 4 MB.
+    assert sent < 1 << 20
+
+
+def test_connections_to_a_broker_that_is_not_there_are_closed_and_reported() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        target = gone.getsockname()[1]
+    with shaped(FAST, target) as (shaper, port):
+        with socket.create_connection(("127.0.0.1", port), 10) as client, suppress_closed():
+            assert client.recv(1) == b""
+        deadline = time.monotonic() + 10
+        while not shaper.faults and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert shaper.faults == ["ECONNREFUSED"]
+
+
+def test_a_host_without_address_is_named() -> None:
+    with Shaper(FAST) as shaper, pytest.raises(UserError, match=r"broker\.invalid is not found"):
+        shaper.connect_to("broker.invalid", 5672)
+
+
+def test_a_calibration_shows_both_rates_and_the_round_trip() -> None:
+    measured = calibrate(LinkSettings(2e6, 8e6, delay_ns=20_000_000), 1.0)
+    # Upper bounds hold on a busy computer, too; the figures themselves are those of amqp_shaped_link.py.
+    assert 0.2e6 < measured.rate_up < 2.1e6
+    assert measured.rate_up < measured.rate_down < 8.4e6
+    assert measured.rtt_ns >= 40_000_000

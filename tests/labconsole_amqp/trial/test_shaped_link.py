@@ -1,0 +1,107 @@
+"""Runs over a link that the console shapes: their figures are those of the link, and what does not fit is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from labconsole_amqp.parameters import AmqpParameters
+from tests.labconsole_amqp.embedded_broker import RunningBroker
+from tests.labconsole_amqp.lab import Outcome, run
+from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+__all__ = ["files"]
+
+SHAPED = {"shaping": "built-in", "link_rate": 2.0, "link_calibration": 0.5}
+LARGEST_SHARE = 97.0
+"""Headers take 3.5 % of a full link, and TLS and frames take more."""
+
+
+@pytest.fixture
+def running(files: Files) -> Iterator[RunningBroker]:
+    with broker(files.broker, files) as serving_now:
+        yield serving_now
+
+
+def whole(outcome: Outcome, count: int) -> None:
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert (figures["received"], figures["lost"], figures["failed_verifications"]) == (count, 0, 0)
+
+
+@pytest.mark.parametrize("test", (1, 4))
+def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, test: int) -> None:
+    outcome = run(tmp_path / "run", test=test, payload="fpl-fixm", count=8, warm_up=2, **SHAPED)
+    whole(outcome, 10)
+    figures = outcome.figures
+    assert 50 < figures["link_use"] < LARGEST_SHARE
+    assert outcome.verdicts["the link rate can be as stated"] == "pass"
+    # The calibration never shows more than there is, however busy the computer.
+    assert 0.2 < figures["link_rate_to_broker"] < 2.1 and 0.2 < figures["link_rate_from_broker"] < 2.1
+    assert "link_round_trip" in figures
+    (event,) = outcome.events_named("link calibrated")
+    assert "Mbit/s to the broker" in event.message
+
+
+def test_a_delay_is_part_of_connecting_and_of_each_latency(tmp_path: Path) -> None:
+    settings = {"loop": "open", "rate": 50.0, "count": 25, "link_delay": 40.0, **SHAPED, "link_rate": 50.0}
+    outcome = run(tmp_path / "run", **settings)
+    whole(outcome, 25)
+    assert outcome.figures["latency_min"] >= 80  # to the broker and from it
+    assert outcome.figures["connect_time"] >= 2 * 80
+    assert outcome.figures["link_round_trip"] >= 80
+    one_end = run(tmp_path / "one", **settings, link_ends="receiver")
+    whole(one_end, 25)
+    assert one_end.figures["latency_min"] >= 40
+    assert one_end.figures["connect_time"] < outcome.figures["connect_time"]
+
+
+@pytest.mark.parametrize("test", (1, 2))
+def test_an_external_broker_is_reached_over_the_link_by_its_own_name(
+    running: RunningBroker, files: Files, tmp_path: Path, test: int
+) -> None:
+    more = login(tmp_path, "right") if test == 1 else {}
+    outcome = run(tmp_path / "run", **through(running, files, test, **more, **SHAPED), link_ends="sender")
+    whole(outcome, 20)
+    wrong = {"server_name": "other.example"} if test == 2 else {"link_rate": None}
+    if test == 2:
+        outcome = run(tmp_path / "wrong", **through(running, files, test, **SHAPED, **wrong))
+        assert outcome.failure is not None and "other.example" in str(outcome.failure)
+
+
+def test_a_broker_that_is_not_there_is_named(tmp_path: Path, files: Files, running: RunningBroker) -> None:
+    settings = through(running, files, 2, **SHAPED)
+    outcome = run(tmp_path / "run", **{**settings, "host": "broker.invalid"})
+    assert outcome.failure is not None and "broker.invalid is not found" in str(outcome.failure)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"shaping": "built-in"}, "needs a rate: set `link_rate`"),
+        ({**SHAPED, "mode": "sender", "broker": "external", "link_ends": "receiver"}, "plays the sender only"),
+        ({**SHAPED, "link_loss": -1}, "greater than or equal to 0"),
+        ({**SHAPED, "link_rate": 0}, "greater than 0"),
+    ],
+)
+def test_what_is_no_link_is_refused_by_its_field(values: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        AmqpParameters.model_validate(values)
+
+
+def test_the_share_of_a_link_is_that_of_its_narrowest_direction() -> None:
+    def narrowest(**values: object) -> float | None:
+        return AmqpParameters.model_validate({**SHAPED, **values}).narrowest_rate
+
+    assert narrowest() == 2.0
+    assert narrowest(link_rate_down=8.0) == 2.0
+    assert narrowest(link_rate_down=1.0) == 1.0
+    assert narrowest(link_rate_down=1.0, link_ends="sender") == 2.0
+    assert narrowest(link_rate_down=8.0, link_ends="receiver") == 8.0
+    assert narrowest(shaping="outside", link_rate_down=1.0) == 2.0
+    assert narrowest(shaping="outside", link_rate=None) is None
