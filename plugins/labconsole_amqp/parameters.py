@@ -31,6 +31,7 @@ _EXTERNAL = {"broker": "external"}
 _EMBEDDED = {"broker": "embedded"}
 _TLS = {"test": [2, 3, 4]}
 _SEALED = {"test": [3, 4]}
+_ENCRYPTED = {"test": 4}
 _COUNTED = {"loop": ["closed", "open"]}
 _PHASES = {"loop": "both"}
 
@@ -43,6 +44,11 @@ def _identity_file(title: str, description: str, kind: str = "file") -> Any:
 def _identity_name(title: str, description: str, **shown_if: Any) -> Any:
     """The field of an identity of the certificate database, by its name."""
     return parameter(title, description, max_length=64, group="Identities", shown_if={**_TLS, **shown_if})
+
+
+def _message_identity(title: str, description: str, shown_if: dict[str, Any]) -> Any:
+    """The field of an identity for messages, where TLS has another one."""
+    return parameter(title, description, max_length=64, group="Identities", shown_if=shown_if)
 
 
 class _MessagingParameters(Parameters):
@@ -316,6 +322,22 @@ class _MessagingParameters(Parameters):
             "Broker's identity",
             "Name of an identity on the page Certificates; empty: the lab's broker",
             **_EMBEDDED,
+        ),
+    ] = ""
+    sender_message_identity: Annotated[
+        str,
+        _message_identity(
+            "Sender's message identity",
+            "Name of an identity whose key signs the messages; empty: the sender's identity signs them, too",
+            _SEALED,
+        ),
+    ] = ""
+    receiver_message_identity: Annotated[
+        str,
+        _message_identity(
+            "Receiver's message identity",
+            "Name of an identity that bodies are encrypted to; empty: they are encrypted to the receiver's identity",
+            _ENCRYPTED,
         ),
     ] = ""
     trust: Annotated[

@@ -79,7 +79,8 @@ class AmqpPanel(TrialPanel):
         def tests(spec: FieldSpec) -> Editor:
             return SegmentedEditor(spec, _segments(), context.theme)
 
-        names = {f"{role}_identity": IdentityEditor for role in ("broker", "sender", "receiver")}
+        roles = ("broker", "sender", "receiver", "sender_message", "receiver_message")
+        names = {f"{role}_identity": IdentityEditor for role in roles}
         super().__init__(context, {"test": tests, **names})
         set_chapter(self, "explanation/amqp-trial.md")
 

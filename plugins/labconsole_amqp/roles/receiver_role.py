@@ -18,7 +18,7 @@ from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.role_settings import load_own_rsa_key, load_peer_key
+from labconsole_amqp.roles.role_settings import load_message_key, load_peer_key
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
@@ -86,7 +86,7 @@ class ReceiverRole(LinkRole):
         copy = self.context.file(PAYLOAD_FILE)
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
         self._verification_key = load_peer_key(self.settings, self.context) if self._sealed else None
-        self._decryption_key = load_own_rsa_key(identity) if encrypted else None
+        self._decryption_key = load_message_key(self.settings, identity, self.context) if encrypted else None
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
 

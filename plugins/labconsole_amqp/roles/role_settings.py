@@ -16,6 +16,7 @@ from labconsole.security.identities import (
     LoadedIdentity,
     load_certificates,
     load_identity,
+    require_valid,
     validity_problem,
 )
 from labconsole.security.private_files import contains_private_key
@@ -56,6 +57,8 @@ class RoleSettings(BaseModel):
     index: int = 0
     identity: IdentityFiles | None = None
     """The role's own identity, with the certificates that it trusts; None without TLS."""
+    message_identity: IdentityFiles | None = None
+    """The identity that signs or decrypts messages; None where it is the TLS identity."""
     server_name: str = ""
     """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
@@ -73,6 +76,8 @@ class RoleSettings(BaseModel):
         requests: list[SecretRequest] = []
         if self.identity is not None:
             requests.append(passphrase_request(self.identity, self.name))
+        if self.message_identity is not None:
+            requests.append(passphrase_request(self.message_identity, f"{self.name}'s messages"))
         if self.parameters.username:
             requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
@@ -110,16 +115,26 @@ def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIde
     return identity
 
 
+def load_message_key(settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext) -> RSAPrivateKey:
+    """The private key of a role's messages: signs in a sender, decrypts in a receiver. Raises UserError.
+
+    `identity`: the role's TLS identity, whose key it is unless messages have one of their own.
+    """
+    files = settings.message_identity
+    if files is not None:
+        request = passphrase_request(files, f"{settings.name}'s messages")
+        identity = load_identity(files, f"{settings.name}'s messages", lambda _: context.secret(request.key))
+        for note in identity.notes:
+            context.event("identity", note, Level.WARNING)
+        require_valid(identity, identity.name)
+    assert identity is not None
+    return rsa_private_key(identity.load_private_key(), identity.name)
+
+
 def _with_copies(files: IdentityFiles, context: RoleContext) -> IdentityFiles:
     """The files of an identity, with the role's copies of what it trusts."""
     copies = {"trust": context.file(_TRUST) or files.trust, "crls": context.file(_CRLS) or files.crls}
     return files.model_copy(update=copies)
-
-
-def load_own_rsa_key(identity: LoadedIdentity | None) -> RSAPrivateKey:
-    """The private key of a role that has an identity: signs in a sender, decrypts in a receiver. Raises UserError."""
-    assert identity is not None
-    return rsa_private_key(identity.load_private_key(), identity.name)
 
 
 def load_peer_key(settings: RoleSettings, context: RoleContext) -> RSAPublicKey:

@@ -17,7 +17,7 @@ from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.role_settings import load_own_rsa_key, load_peer_key
+from labconsole_amqp.roles.role_settings import load_message_key, load_peer_key
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealedMessage, SealingPool
 from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
@@ -57,7 +57,7 @@ class SenderRole(LinkRole):
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         copy = self.context.file(PAYLOAD_FILE)
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._signing_key = load_own_rsa_key(identity) if sealed else None
+        self._signing_key = load_message_key(self.settings, identity, self.context) if sealed else None
         self._recipient_key = load_peer_key(self.settings, self.context) if encrypted else None
         self._example = self._sealed(0).message if sealed else self._template().message
 

@@ -259,8 +259,9 @@ def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[R
             role="receiver",
             index=index,
             identity=identities.files("receiver") if tls else None,
+            message_identity=identities.message_files("receiver"),
             server_name=_server_name(parameters, identities, Mode.RECEIVER),
-            peer_certificate=identities.certificate("sender") if sealed else None,
+            peer_certificate=identities.certificate(identities.message_role("sender")) if sealed else None,
             check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
         ).spec(f"receiver-{index}", _RECEIVER)
         for index in range(parameters.receivers)
@@ -277,8 +278,9 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
             role="sender",
             index=index,
             identity=identities.files("sender") if tls else None,
+            message_identity=identities.message_files("sender"),
             server_name=_server_name(parameters, identities, Mode.SENDER),
-            peer_certificate=identities.certificate("receiver") if encrypted else None,
+            peer_certificate=identities.certificate(identities.message_role("receiver")) if encrypted else None,
             check_queue=index == 0 and parameters.mode is Mode.SENDER,
         ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)

@@ -29,7 +29,8 @@ from labconsole_amqp.roles.role_settings import passphrase_request, password_req
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
 
-RoleName = Literal["sender", "receiver", "broker"]
+RoleName = Literal["sender", "receiver", "broker", "sender_message", "receiver_message"]
+"""A role's TLS identity, or the identity of its messages, where that is another one."""
 
 _LAB_NAMES: dict[RoleName, str] = {"sender": STATE_A, "receiver": STATE_B, "broker": BROKER}
 _ML_DSA = frozenset({KeyType.ML_DSA_44, KeyType.ML_DSA_65, KeyType.ML_DSA_87})
@@ -57,6 +58,27 @@ class RunIdentities:
             "broker": self._parameters.broker is BrokerChoice.EMBEDDED,
         }
         return tuple(role for role, is_local in plays.items() if is_local)
+
+    def message_role(self, role: Literal["sender", "receiver"]) -> RoleName:
+        """The identity that signs messages, or that bodies are encrypted to: that of TLS unless one is named."""
+        own: RoleName = "sender_message" if role == "sender" else "receiver_message"
+        return own if self.name(own) and self._uses_message_key(role) else role
+
+    def _uses_message_key(self, role: RoleName) -> bool:
+        protection = self._parameters.protection
+        return protection is Protection.SIGNED_ENCRYPTED or (role == "sender" and protection is Protection.SIGNED)
+
+    @property
+    def message_roles(self) -> tuple[RoleName, ...]:
+        """The message identities of this console's roles that are not their TLS identities."""
+        ends: tuple[Literal["sender", "receiver"], ...] = ("sender", "receiver")
+        found = (self.message_role(end) for end in ends if end in self.local_roles)
+        return tuple(role for role in found if role not in ends)
+
+    def message_files(self, role: Literal["sender", "receiver"]) -> IdentityFiles | None:
+        """The identity of a role's messages with its key, None where it is that of TLS."""
+        own = self.message_role(role)
+        return None if own == role else self._files(own)
 
     def files(self, role: RoleName) -> IdentityFiles:
         """The identity of a role that this console plays, with key and trusted certificates."""
@@ -130,18 +152,17 @@ class RunIdentities:
     def _check(self, role: RoleName, files: IdentityFiles) -> None:
         """Raises UserError if TLS or messages of this test cannot use the key of a named identity."""
         key = load_certificates(files.certificate)[0].public_key()
+        end: Literal["sender", "receiver"] = "sender" if role.startswith("sender") else "receiver"
+        is_for_messages = role != "broker" and self._uses_message_key(end) and self.message_role(end) == role
+        if is_for_messages and not isinstance(key, RSAPublicKey):
+            raise UserError(
+                f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
+                f"{'signed' if end == 'sender' else 'encrypted'}: choose another identity for the messages, or Test 2."
+            )
         if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _FIRST_OPENSSL_WITH_ML_DSA:
             raise UserError(
                 f"The key of the identity {self.name(role)} is ML-DSA, which TLS here ({ssl.OPENSSL_VERSION}) does not "
                 "know: choose an identity with an RSA, ECDSA or Ed25519 key."
-            )
-        protection = self._parameters.protection
-        signs = role == "sender" and protection is not Protection.NONE
-        is_encrypted_to = role == "receiver" and protection is Protection.SIGNED_ENCRYPTED
-        if (signs or is_encrypted_to) and not isinstance(key, RSAPublicKey):
-            raise UserError(
-                f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
-                f"{'signed' if signs else 'encrypted'}: choose another identity, or Test 2."
             )
 
 
@@ -152,7 +173,7 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     if not parameters.tls:
         return
     identities = RunIdentities(parameters)
-    for role in identities.local_roles:
+    for role in (*identities.local_roles, *identities.message_roles):
         if not identities.uses_lab_identity(role):
             yield from _passphrase_requests(identities, role)
 
@@ -166,7 +187,10 @@ def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[
         return
     if encrypted:
         name = identities.name(role)
-        yield passphrase_request(files, f"the {role} (identity {name})" if name else f"the {role}")
+        whose = f"the {role.removesuffix('_message')}"
+        if role.endswith("_message"):
+            whose += "'s messages"
+        yield passphrase_request(files, f"{whose} (identity {name})" if name else whose)
 
 
 def keep_artefacts(
@@ -198,7 +222,8 @@ def _certificates(parameters: AmqpParameters, identities: RunIdentities) -> dict
         known.add("sender")
     if parameters.protection is Protection.SIGNED_ENCRYPTED:
         known.add("receiver")
-    files = {f"{role}.pem": identities.certificate(role) for role in sorted(known)}
+    known.update(identities.message_role(end) for end in ("sender", "receiver") if end in known)
+    files = {f"{role.replace('_', '-')}.pem": identities.certificate(role) for role in sorted(known)}
     trust = {role: path for role in identities.local_roles if (path := identities.files(role).trust) is not None}
     if len(set(trust.values())) == 1:
         return files | {"trust.pem": trust[identities.local_roles[0]]}

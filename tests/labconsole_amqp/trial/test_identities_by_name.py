@@ -19,9 +19,9 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial, role_specs
-from labconsole_amqp.trial.identities import RunIdentities
+from labconsole_amqp.trial.identities import RoleName, RunIdentities
 from tests.labconsole.security.pki.pki_lab import OwnState, issue_for
-from tests.labconsole_amqp.lab import Lab, Outcome
+from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
 
 NAMES = {"sender_identity": "alpha-client", "receiver_identity": "beta-client", "broker_identity": "beta-broker"}
 CANARY = "canary-61b0"
@@ -58,6 +58,10 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         named(store, alpha, alpha, "alpha-unknown")
         named(store, beta, beta, "beta-ec", type=KeyType.P_256)
         named(store, beta, beta, "beta-ml-dsa", CertificateProfile.TLS_CLIENT, KeyType.ML_DSA_44)
+        named(store, alpha, beta, "alpha-ec", type=KeyType.P_256)
+        named(store, alpha, alpha, "alpha-signer")
+        named(store, beta, beta, "beta-reader")
+        named(store, beta, beta, "beta-reader-asked", passphrase=CANARY)
         named(store, beta, beta, "beta-asked", type=KeyType.P_256, passphrase=CANARY)
         key = generate(KeyType.P_256)
         with store.change() as change:
@@ -119,6 +123,8 @@ def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:
         ({"test": 2, "sender_identity": "beta-token"}, "is in a token, and TLS needs a key file"),
         ({"test": 3, "sender_identity": "beta-ec"}, "beta-ec is not RSA, with which the source's messages are signed"),
         ({"test": 4, "receiver_identity": "beta-ec"}, "not RSA, with which the source's messages are encrypted"),
+        ({"test": 3, "sender_message_identity": "alpha-ec"}, "alpha-ec is not RSA, with which the source's messages"),
+        ({"test": 4, "receiver_message_identity": "gamma"}, "There is no identity gamma"),
     ],
 )
 def test_unusable_identities_are_reported_before_anything_starts(
@@ -139,6 +145,51 @@ def test_a_key_type_that_tls_does_not_support_is_reported(tmp_path: Path) -> Non
 def test_ecdsa_keys_work_where_nothing_is_signed(tmp_path: Path) -> None:
     assert run(tmp_path / "run", test=2, receiver_identity="beta-ec").failure is None
     assert run(tmp_path / "run-3", test=3, receiver_identity="beta-ec").failure is None
+
+
+MESSAGES = {
+    "sender_identity": "alpha-ec",
+    "receiver_identity": "beta-ec",
+    "sender_message_identity": "alpha-signer",
+    "receiver_message_identity": "beta-reader",
+}
+
+
+@pytest.mark.parametrize("test", [3, 4])
+def test_messages_have_keys_of_their_own_next_to_tls(tmp_path: Path, test: int) -> None:
+    outcome = run(tmp_path / "run", test=test, **MESSAGES)
+    assert outcome.failure is None and outcome.verdicts["all messages were accepted"] == "pass"
+    with PkiStore.open(pki_dir()) as store:
+        snapshot = store.snapshot()
+    by_name = {one.name: snapshot.certificate_by_id[one.certificate].certificate for one in snapshot.identities}
+    messages = {"sender-message.pem": "alpha-signer"} | ({"receiver-message.pem": "beta-reader"} if test == 4 else {})
+    kept = {"sender.pem": "alpha-ec", "receiver.pem": "beta-ec", **messages}
+    for file, name in kept.items():
+        assert x509.load_pem_x509_certificates(outcome.artefacts[file]) == [by_name[name]]
+    assert ("receiver-message.pem" in outcome.artefacts) == (test == 4)
+
+
+def test_a_message_that_another_key_has_signed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The receiver verifies with the message certificate, not with that of TLS."""
+    right = RunIdentities.certificate
+
+    def certificate(self: RunIdentities, role: RoleName) -> Path:
+        return right(self, "broker" if role == "sender_message" else role)
+
+    monkeypatch.setattr(RunIdentities, "certificate", certificate)
+    outcome = run(tmp_path / "run", test=3, **MESSAGES)
+    assert outcome.figures["failed_verifications"] == 5
+
+
+def test_the_passphrase_of_a_message_key_is_asked_for(tmp_path: Path) -> None:
+    settings = {"test": 4, "receiver_message_identity": "beta-reader-asked"}
+    requests = AmqpTrial().secrets(AmqpParameters.model_validate({**NAMES, **settings}))
+    (asked,) = [one for one in requests if one.source.must_be_asked()]
+    assert asked.purpose.startswith("the key of the receiver's messages (identity beta-reader-asked), ")
+    lab = ProcessLab(tmp_path / "run", secrets={asked.key: Secret(CANARY)})
+    assert lab.run(count=5, payload="small", **(NAMES | settings)).failure is None
+    not_encrypted = AmqpParameters.model_validate({**NAMES, **settings, "test": 3})
+    assert not any(one.source.must_be_asked() for one in AmqpTrial().secrets(not_encrypted))
 
 
 def test_a_passphrase_that_the_operator_knows_is_asked_for(tmp_path: Path) -> None:
