@@ -5,13 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings, Ports
 from labconsole_amqp.link.connection import Endpoint
+from labconsole_amqp.link.tls import TlsSettings
 
 _PROCESS = """
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
@@ -31,6 +34,14 @@ class RunningBroker:
     ports: Ports
     refused: Counter[str]
     """Clients that were refused, by reason."""
+    settings: SimpleQueue[TlsSettings]
+    """TLS settings that the broker's thread is to use next."""
+
+    def use(self, tls: TlsSettings) -> None:
+        """Have the broker use other TLS settings, and wait until it does."""
+        self.settings.put(tls)
+        while not self.settings.empty():
+            time.sleep(0.01)
 
     @property
     def plain(self) -> Endpoint:
@@ -46,10 +57,16 @@ def serving(settings: BrokerSettings) -> Iterator[RunningBroker]:
     broker = Broker(settings, lambda reason: refused.update([reason]))
     ports = broker.listen()
     enough = threading.Event()
-    thread = threading.Thread(target=broker.serve, args=(enough.is_set, lambda: None))
+    wanted: SimpleQueue[TlsSettings] = SimpleQueue()
+
+    def tick() -> None:
+        if not wanted.empty():
+            broker.use(wanted.get())
+
+    thread = threading.Thread(target=broker.serve, args=(enough.is_set, tick))
     thread.start()
     try:
-        yield RunningBroker(broker, ports, refused)
+        yield RunningBroker(broker, ports, refused, wanted)
     finally:
         enough.set()
         thread.join()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import ClassVar
 
 from labconsole.errors import UserError
@@ -15,12 +17,14 @@ from labconsole.security.identities import IdentityFiles, load_identity
 from labconsole.security.key_files import is_encrypted
 from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole.security.pki.identities import NamedIdentities
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.secrets import SecretRequest, SecretSource
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.tls import TlsSettings
 
+_LOOK_S = 1.0
 _PLAIN_PORT = 5672
 _DEFAULT_QUEUE = "labconsole"
 _TLS, _LOGIN = "TLS", "Login without TLS"
@@ -128,7 +132,9 @@ class ServeBroker(Operation[BrokerParameters]):
                 _notify(
                     "Any client that reaches this address may send and receive: use --tls, --user or --host 127.0.0.1."
                 )
-            broker.serve(lambda: context.stop_requested, lambda: None)
+            with ExitStack() as watching:
+                watch = _Watch.of(parameters, context, broker, watching)
+                broker.serve(lambda: context.stop_requested, watch.tick if watch else lambda: None)
             depths = broker.depths()
             data = {
                 name: {"received": count.received, "delivered": count.delivered, "left": depths[name]}
@@ -141,6 +147,47 @@ class ServeBroker(Operation[BrokerParameters]):
             for name, count in data.items()
         )
         return Result(tuple(lines), {"queues": data})
+
+
+class _Watch:
+    """Has the broker judge open connections again when the certificate database changes; looks every second."""
+
+    def __init__(
+        self, reader: PkiReader, parameters: BrokerParameters, context: OperationContext, broker: Broker
+    ) -> None:
+        self._reader = reader
+        self._parameters = parameters
+        self._context = context
+        self._broker = broker
+        self._seen = reader.snapshot()
+        self._files = _chosen_identity(parameters)
+        self._due_s = 0.0
+
+    @classmethod
+    def of(
+        cls, parameters: BrokerParameters, context: OperationContext, broker: Broker, watching: ExitStack
+    ) -> _Watch | None:
+        """A watch until `watching` ends; None where the identity is not one of the database."""
+        if not parameters.identity or parameters.certificate:
+            return None
+        return cls(watching.enter_context(PkiReader.open()), parameters, context, broker)
+
+    def tick(self) -> None:
+        """Look whether a second has passed and the database has changed what the broker uses."""
+        if time.monotonic() < self._due_s:
+            return
+        self._due_s = time.monotonic() + _LOOK_S
+        try:
+            snapshot = self._reader.snapshot()
+            if snapshot is self._seen:
+                return
+            self._seen, files = snapshot, _chosen_identity(self._parameters)
+            if files != self._files:
+                self._broker.use(_tls(self._parameters, self._context))
+                self._files = files
+                _notify("The certificate database has changed: open connections were judged again.")
+        except UserError as error:
+            _notify(f"The broker keeps what it has: {error}")
 
 
 def _secrets(parameters: BrokerParameters) -> Iterator[SecretRequest]:

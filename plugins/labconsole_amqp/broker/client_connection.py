@@ -92,6 +92,19 @@ class ClientConnection:
         except OSError:
             self.drop()
 
+    def judge(self, check: RevocationCheck) -> None:
+        """Judge the client's certificate again, if it has one: a refused client learns why, and is closed."""
+        if not isinstance(self.sock, ssl.SSLSocket) or self.stage not in (Stage.TLS, Stage.SASL, Stage.AMQP):
+            return
+        self._revocation = check
+        if self.stage is Stage.TLS:  # it is judged once its handshake is done
+            return
+        self._unwelcome = check.refusal_on(self.sock, Purpose.TLS_CLIENT)
+        is_open = self.engine is not None and self._deadline_ns == _NEVER_NS
+        if self._unwelcome and is_open:
+            self._on_refused(self._unwelcome)
+            self._close_with("amqp:unauthorized-access", self._unwelcome)
+
     def flush(self) -> None:
         """Write pending output."""
         if self.engine is None or self.stage is not Stage.AMQP:

@@ -20,6 +20,7 @@ from labconsole.errors import UserError
 from labconsole_amqp.broker.client_connection import ClientConnection, Stage
 from labconsole_amqp.broker.queue import Queue, QueueCounts, QueueLimits
 from labconsole_amqp.broker.sasl import Access
+from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.link.tls import TlsSettings, server_context
 
 _TURN_S = 0.05
@@ -87,6 +88,19 @@ class Broker:
         self._listeners.append(listener)
         self._selector.register(listener, selectors.EVENT_READ, secure)
         return int(listener.getsockname()[1])
+
+    def use(self, tls: TlsSettings) -> None:
+        """Identity, trust and CRLs from now on; open connections are judged by them again. Raises UserError.
+
+        A client that is refused now is told why, and its connection is closed.
+        """
+        self._context, check = server_context(tls), tls.revocation_check()
+        self._revocation = check
+        if check is None and tls.trust_file is not None:
+            check = RevocationCheck(tls.trust_file, None)  # a root may be distrusted without any CRL
+        for peer in tuple(self._peers):
+            if check is not None:
+                peer.judge(check)
 
     def serve(self, stop: Callable[[], bool], tick: Callable[[], None]) -> None:
         """Serve until `stop()`; calls `tick` at least every 50 ms or so."""

@@ -26,13 +26,13 @@ _DER = 2
 class RevocationCheck:
     """Judges the other ends' certificates by trusted CAs and CRLs, read once."""
 
-    def __init__(self, trust: Path, crls: Path) -> None:
-        """Raises UserError: a file cannot be read."""
+    def __init__(self, trust: Path, crls: Path | None) -> None:
+        """Without CRLs, trust alone is judged. Raises UserError: a file cannot be read."""
         from labconsole.security.x509.validation.validator import Validator  # late: roles without CRLs start faster
 
         self._validator = Validator
         self._roots = load_certificates(trust)
-        self._crls = read_crls(read_file(crls, "CRL file"), f"The CRL file {crls}")
+        self._crls = read_crls(read_file(crls, "CRL file"), f"The CRL file {crls}") if crls is not None else ()
 
     def refusal_on(self, sock: ssl.SSLSocket, purpose: Purpose) -> str:
         """Why the certificate of a connection's other end is refused, in a clause; empty: it is accepted."""

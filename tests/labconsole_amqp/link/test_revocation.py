@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,11 +32,12 @@ from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.key_types import KeyType
 from labconsole.security.x509.validity import Validity
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.connection_check import check_connection
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for
+from tests.labconsole_amqp.broker.test_broker_command import broker as broker_command
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab
 
@@ -111,6 +114,58 @@ def test_broker_refuses_a_revoked_client_with_the_reason_and_no_other_one(states
         assert running.refused == {"the certificate of alpha-client is revoked": 1}
         for name in ("alpha-second", "beta-client"):
             connect(endpoint(running, states, name)).close()
+
+
+def test_an_open_connection_is_judged_again_and_a_refused_client_is_told_why(states: States) -> None:
+    with serving(broker(states)) as running:
+        names = ("alpha-client", "alpha-second", "beta-client")
+        with ExitStack() as stack:
+            connections = {name: connect(endpoint(running, states, name)) for name in names}
+            for one in connections.values():
+                stack.callback(one.close)
+            states.crl(states.alpha, "alpha-client")
+            running.use(states.tls("beta-broker"))
+            with pytest.raises(UserError, match=r"unauthorized-access \(the certificate of alpha-client is revoked"):
+                turns(connections["alpha-client"])
+            for name in ("alpha-second", "beta-client"):
+                turns(connections[name], seconds=0.2)
+            assert running.refused == {"the certificate of alpha-client is revoked": 1}
+            # A distrusted root needs no CRL.
+            with states.store.change() as change:
+                change.withdraw_trust(states.beta_trusts_alpha)
+            running.use(states.tls("beta-broker"))
+            with pytest.raises(UserError, match="unauthorized-access"):
+                turns(connections["alpha-second"])
+            turns(connections["beta-client"], seconds=0.2)
+
+
+def test_the_broker_command_follows_the_certificate_database(states: States) -> None:
+    with broker_command("--identity", "beta-broker", "--tls-port", "0") as (process, ports):
+        at = Endpoint("127.0.0.1", ports["amqps"], states.tls("alpha-client"))
+        with connect(at) as revoked, connect(replace(at, tls=states.tls("alpha-second"))) as other:
+            states.crl(states.alpha, "alpha-client")
+            with pytest.raises(UserError, match=r"unauthorized-access \(the certificate of alpha-client is revoked"):
+                turns(revoked, seconds=30)
+            turns(other, seconds=0.2)
+        with pytest.raises(UserError, match="alpha-client is revoked"):
+            connect(at).close()
+        # Its own certificate is of no use any more: it keeps what it has, and says so.
+        states.crl(states.beta, "beta-broker")
+        assert process.stderr is not None
+        sentences = [process.stderr.readline() for _ in range(4)]
+    assert "Client refused: the certificate of alpha-client is revoked.\n" in sentences
+    assert "The certificate database has changed: open connections were judged again.\n" in sentences
+    assert sentences[-1].startswith(
+        "The broker keeps what it has: The certificate of the identity beta-broker is of no"
+    )
+
+
+def turns(connection: Connection, seconds: float = 10.0) -> None:
+    """Let a connection work for a time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        connection.pump(0.05)
+        connection.check()
 
 
 def test_foreign_client_with_a_revoked_certificate_is_told_why(states: States) -> None:
