@@ -76,6 +76,8 @@ LINK_LOST, RECONNECTED = "connection lost", "connected again"
 """Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""
 
 LINK_CALIBRATED = "link calibrated"
+"""Data: `rate_up`, `rate_down` (bit/s of IP packets), `rtt_ns` of a shaped link."""
+LINK_FAULT = "link fault"
 WORK_DONE = "work done"
 """Event: a sender, receiver or broker has finished; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's
 `end` (`ReceiverEnd`)."""

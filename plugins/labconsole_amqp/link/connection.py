@@ -30,9 +30,19 @@ from labconsole_amqp.link.tls import (
 )
 
 _CLOSE_TIMEOUT_S = 2.0
-_SILENCE_S = 1.0
-"""How long a port may stay silent before its protocol is probed."""
+_SILENCE_S, _ROUND_TRIPS = 1.0, 4
+"""How long a port may stay silent before its protocol is probed, and round trips of a shaped link on top of it."""
+_SEND_BUFFER = 16_384
+"""Octets that the kernel accepts for a shaped link, so that a client does not run far ahead of it."""
 _TLS_ALERT = re.compile(r"got: .{0,4}\\x15\\x03")
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedPath:
+    """The port of a shaper on this computer that leads to a broker, and the round-trip time of its link."""
+
+    port: int
+    rtt_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class Endpoint:
     """A broker's address, and how to authenticate there.
 
     With `username`: SASL PLAIN. Without, and with a client certificate in `tls`: SASL EXTERNAL. Else ANONYMOUS.
-    `idle_timeout_s` is how long the broker may stay silent.
+    `idle_timeout_s` is how long the broker may stay silent. With `path`, it is reached over a shaped link.
     """
 
     host: str
@@ -50,11 +60,17 @@ class Endpoint:
     password: str | None = field(default=None, repr=False)
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 60.0
+    path: ShapedPath | None = None
 
     @property
     def name(self) -> str:
         """`host:port`, for messages."""
         return f"{self.host}:{self.port}"
+
+    @property
+    def silence_s(self) -> float:
+        """How long its port may stay silent before its protocol is probed."""
+        return _SILENCE_S + (_ROUND_TRIPS * self.path.rtt_s if self.path is not None else 0.0)
 
     @property
     def mechanism(self) -> str:
@@ -202,8 +218,9 @@ def connect(endpoint: Endpoint) -> Connection:
 
 
 def _tcp(endpoint: Endpoint) -> socket.socket:
+    address = (endpoint.host, endpoint.port) if endpoint.path is None else ("127.0.0.1", endpoint.path.port)
     try:
-        sock = socket.create_connection((endpoint.host, endpoint.port), endpoint.connect_timeout_s)
+        sock = socket.create_connection(address, endpoint.connect_timeout_s)
     except socket.gaierror as error:
         raise UserError(f"the host name {endpoint.host} cannot be resolved: check its spelling and DNS") from error
     except TimeoutError as error:
@@ -215,6 +232,8 @@ def _tcp(endpoint: Endpoint) -> socket.socket:
     except OSError as error:
         raise UserError(f"{endpoint.name} cannot be reached: {error.strerror or error}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if endpoint.path is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     return sock
 
 
@@ -244,7 +263,8 @@ def _handshake(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
 
     Raises OSError, and UserError: it is a port without TLS.
     """
-    timeouts = (min(_SILENCE_S, endpoint.connect_timeout_s), endpoint.connect_timeout_s - _SILENCE_S)
+    silence_s = endpoint.silence_s
+    timeouts = (min(silence_s, endpoint.connect_timeout_s), endpoint.connect_timeout_s - silence_s)
     for number, timeout in enumerate(timeouts):
         secure.settimeout(max(timeout, 0.01))
         try:
@@ -298,8 +318,8 @@ def _pump_once(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadl
     if left <= 0:
         raise UserError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
     silent_for = endpoint.connect_timeout_s - left
-    if silent_for < _SILENCE_S:
-        left = min(left, _SILENCE_S - silent_for)
+    if silent_for < endpoint.silence_s:
+        left = min(left, endpoint.silence_s - silent_for)
     elif (
         endpoint.tls is None
         and not engine.heard

@@ -19,7 +19,7 @@ from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 from labconsole_amqp.parameters import AmqpParameters, field_label
-from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
+from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, over_shaper, tls_settings
 from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, RECONNECTED
 
 _POLL_S = 0.002
@@ -40,18 +40,18 @@ class _Outage:
     """When there was a connection again; 0: not yet."""
 
 
-def connect_command(host: str, port: int) -> dict[str, Any]:
-    """The command to a loaded role to connect to the broker."""
-    return {"do": "connect", "host": host, "port": port}
+def connect_command(host: str, port: int, shaper: int | None = None) -> dict[str, Any]:
+    """The command to a loaded role to connect to the broker, over the port of a shaper where there is one."""
+    return {"do": "connect", "host": host, "port": port, "shaper": shaper}
 
 
-def await_connect_command(context: RoleContext) -> tuple[str, int]:
-    """Wait for the command to connect: (host, port). Raises UserError: the run was stopped."""
+def await_connect_command(context: RoleContext) -> tuple[str, int, int | None]:
+    """Wait for the command to connect: (host, port, port of a shaper). Raises UserError: the run was stopped."""
     while (command := context.take_command()) is None:
         if context.stop_requested:
             raise UserError("The run was stopped before it had started.")
         time.sleep(_POLL_S)
-    return command["host"], command["port"]
+    return command["host"], command["port"], command["shaper"]
 
 
 def open_loop_command(begin_ns: int, first: Sequence[int]) -> dict[str, Any]:
@@ -101,10 +101,11 @@ class LinkRole(Role):
             self.load(identity)
             if identity is not None:
                 require_valid(identity, identity.name)
-            host, port = await_connect_command(self.context)
+            host, port, shaper = await_connect_command(self.context)
             self._broker = f"{host}:{port}"
             tls = tls_settings(identity, self.parameters, self.settings.server_name)
-            self._endpoint = broker = endpoint(self.parameters, host, port, tls, self.context.secret)
+            broker = endpoint(self.parameters, host, port, tls, self.context.secret)
+            self._endpoint = broker = over_shaper(broker, self.parameters, shaper)
             if self.settings.check_queue:
                 with connect(broker) as first:
                     require_empty_queue(first, self.parameters, self.context)

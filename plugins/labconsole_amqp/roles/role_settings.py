@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,13 +23,15 @@ from labconsole.security.identities import (
 from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole_amqp.link.connection import Endpoint
+from labconsole_amqp.link.connection import Endpoint, ShapedPath
 from labconsole_amqp.link.revocation import check_of
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
+_ROUND_TRIPS = 12
+"""Of a shaped link that connecting may take: TCP, TLS, SASL and AMQP need some 6."""
 _TRUST, _CRLS, _PEER = "trust", "crls", "peer"
 
 
@@ -156,6 +159,16 @@ def tls_settings(
 ) -> TlsSettings | None:
     """TLS settings of an end with `identity`; None without one."""
     return None if identity is None else TlsSettings(identity, None, server_name, parameters.tls_minimum)
+
+
+def over_shaper(broker: Endpoint, parameters: AmqpParameters, port: int | None) -> Endpoint:
+    """A broker as it is reached over the port of a shaper, None: without one. Connecting may take its round trips."""
+    if port is None:
+        return broker
+    rtt_s = parameters.shaped_link.rtt_ns / 1e9
+    return replace(
+        broker, path=ShapedPath(port, rtt_s), connect_timeout_s=broker.connect_timeout_s + _ROUND_TRIPS * rtt_s
+    )
 
 
 def endpoint(parameters: AmqpParameters, host: str, port: int, tls: TlsSettings | None, prompt: Prompt) -> Endpoint:

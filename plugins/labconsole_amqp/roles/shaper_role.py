@@ -1,17 +1,21 @@
-"""The shaper role: a shaped link between the clients of a run and their broker, calibrated before the run."""
+"""The shaper role: a shaped link between clients and broker, calibrated before the run."""
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import Any
 
+from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.roles.link_role import await_connect_command
 from labconsole_amqp.roles.role_settings import RoleSettings
-from labconsole_amqp.series import LINK_CALIBRATED, WORK_DONE
+from labconsole_amqp.series import LINK_CALIBRATED, LINK_FAULT, WORK_DONE
 from labconsole_amqp.shaping.calibration import calibrate
 from labconsole_amqp.shaping.shaper import Shaper
+
+_REACH_S = 10.0
 
 
 class ShaperRole(Role):
@@ -21,13 +25,16 @@ class ShaperRole(Role):
         super().__init__(context)
         self._settings = RoleSettings.model_validate(context.settings)
         self._shaper: Shaper | None = None
+        self._broker = ""
 
     def prepare(self) -> dict[str, Any]:
         """Calibrate, wait for the broker's address, and report the port on which clients reach it. Raises UserError."""
         parameters = self._settings.parameters
         link = parameters.shaped_link
-        measured = calibrate(link, parameters.link_calibration)
-        host, port = await_connect_command(self.context)
+        measured = calibrate(link, parameters.link_calibration, lambda: self.context.stop_requested)
+        host, port, _ = await_connect_command(self.context)
+        self._broker = f"{host}:{port}"
+        _check_reached(host, port)
         self._shaper = Shaper(link)
         own_port = self._shaper.listen()
         self._shaper.connect_to(host, port)
@@ -39,7 +46,7 @@ class ShaperRole(Role):
             rate_down=measured.rate_down,
             rtt_ns=measured.rtt_ns,
         )
-        return {"host": "127.0.0.1", "port": own_port}
+        return {"port": own_port}
 
     def run(self) -> dict[str, Any]:
         """Relay what clients and broker send."""
@@ -58,10 +65,20 @@ class ShaperRole(Role):
     def _tick(self) -> None:
         assert self._shaper is not None
         while self._shaper.faults:
-            self.context.event("link fault", f"The broker was not reached: {self._shaper.faults.pop()}.", Level.WARNING)
+            reason = self._shaper.faults.pop()
+            self.context.event(LINK_FAULT, f"{self._broker} was not reached: {reason}.", Level.WARNING)
         self.context.tick()
 
     def close(self) -> None:
         """Close all connections."""
         if self._shaper is not None:
             self._shaper.close()
+
+
+def _check_reached(host: str, port: int) -> None:
+    """Connect once, as each client would without a shaper. Raises UserError."""
+    try:
+        socket.create_connection((host, port), _REACH_S).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"The broker {host}:{port} cannot be reached ({reason}): check host and port.") from error

@@ -1,1 +1,1 @@
-"""Shaped links: a link of a rate, delay, jitter and loss between the clients of a run and their broker."""
+"""Shaped links: rate, delay, jitter, loss and TCP window between the clients of a run and their broker."""

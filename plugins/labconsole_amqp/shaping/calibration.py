@@ -1,12 +1,12 @@
-"""Calibration of a shaper: its rates and round-trip time, measured over a connection through it on this computer."""
+"""Calibration of a shaper: its rates and round-trip time, measured over a connection through it."""
 
 from __future__ import annotations
 
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from statistics import median
 
@@ -15,9 +15,12 @@ from labconsole.errors import UserError
 from labconsole_amqp.shaping.link_model import HEADER_OCTETS, SEGMENT_OCTETS, LinkSettings
 from labconsole_amqp.shaping.shaper import Shaper
 
-_CHUNK = bytes(SEGMENT_OCTETS)
+_CHUNK = bytes(16 * SEGMENT_OCTETS)
+_SETTLING_NS = 100_000_000
+"""At the beginning of a rate: what waited for its reader comes at once, and does not count."""
 _LEAST_EXCHANGES = 5
-_TIMEOUT_S = 30.0
+_TIMEOUT_S, _TURN_S = 10.0, 0.2
+_SEND_BUFFER = 16_384
 _ECHO, _SEND, _SINK = b"e", b"s", b"d"
 """What the other end of a probe does: return each octet, send for as long as it can, or read."""
 
@@ -31,69 +34,98 @@ class Calibration:
     rtt_ns: int
 
 
-def calibrate(settings: LinkSettings, seconds: float) -> Calibration:
-    """Measure a shaper with these settings for so many seconds. Raises UserError: it does not work here.
+def calibrate(settings: LinkSettings, seconds: float, stop: Callable[[], bool] = lambda: False) -> Calibration:
+    """Measure a shaper with these settings for so many seconds, and what is on its way then.
 
-    A fifth goes to round trips of one octet, the rest to both directions at full speed, one after the other.
+    A fifth goes to round trips of one octet, the rest to both directions at full speed, one after the other: without
+    loss, and with a window that does not bound the rate. Raises UserError: it does not work here, or `stop`.
     """
+    link = settings.for_calibration
+    timeout_s = _TIMEOUT_S + link.settling_s
     try:
-        with _other_end() as port, Shaper(settings) as shaper, _served(shaper, port) as own_port:
-            rtt_ns = _round_trip_ns(own_port, seconds / 5)
-            rate_down = _rate(own_port, _SEND, seconds * 2 / 5)
-            rate_up = _rate(own_port, _SINK, seconds * 2 / 5)
+        with _probe_server(timeout_s) as port, Shaper(link) as shaper, _served(shaper, port) as own_port:
+            probe = _Probe(own_port, timeout_s, stop)
+            rtt_ns = probe.round_trip_ns(seconds / 5)
+            rate_down = probe.rate_from(seconds * 2 / 5)
+            rate_up = probe.rate_to(seconds * 2 / 5)
     except OSError as error:
         raise UserError(f"The shaped link cannot be measured ({error.strerror or error}): check its values.") from error
     return Calibration(rate_up, rate_down, rtt_ns)
 
 
-def _round_trip_ns(port: int, seconds: float) -> int:
-    with socket.create_connection(("127.0.0.1", port), _TIMEOUT_S) as probe:
-        probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        probe.sendall(_ECHO)
-        times: list[int] = []
-        end_ns = now_ns() + round(seconds * 1e9)
-        while now_ns() < end_ns or len(times) < _LEAST_EXCHANGES:
-            begin_ns = now_ns()
-            probe.sendall(b"x")
-            if not probe.recv(1):
-                raise OSError("the connection ended")
-            times.append(now_ns() - begin_ns)
-    return round(median(times[1:]))
+class _Probe:
+    """The client's end of measurements, which `stop` ends early."""
 
+    def __init__(self, port: int, timeout_s: float, stop: Callable[[], bool]) -> None:
+        self._port, self._timeout_s, self._stop = port, timeout_s, stop
 
-def _rate(port: int, order: bytes, seconds: float) -> float:
-    """Bits of IP packets a second: between the first and the last of what came out in the time."""
-    with socket.create_connection(("127.0.0.1", port), _TIMEOUT_S) as probe:
-        probe.sendall(order)
-        if order == _SEND:
-            return _read_rate(probe, seconds)
-        probe.settimeout(seconds)
-        end_ns = now_ns() + round(seconds * 1e9)
-        try:
-            while now_ns() < end_ns:
-                probe.send(_CHUNK)
-        except TimeoutError:
-            pass
-        probe.shutdown(socket.SHUT_WR)
-        probe.settimeout(_TIMEOUT_S)
-        reply = b""
-        while octets := probe.recv(64):
-            reply += octets
+    def round_trip_ns(self, seconds: float) -> int:
+        """The median time of an exchange of one octet."""
+        with self._connected(_ECHO) as sock:
+            times: list[int] = []
+            end_ns = now_ns() + round(seconds * 1e9)
+            while now_ns() < end_ns or len(times) < _LEAST_EXCHANGES:
+                begin_ns = now_ns()
+                sock.sendall(b"x")
+                if not self._read(sock):
+                    raise OSError("the connection ended")
+                times.append(now_ns() - begin_ns)
+        return round(median(times[1:]))
+
+    def rate_from(self, seconds: float) -> float:
+        """The rate from the server, bit/s of IP packets."""
+        with self._connected(_SEND) as sock:
+            return _read_rate(lambda: self._read(sock), seconds)
+
+    def rate_to(self, seconds: float) -> float:
+        """The rate to the server, which measures it, bit/s of IP packets."""
+        with self._connected(_SINK) as sock:
+            end_ns = now_ns() + round(seconds * 1e9)
+            while now_ns() < end_ns and not self._stop():
+                with suppress(TimeoutError):
+                    sock.send(_CHUNK)
+            sock.shutdown(socket.SHUT_WR)
+            reply = b""
+            while octets := self._read(sock):
+                reply += octets
         return float(reply)
 
+    @contextmanager
+    def _connected(self, order: bytes) -> Iterator[socket.socket]:
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+            sock.settimeout(self._timeout_s)
+            sock.connect(("127.0.0.1", self._port))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.sendall(order)
+            sock.settimeout(_TURN_S)
+            yield sock
 
-def _read_rate(sock: socket.socket, seconds: float = float("inf")) -> float:
-    """The rate at which octets come, until the end or for a time; what has waited at the beginning does not count."""
-    octets, first_ns, last_ns, first = 0, 0, 0, 0
-    while chunk := sock.recv(65_536):
+    def _read(self, sock: socket.socket) -> bytes:
+        """What comes next, empty at the end. Raises OSError: nothing in time, or the run is to stop."""
+        deadline = time.monotonic() + self._timeout_s
+        while time.monotonic() < deadline:
+            if self._stop():
+                raise OSError("stopped")
+            with suppress(TimeoutError):
+                return sock.recv(65_536)
+        raise OSError("timed out")
+
+
+def _read_rate(read: Callable[[], bytes], seconds: float = float("inf")) -> float:
+    """The rate at which octets come, bit/s of IP packets, until the end or for a time after settling."""
+    octets, begun_ns, first_ns, last_ns = 0, 0, 0, 0
+    while chunk := read():
         last_ns = now_ns()
-        octets += len(chunk)
-        if not first_ns:
-            first_ns, first = last_ns, octets
-        if last_ns - first_ns > seconds * 1e9:
+        begun_ns = begun_ns or last_ns
+        if first_ns:
+            octets += len(chunk)
+        elif last_ns - begun_ns >= _SETTLING_NS:
+            first_ns = last_ns
+        if first_ns and last_ns - first_ns > seconds * 1e9:
             break
-    packets = (octets - first) * (1 + HEADER_OCTETS / SEGMENT_OCTETS)
-    return packets * 8e9 / (last_ns - first_ns) if last_ns > first_ns else 0.0
+    packets = octets * (1 + HEADER_OCTETS / SEGMENT_OCTETS)
+    return packets * 8e9 / (last_ns - first_ns) if last_ns > first_ns > 0 else 0.0
 
 
 @contextmanager
@@ -112,7 +144,7 @@ def _served(shaper: Shaper, target_port: int) -> Iterator[int]:
 
 
 @contextmanager
-def _other_end() -> Iterator[int]:
+def _probe_server(timeout_s: float) -> Iterator[int]:
     """A server that does what the first octet of a connection orders; its port."""
     over = threading.Event()
 
@@ -123,15 +155,15 @@ def _other_end() -> Iterator[int]:
             except TimeoutError:
                 continue
             with sock:
-                sock.settimeout(_TIMEOUT_S)
+                sock.settimeout(timeout_s)
                 try:
-                    _obey(sock, over)
+                    _serve_probe(sock, over)
                 except OSError:  # the probe has left: its part is measured
                     continue
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.05)
-        thread = threading.Thread(target=serve, name="other end of the link")
+        thread = threading.Thread(target=serve, name="probe server")
         thread.start()
         try:
             yield listener.getsockname()[1]
@@ -140,18 +172,16 @@ def _other_end() -> Iterator[int]:
             thread.join()
 
 
-def _obey(sock: socket.socket, over: threading.Event) -> None:
+def _serve_probe(sock: socket.socket, over: threading.Event) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     order = sock.recv(1)
     if order == _ECHO:
         while octets := sock.recv(64):
             sock.sendall(octets)
     elif order == _SINK:
-        sock.sendall(repr(_read_rate(sock)).encode())
+        sock.sendall(repr(_read_rate(lambda: sock.recv(65_536))).encode())
     else:
-        sock.settimeout(0.2)
+        sock.settimeout(_TURN_S)
         while not over.is_set():
-            try:
-                sock.send(_CHUNK * 8)
-            except TimeoutError:
-                time.sleep(0)
+            with suppress(TimeoutError):
+                sock.send(_CHUNK)

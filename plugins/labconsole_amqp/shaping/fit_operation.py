@@ -1,4 +1,4 @@
-"""`labconsole fit-link`: the delay, TCP window or loss of a shaped link that gives a message rate, as an operation."""
+"""`labconsole fit-link`: the setting of a shaped link that gives a message rate, as an operation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import Parameters, parameter
-from labconsole_amqp.shaping.fitting import Setting, found, full_speed
+from labconsole_amqp.shaping.fitting import Setting, find_setting, full_speed
 from labconsole_amqp.shaping.link_model import LinkSettings
 
 
@@ -19,7 +19,7 @@ class FitLinkParameters(Parameters):
         "Message rate", "Messages a second that the link shall carry", gt=0, le=1e6, unit="msg/s", metavar="RATE"
     )
     size: int = parameter(
-        "Message size", "Size of an encoded message, as a run shows it", ge=1, le=1 << 30, unit="B", metavar="SIZE"
+        "Message size", "Size of an encoded message, as a run shows it", ge=1, le=1 << 23, unit="B", metavar="SIZE"
     )
     link_rate: float = parameter("Link rate", "Rate to the broker", default=2.0, gt=0, le=10_000, unit="Mbit/s")
     link_delay: float = parameter(
@@ -58,7 +58,9 @@ class FitLink(Operation[FitLinkParameters]):
             )
         rows, data = [], []
         for number, setting in enumerate(Setting, 1):
-            one = found(setting, link, parameters.size, parameters.rate)
+            if context.stop_requested:
+                break
+            one = find_setting(setting, link, parameters.size, parameters.rate)
             context.progress(number, len(Setting))
             if one is None:
                 continue
@@ -66,9 +68,13 @@ class FitLink(Operation[FitLinkParameters]):
             name, value, unit = _described(setting, one)
             rows.append((f"link_{setting.value}", name, f"{value:.4g} {unit}", f"{carried:.3g} msg/s"))
             data.append({"setting": f"link_{setting.value}", "value": value, "unit": unit, "rate": carried})
-        sentence = (
-            f"Calculated: the link alone carries {plain:.3g} msg/s. Each row gives {parameters.rate:g} msg/s by itself."
-        )
+        alone = f"Calculated: the link alone carries {plain:.3g} msg/s."
+        if not rows:
+            text = f"{alone} No delay up to 1 s, window or loss gives {parameters.rate:g} msg/s by itself."
+            return Result((text,), {"link_alone": plain, "settings": []}, passed=False)
+        sentence = f"{alone} Each row by itself comes as near to {parameters.rate:g} msg/s as its setting can."
+        if any(one["setting"] == "link_loss" for one in data):
+            sentence += " TCP also sends less after a loss, which the model leaves out: a real link needs less loss."
         table = TextTable(("Parameter", "Setting", "Value", "Calculated rate"), tuple(rows))
         return Result((sentence, table), {"link_alone": plain, "settings": data})
 

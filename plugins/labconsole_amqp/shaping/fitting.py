@@ -1,4 +1,4 @@
-"""Link settings that give a message rate: delay, TCP window or loss, found in the model of the link without waiting."""
+"""Link settings that give a message rate: delay, TCP window or loss, found in the model of the link."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from random import Random
 
 from labconsole_amqp.shaping.link_model import SEGMENT_OCTETS, Flow, LinkSettings, OneWayLink
 
-_MESSAGES = 40
-_WARM_UP = 5
-"""Messages that fill the link first."""
+_LEAST_OCTETS, _LEAST_MESSAGES = 2_000_000, 8
+_WINDOWS = 4
+"""What is measured: so many octets, messages and windows at least, after half of that has filled the link."""
 _STEPS = 30
 """Halvings of a range: enough for a thousandth of its end."""
 _SEEDS = 3
 """Simulations of which a rate with loss is the mean."""
-_LONGEST_DELAY_NS = 5_000_000_000
+_LONGEST_DELAY_NS = 1_000_000_000
 _LARGEST_WINDOW = 1 << 24
 _MOST_LOSS = 0.5
 
@@ -38,13 +38,14 @@ def full_speed(settings: LinkSettings, message: int) -> float:
 def _full_speed(settings: LinkSettings, message: int, random: Random) -> float:
     up = OneWayLink(settings.rate_up, settings, random)
     flow = Flow(up, OneWayLink(settings.rate_down, settings, random), settings, 0)
+    measured = max(_LEAST_OCTETS, _LEAST_MESSAGES * message, _WINDOWS * settings.window)
     now, begin, read = 0, 0, 0
-    left = message * (_WARM_UP + _MESSAGES)
+    left = measured + measured // 2
     while True:
         while octets := flow.arrived(now):
             flow.delivered(len(octets), now)
             read += len(octets)
-            if not begin and read >= message * _WARM_UP:
+            if not begin and read >= measured // 2:
                 begin, begin_octets = now, read
         room = min(left, flow.room(now))
         if room:
@@ -56,7 +57,7 @@ def _full_speed(settings: LinkSettings, message: int, random: Random) -> float:
         now = max(now, min(events))
 
 
-def found(setting: Setting, settings: LinkSettings, message: int, rate: float) -> LinkSettings | None:
+def find_setting(setting: Setting, settings: LinkSettings, message: int, rate: float) -> LinkSettings | None:
     """The link with the value of one setting at which it carries `rate` messages a second; None where none does."""
 
     def with_share(share: float) -> LinkSettings:

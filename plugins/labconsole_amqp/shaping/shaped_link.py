@@ -11,14 +11,16 @@ from labconsole_amqp.shaping.link_model import LinkSettings
 
 _GROUP = "Link"
 _BUILT_IN = {"shaping": "built-in"}
+LEAST_RATE = 0.05
+"""Mbit/s of the slowest link that is shaped: its calibration and connecting end in time."""
 
 
 class ShapedLinkParameters(Parameters):
-    """A link with a rate, delay, jitter, loss and window that the console makes, or one that was shaped outside."""
+    """A built-in link with a rate, delay, jitter, loss and window, or one that was shaped outside the console."""
 
     shaping: Shaping = parameter(
         "Shaped",
-        "The console's own shaper needs no rights: clients connect to it, and it relays over the link",
+        "The built-in shaper needs no rights: clients connect to it, and it relays over the link",
         default=Shaping.OUTSIDE,
         group=_GROUP,
         labels=LABELS["shaping"],
@@ -48,7 +50,7 @@ class ShapedLinkParameters(Parameters):
         "Time on the way, each way: half of the round-trip time",
         default=0.0,
         ge=0,
-        le=10_000,
+        le=1_000,
         group=_GROUP,
         unit="ms",
         shown_if=_BUILT_IN,
@@ -58,7 +60,7 @@ class ShapedLinkParameters(Parameters):
         "Largest further time on the way, evenly distributed; segments stay in their order",
         default=0.0,
         ge=0,
-        le=10_000,
+        le=1_000,
         group=_GROUP,
         unit="ms",
         shown_if=_BUILT_IN,
@@ -105,9 +107,16 @@ class ShapedLinkParameters(Parameters):
     @field_validator("link_rate")
     @classmethod
     def _check_shaper_has_rate(cls, rate: float | None, info: ValidationInfo) -> float | None:
-        if rate is None and info.data.get("shaping") is Shaping.BUILT_IN:
+        if info.data.get("shaping") is not Shaping.BUILT_IN:
+            return rate
+        if rate is None:
             raise ValueError("a link that the console shapes needs a rate: set `link_rate`, or `shaping` to outside")
-        return rate
+        return _enough(rate)
+
+    @field_validator("link_rate_down")
+    @classmethod
+    def _check_rate_down(cls, rate: float | None, info: ValidationInfo) -> float | None:
+        return _enough(rate) if rate is not None and info.data.get("shaping") is Shaping.BUILT_IN else rate
 
     @field_validator("link_ends")
     @classmethod
@@ -146,4 +155,12 @@ class ShapedLinkParameters(Parameters):
         if self.link_rate is None or not self.is_shaped or self.link_rate_down is None:
             return self.link_rate
         rates = {ShapedEnds.SENDER: self.link_rate, ShapedEnds.RECEIVER: self.link_rate_down}
-        return rates.get(self.link_ends, min(rates.values()))
+        mode = getattr(self, "mode", Mode.BOTH)
+        ends = self.link_ends if mode is Mode.BOTH else ShapedEnds(mode.value)
+        return rates.get(ends, min(rates.values()))
+
+
+def _enough(rate: float) -> float:
+    if rate < LEAST_RATE:
+        raise ValueError(f"the console shapes links from {LEAST_RATE:g} Mbit/s on: set a higher rate")
+    return rate

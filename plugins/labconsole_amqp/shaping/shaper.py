@@ -1,11 +1,12 @@
-"""A shaper in user space: relays connections to a broker over a modelled link, without rights, on all systems."""
+"""A shaper in user space: relays connections to a broker over a modelled link, without any rights."""
 
 from __future__ import annotations
 
 import errno
+import os
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Self
@@ -20,10 +21,12 @@ _SEND_BUFFER = 65_536
 """Octets that the kernel accepts from the shaper: those behind the link that their reader has not read."""
 _READ_OCTETS = 65_536
 _TICK_S = 0.05
+_LINGER_NS = 200_000_000
+"""So long the kernel may still send what was written, before a connection is broken off."""
 _IN_PROGRESS = (0, errno.EINPROGRESS, errno.EWOULDBLOCK, getattr(errno, "WSAEWOULDBLOCK", 0))
 
 
-@dataclass
+@dataclass(eq=False)
 class _Direction:
     """What one end of a connection sends to the other."""
 
@@ -37,15 +40,27 @@ class _Direction:
     is_full: bool = False
     """The sink accepts nothing now."""
 
+    drops: bool = False
+    """The sink is gone: what the source still sends for a while is read and has no reader."""
 
-@dataclass
+    def discard(self) -> None:
+        """Drop what is on its way, and what comes."""
+        self.flow.discard()
+        self.drops = self.shut = True
+
+
+@dataclass(eq=False)
 class _Relay:
     """A client's connection and the one to the broker that belongs to it."""
 
     client: socket.socket
     broker: socket.socket
     directions: tuple[_Direction, _Direction]
+    addresses: Iterator[tuple[str, int]]
+    """Those of the broker that were not tried yet."""
     is_connected: bool = False
+    close_ns: int | None = None
+    """An end has broken off: when the other one, which has all that was on its way, is broken off."""
     watched: dict[socket.socket, int] = field(default_factory=dict)
 
 
@@ -57,7 +72,7 @@ class Shaper:
         self._settings = settings
         self.up = OneWayLink(settings.rate_up, settings, random)
         self.down = OneWayLink(settings.rate_down, settings, random)
-        self._target: tuple[str, int] | None = None
+        self._target: tuple[tuple[str, int], ...] = ()
         self._relays: list[_Relay] = []
         # select() waits with a resolution of microseconds, epoll of a millisecond
         self._selector = selectors.SelectSelector()
@@ -80,10 +95,10 @@ class Shaper:
     def connect_to(self, host: str, port: int) -> None:
         """Relay connections to this broker from now on. Raises UserError: its name is not found."""
         try:
-            *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise UserError(f"{host} is not found ({error.strerror}): check the host of the broker.") from error
-        self._target = (str(address[0]), int(address[1]))
+        self._target = tuple((str(address[0]), int(address[1])) for *_, address in found)
 
     def serve(self, stop: Callable[[], bool], tick: Callable[[], None] = lambda: None) -> None:
         """Relay until `stop`, calling `tick` 20 times a second at least."""
@@ -106,9 +121,11 @@ class Shaper:
     def _next_ns(self, latest_ns: int) -> int:
         """When there is something to do next that no socket shows."""
         for relay in self._relays:
+            if relay.close_ns is not None:
+                latest_ns = min(latest_ns, relay.close_ns)
             for one in relay.directions:
                 due, opens = one.flow.due_ns(), one.flow.opens_ns()
-                if due is not None and not one.is_full:
+                if due is not None and not (one.is_full or one.shut):
                     latest_ns = min(latest_ns, due)
                 if opens is not None and not relay.watched.get(one.source, 0) & selectors.EVENT_READ:
                     latest_ns = min(latest_ns, opens)
@@ -119,22 +136,19 @@ class Shaper:
             client, _ = self._listener.accept()
         except OSError:  # it has left already
             return
-        assert self._target is not None, "the broker is set before clients are started"
-        host, port = self._target
-        broker = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        for one in (client, broker):
-            one.setblocking(False)
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        addresses = iter(self._target)
+        try:
+            _prepare(client)
+            broker = _begin_connecting(*next(addresses))
+        except OSError as error:
+            self.faults.append(error.strerror or str(error))
+            client.close()
+            return
         open_ns = now_ns() + self._settings.rtt_ns
         up = _Direction(client, broker, Flow(self.up, self.down, self._settings, open_ns))
         down = _Direction(broker, client, Flow(self.down, self.up, self._settings, open_ns))
-        relay = _Relay(client, broker, (up, down))
+        relay = _Relay(client, broker, (up, down), addresses)
         self._relays.append(relay)
-        code = broker.connect_ex((host, port))
-        if code not in _IN_PROGRESS:
-            self._fail(relay, code)
-            return
         self._watch(relay, broker, selectors.EVENT_WRITE)
 
     def _writable(self, relay: _Relay, sock: socket.socket) -> None:
@@ -142,50 +156,76 @@ class Shaper:
         if sock is relay.broker and not relay.is_connected:
             code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code:
-                self._fail(relay, code)
+                self._try_next(relay, code)
                 return
             relay.is_connected = True
         for one in relay.directions:
             if one.sink is sock:
                 one.is_full = False
 
-    def _fail(self, relay: _Relay, code: int) -> None:
-        self.faults.append(errno.errorcode.get(code, str(code)))
-        self._end(relay)
+    def _try_next(self, relay: _Relay, code: int) -> None:
+        """Connect to the next address of the broker, or report that none is left."""
+        address = next(relay.addresses, None)
+        if address is None:
+            self.faults.append(os.strerror(code))
+            self._close_relay(relay)
+            return
+        self._watch(relay, relay.broker, 0)
+        relay.broker.close()
+        try:
+            broker = _begin_connecting(*address)
+        except OSError as error:
+            self.faults.append(error.strerror or str(error))
+            self._close_relay(relay)
+            return
+        up, down = relay.directions
+        relay.broker = up.sink = down.source = broker
+        self._watch(relay, broker, selectors.EVENT_WRITE)
 
     def _move(self, relay: _Relay, now: int) -> None:
         """Read what the windows accept, and write what has come out."""
         if relay not in self._relays or not relay.is_connected:
             return
-        try:
-            for one in relay.directions:
-                self._deliver(one, now)
-                self._read(one, now)
-        except OSError:  # an end has left: the other one sees the same
-            self._end(relay)
-            return
-        if all(one.shut for one in relay.directions):
-            self._end(relay)
-            return
         for one, other in (relay.directions, relay.directions[::-1]):
-            reading = selectors.EVENT_READ if not one.ended and one.flow.room(now) else 0
+            try:
+                self._read(one, now)
+            except OSError:  # the source has broken off; what it had sent before is delivered
+                one.ended = True
+                one.flow.end(now)
+                other.discard()
+            try:
+                self._deliver(one, now)
+            except OSError:  # the sink has broken off
+                one.discard()
+        if all(one.shut for one in relay.directions):
+            if relay.close_ns is None:
+                is_orderly = all(one.ended for one in relay.directions)
+                relay.close_ns = now if is_orderly else now + self._settings.rtt_ns + _LINGER_NS
+            if now >= relay.close_ns:
+                self._close_relay(relay)
+                return
+        for one, other in (relay.directions, relay.directions[::-1]):
+            reading = selectors.EVENT_READ if not one.ended and (one.drops or one.flow.room(now)) else 0
             self._watch(relay, one.source, reading | (selectors.EVENT_WRITE if other.is_full else 0))
 
     def _read(self, one: _Direction, now: int) -> None:
-        room = one.flow.room(now)
+        room = _READ_OCTETS if one.drops else one.flow.room(now)
         if one.ended or not room:
             return
         try:
             octets = one.source.recv(min(room, _READ_OCTETS))
         except BlockingIOError:
             return
-        if octets:
+        if octets and not one.drops:
             one.flow.offer(octets, now)
+        elif octets:
+            return
         else:
             one.ended = True
+            one.flow.end(now)
 
     def _deliver(self, one: _Direction, now: int) -> None:
-        while octets := one.flow.arrived(now):
+        while not one.shut and (octets := one.flow.arrived(now)):
             try:
                 count = one.sink.send(octets)
             except BlockingIOError:
@@ -194,9 +234,9 @@ class Shaper:
             if count < len(octets):
                 one.is_full = True
                 return
-        if one.ended and not one.shut and one.flow.due_ns() is None:
-            one.sink.shutdown(socket.SHUT_WR)
+        if one.flow.is_over(now) and not one.shut:
             one.shut = True
+            one.sink.shutdown(socket.SHUT_WR)
 
     def _watch(self, relay: _Relay, sock: socket.socket, events: int) -> None:
         before = relay.watched.get(sock, 0)
@@ -209,7 +249,7 @@ class Shaper:
         (self._selector.modify if before else self._selector.register)(sock, events, relay)
         relay.watched[sock] = events
 
-    def _end(self, relay: _Relay) -> None:
+    def _close_relay(self, relay: _Relay) -> None:
         for sock in (relay.client, relay.broker):
             self._watch(relay, sock, 0)
             sock.close()
@@ -218,7 +258,7 @@ class Shaper:
     def close(self) -> None:
         """End all connections, and listen no more."""
         for relay in tuple(self._relays):
-            self._end(relay)
+            self._close_relay(relay)
         self._selector.close()
         self._listener.close()
 
@@ -229,3 +269,23 @@ class Shaper:
     def __exit__(self, *exception: object) -> None:
         """Close."""
         self.close()
+
+
+def _prepare(sock: socket.socket) -> None:
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+
+
+def _begin_connecting(host: str, port: int) -> socket.socket:
+    """A socket that connects to an address. Raises OSError."""
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        _prepare(sock)
+        code = sock.connect_ex((host, port))
+        if code not in _IN_PROGRESS:
+            raise OSError(code, os.strerror(code))
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -216,9 +216,9 @@ class AmqpTrial(Trial[AmqpParameters]):
 def _shaped_command(shaper: RoleHandle, direct: Mapping[str, Any], parameters: AmqpParameters) -> dict[str, Any]:
     """Start a shaper in front of the broker; the command to connect over it."""
     shaper.command(direct)
-    info = shaper.ready(_READY_S + parameters.link_calibration)
+    port = shaper.ready(_READY_S + parameters.link_calibration + parameters.shaped_link.settling_s)["port"]
     shaper.begin(now_ns())
-    return connect_command(info["host"], info["port"])
+    return connect_command(direct["host"], direct["port"], port)
 
 
 def _stop_roles(roles: Sequence[RoleHandle]) -> None:
@@ -260,7 +260,7 @@ def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[R
             index=index,
             identity=identities.files("receiver") if tls else None,
             message_identity=identities.message_files("receiver"),
-            server_name=_server_name(parameters, identities, Mode.RECEIVER),
+            server_name=identities.server_name if tls else "",
             peer_certificate=identities.certificate(identities.message_role("sender")) if sealed else None,
             check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
         ).spec(f"receiver-{index}", _RECEIVER)
@@ -279,20 +279,12 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
             index=index,
             identity=identities.files("sender") if tls else None,
             message_identity=identities.message_files("sender"),
-            server_name=_server_name(parameters, identities, Mode.SENDER),
+            server_name=identities.server_name if tls else "",
             peer_certificate=identities.certificate(identities.message_role("receiver")) if encrypted else None,
             check_queue=index == 0 and parameters.mode is Mode.SENDER,
         ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)
     )
-
-
-def _server_name(parameters: AmqpParameters, identities: RunIdentities, end: Mode) -> str:
-    """The name that the broker's certificate must carry for senders or receivers; empty: the host they connect to."""
-    if not parameters.tls:
-        return ""
-    is_behind_shaper = parameters.is_shaped_for(end) and parameters.broker is BrokerChoice.EXTERNAL
-    return identities.server_name or (parameters.host if is_behind_shaper else "")
 
 
 def _conduct_phases(

@@ -31,6 +31,9 @@ from labconsole_amqp.wire.sign_encrypt import Outcome
 
 _LINK_USE_LIMIT = 110.0
 """Above this share (%) of a link its stated rate cannot be right; a shaper passes a burst at the beginning."""
+_CALIBRATED = ("link_rate_to_broker", "link_rate_from_broker", "link_round_trip")
+_RATE_TOLERANCE, _ROUND_TRIP_TOLERANCE_MS = 0.02, 2.0
+"""By which a shaped link may differ from its settings."""
 _LINK_BOUND = 85.0
 """From this share (%) on, the link is what limits a run: headers of frames, TLS and TCP/IP take the rest."""
 _SHORTEST_S = 0.5
@@ -314,6 +317,9 @@ def _verdicts(parameters: AmqpParameters, joined: JoinedSamples, metrics: Sequen
     failed = figures["failed_verifications"]
     reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
     yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, integrity)
+    measured = {one.name: one.value for one in metrics if one.name in _CALIBRATED}
+    if measured:
+        yield Verdict("the shaped link is as set", *_calibration_verdict(parameters, measured), measured)
     use = next((one.value for one in metrics if one.name == LINK_USE), None)
     if use is not None:
         yield Verdict("the link rate can be as stated", *_link_rate_verdict(use), {LINK_USE: use})
@@ -328,6 +334,21 @@ def _duplicates_verdict(duplicated: int, unknown: int, unrecorded: int, reconnec
     if unrecorded:
         return "unknown", f"{unrecorded} messages came of which the sender, which was killed, had not yet written rows."
     return "pass", "Every message came once, and no other."
+
+
+def _calibration_verdict(parameters: AmqpParameters, measured: dict[str, float]) -> tuple[str, str]:
+    """Result and reason of the verdict on what a shaped link was before the run."""
+    link = parameters.shaped_link
+    rates = ((measured["link_rate_to_broker"], link.rate_up), (measured["link_rate_from_broker"], link.rate_down))
+    late_ms = measured["link_round_trip"] - link.lone_rtt_ns / 1e6
+    deviation = max((abs(rate * 1e6 / wanted - 1) for rate, wanted in rates), default=0.0)
+    if deviation > _RATE_TOLERANCE or not -1 < late_ms <= _ROUND_TRIP_TOLERANCE_MS + 2 * parameters.link_jitter:
+        reason = (
+            f"Its calibration measured a rate that differs by {deviation:.1%} and {late_ms:+.1f} ms in the round trip: "
+            "other work kept this computer busy, or the rate is too high for it."
+        )
+        return "fail", reason
+    return "pass", f"By its calibration its rates are within {deviation:.1%}, its round trip {late_ms:+.1f} ms."
 
 
 def _link_rate_verdict(use: float) -> tuple[str, str]:

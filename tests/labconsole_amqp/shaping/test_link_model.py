@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from labconsole_amqp.shaping.fitting import Setting, found, full_speed
+from labconsole_amqp.shaping.fitting import Setting, find_setting, full_speed
 from labconsole_amqp.shaping.link_model import HEADER_OCTETS, SEGMENT_OCTETS, Flow, LinkSettings, OneWayLink
 
 MS = 1_000_000
@@ -46,12 +46,12 @@ def test_octets_come_out_whole_in_order_and_at_the_rate() -> None:
     assert up.octets == 40 * PACKET
 
 
-def test_what_waits_for_nothing_takes_its_own_time_and_the_delay() -> None:
+def test_a_lone_segment_takes_its_own_time_and_the_delay() -> None:
     settings = LinkSettings(2e6, 2e6, delay_ns=25 * MS)
     one, *_ = flow(settings)
     one.offer(b"x", 1000 * MS)
     ((time, _),) = drained(one)
-    assert 0 <= time - 1025 * MS < MS
+    assert time - 1025 * MS == pytest.approx((1 + HEADER_OCTETS) * 8 / 2e6 * 1e9)
     assert settings.rtt_ns == 50 * MS
 
 
@@ -71,10 +71,12 @@ def test_no_more_than_the_window_is_on_its_way() -> None:
     at = one.due_ns()
     assert at is not None
     octets = one.arrived(at)
-    one.delivered(100, at)  # its reader takes a little: less than a segment opens no window
+    one.delivered(100, at)  # a segment is acknowledged once its reader has all of it
+    assert one.opens_ns() is None and one.arrived(at) == octets[100:]
+    one.delivered(len(octets) - 100, at)
     opens = one.opens_ns()
-    assert opens == at + 10 * MS
-    assert one.room(opens) == 0 and one.arrived(at) == octets[100:]
+    assert opens is not None and 0 <= opens - at - 10 * MS < MS
+    assert one.room(opens - 1) == 0 and one.room(opens) == len(octets)
     drained(one)
     assert one.room(at + 100 * MS) == 4 * SEGMENT_OCTETS
 
@@ -119,6 +121,39 @@ def test_lost_segments_hold_up_those_behind_and_take_the_link_again() -> None:
     assert up_lossy.octets > up_clean.octets
 
 
+def test_acknowledgements_of_small_segments_are_full_ones_and_wait_in_the_queue() -> None:
+    one, _, down = flow(LINK)
+    for at in range(100):
+        one.offer(bytes(50), at * 50 * MS)
+        drained(one)
+    assert down.octets == 50 * HEADER_OCTETS
+    down.send(65_536, 6_000 * MS)  # the other direction is full
+    one.offer(bytes(50), 6_000 * MS)
+    drained(one)
+    opens = [time for time, _ in one._unacknowledged]
+    assert opens[-1] - 6_000 * MS > 65_536 * 8 / 2e6 * 1e9
+
+
+def test_the_end_comes_out_behind_all_octets_and_after_the_delay() -> None:
+    one, *_ = flow(LinkSettings(2e6, 2e6, delay_ns=200 * MS))
+    one.end(1_000 * MS)
+    assert one.due_ns() == 1_200 * MS and not one.is_over(1_199 * MS) and one.is_over(1_200 * MS)
+    two, *_ = flow(LINK)
+    two.offer(bytes(40 * SEGMENT_OCTETS), 0)
+    two.end(0)
+    drained_at = [time for time, _ in drained_until_end(two)]
+    assert not two.is_over(drained_at[-1] - 1) and two.is_over(drained_at[-1])
+
+
+def drained_until_end(one: Flow) -> list[tuple[int, bytes]]:
+    out = []
+    while (due := one.due_ns()) is not None and not one.is_over(due):
+        octets = one.arrived(due)
+        one.delivered(len(octets), due)
+        out.append((due, octets))
+    return out
+
+
 def test_jitter_delays_and_keeps_the_order() -> None:
     one, *_ = flow(LinkSettings(1e9, 1e9, delay_ns=5 * MS, jitter_ns=20 * MS))
     for at in range(100):
@@ -143,10 +178,10 @@ def test_a_delay_gives_each_rate_of_the_source(rate: float, size: int) -> None:
     base = LinkSettings(2e6, 2e6, delay_ns=10 * MS)
     assert full_speed(base, size) == pytest.approx(5.6, abs=0.1)  # the link alone carries more
     for setting in (Setting.DELAY, Setting.LOSS):
-        link = found(setting, base, size, rate)
+        link = find_setting(setting, base, size, rate)
         assert link is not None and full_speed(link, size) == pytest.approx(rate, rel=0.01)
 
 
-def test_what_no_setting_gives_is_not_found() -> None:
-    assert found(Setting.DELAY, LINK, 42_756, 10) is None
-    assert found(Setting.WINDOW, LINK, 42_756, 0.01) is None
+def test_a_rate_beyond_the_link_is_not_found() -> None:
+    assert find_setting(Setting.DELAY, LINK, 42_756, 10) is None
+    assert find_setting(Setting.WINDOW, LINK, 42_756, 0.01) is None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +12,9 @@ import pytest
 from pydantic import ValidationError
 
 from labconsole_amqp.parameters import AmqpParameters
+from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker
-from tests.labconsole_amqp.lab import Outcome, run
+from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -44,6 +48,7 @@ def test_a_full_link_bounds_the_run_and_is_called_link_bound(tmp_path: Path, tes
     # The calibration never shows more than there is, however busy the computer.
     assert 0.2 < figures["link_rate_to_broker"] < 2.1 and 0.2 < figures["link_rate_from_broker"] < 2.1
     assert "link_round_trip" in figures
+    assert "the shaped link is as set" in outcome.verdicts
     (event,) = outcome.events_named("link calibrated")
     assert "Mbit/s to the broker" in event.message
 
@@ -76,8 +81,42 @@ def test_an_external_broker_is_reached_over_the_link_by_its_own_name(
 
 def test_a_broker_that_is_not_there_is_named(tmp_path: Path, files: Files, running: RunningBroker) -> None:
     settings = through(running, files, 2, **SHAPED)
-    outcome = run(tmp_path / "run", **{**settings, "host": "broker.invalid"})
-    assert outcome.failure is not None and "broker.invalid is not found" in str(outcome.failure)
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        unused = gone.getsockname()[1]
+    for wrong in ({"host": "broker.invalid"}, {"port": unused}):
+        at = {**settings, **wrong}
+        outcome = run(tmp_path / str(at["port"]) / str(at["host"]), **at)
+        assert outcome.failure is not None
+        assert f"The broker {at['host']}:{at['port']} cannot be reached" in outcome.failure
+
+
+def test_messages_name_the_broker_and_not_the_shaper(running: RunningBroker, files: Files, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", **through(running, files, 1, **login(tmp_path, "wrong"), **SHAPED))
+    assert outcome.failure is not None and f"127.0.0.1:{running.ports.plain}" in outcome.failure
+
+
+def test_a_lost_connection_is_restored_over_the_link(running: RunningBroker, files: Files, tmp_path: Path) -> None:
+    settings = through(running, files, 2, count=1_000, reconnect=20.0, loop="open", rate=500.0)
+    with cut_relay(settings["port"]) as relay:
+
+        def during(lab: Lab) -> None:
+            lab.until("received", 200)
+            relay.cut()
+
+        shaped = {**SHAPED, "link_rate": 50.0, "link_delay": 5.0}
+        outcome = Lab(tmp_path / "run", during=during).run(**{**settings, **shaped, "port": relay.port})
+    assert outcome.failure is None, outcome.failure
+    assert outcome.figures["lost"] == 0 and outcome.figures["reconnects"] >= 1
+
+
+def test_cancel_while_the_link_is_calibrated_is_quick(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    lab = Lab(tmp_path / "run")
+    timer = threading.Timer(1.0, lab.cancel)
+    timer.start()
+    outcome = lab.run(count=10, **{**SHAPED, "link_calibration": 60.0})
+    timer.join()
+    assert outcome.figures.get("received", 0) == 0 and time.monotonic() - begin < 20
 
 
 @pytest.mark.parametrize(
@@ -87,9 +126,11 @@ def test_a_broker_that_is_not_there_is_named(tmp_path: Path, files: Files, runni
         ({**SHAPED, "mode": "sender", "broker": "external", "link_ends": "receiver"}, "plays the sender only"),
         ({**SHAPED, "link_loss": -1}, "greater than or equal to 0"),
         ({**SHAPED, "link_rate": 0}, "greater than 0"),
+        ({**SHAPED, "link_rate": 0.01}, "shapes links from 0.05 Mbit/s on"),
+        ({**SHAPED, "link_rate_down": 0.01}, "shapes links from 0.05 Mbit/s on"),
     ],
 )
-def test_what_is_no_link_is_refused_by_its_field(values: dict[str, object], sentence: str) -> None:
+def test_settings_that_do_not_fit_are_refused_by_their_field(values: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         AmqpParameters.model_validate(values)
 
@@ -103,5 +144,7 @@ def test_the_share_of_a_link_is_that_of_its_narrowest_direction() -> None:
     assert narrowest(link_rate_down=1.0) == 1.0
     assert narrowest(link_rate_down=1.0, link_ends="sender") == 2.0
     assert narrowest(link_rate_down=8.0, link_ends="receiver") == 8.0
+    one_end = {"broker": "external", "link_rate_down": 20.0}
+    assert narrowest(mode="receiver", **one_end) == 20.0 and narrowest(mode="sender", **one_end) == 2.0
     assert narrowest(shaping="outside", link_rate_down=1.0) == 2.0
     assert narrowest(shaping="outside", link_rate=None) is None
