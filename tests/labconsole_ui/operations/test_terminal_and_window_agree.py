@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.theme.theme import Theme
 
 PLUGINS = Plugins.discover()
-FILLED_IN: dict[Any, str] = {str: "State A", int: "1", tuple[int, ...]: "1", tuple[str, ...]: "A"}
+FILLED_IN: dict[Any, str] = {str: "State A", int: "1", float: "1", tuple[int, ...]: "1", tuple[str, ...]: "A"}
 """Values for parameters without default, on the terminal and in the form."""
 
 
@@ -28,7 +29,13 @@ def _required(operation: Operation[Any]) -> dict[str, str]:
         for name, info in operation.parameters.model_fields.items()
         if info.is_required() or (isinstance(info.json_schema_extra, dict) and info.json_schema_extra.get("required"))
     ]
-    return {name: FILLED_IN.get(info.annotation or str, "file.pem") for name, info in needed}
+    return {name: _filled_in(info.annotation or str) for name, info in needed}
+
+
+def _filled_in(annotation: Any) -> str:
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return str(next(iter(annotation)).value)
+    return FILLED_IN.get(annotation, "file.pem")
 
 
 def _typed(operation: Operation[Any], values: dict[str, str]) -> object:

@@ -20,8 +20,8 @@ from labconsole_ui.theme.theme import Theme
 
 DEBOUNCE_MS = 150
 OPEN_SECTIONS = 2
-ROWS_IN_A_PIECE = 3
-"""Rows built in one turn of the event loop, where the form is built in pieces."""
+ROWS_IN_A_PIECE, WIDGETS_IN_A_PIECE = 3, 30
+"""Rows built in one turn of the event loop, where the form is built in pieces; fewer where they have many widgets."""
 TWO_COLUMNS_FROM = 860
 _NAME = re.compile(r"`(\w+)`")
 """A parameter as a sentence of the model names it."""
@@ -248,6 +248,7 @@ class ParameterForm(QWidget):
         section = FormSection(title, self._theme, self, folded=folded)
         section.set_columns(self._columns)
         self.sections.append(section)
+        rows = widgets = 0
         for number, (spec, path) in enumerate(entries, 1):
             row = FieldRow(spec, path, self._theme, section.body, self._editors.get(spec.name))
             known, value = _lookup(base or {}, path)
@@ -263,9 +264,11 @@ class ParameterForm(QWidget):
             row.setVisible(matters)
             if number == 1:
                 self._column.addWidget(section)
-            if number % ROWS_IN_A_PIECE == 0 or number == len(entries):
+            rows, widgets = rows + 1, widgets + len(row.findChildren(QWidget))
+            if rows == ROWS_IN_A_PIECE or widgets >= WIDGETS_IN_A_PIECE or number == len(entries):
                 section.update_state()
                 yield
+                rows = widgets = 0
 
 
 def _grouped(specs: tuple[FieldSpec, ...]) -> dict[str, list[tuple[FieldSpec, tuple[str, ...]]]]:
