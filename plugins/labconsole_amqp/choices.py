@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 
 class Mode(StrEnum):
@@ -63,6 +65,13 @@ class TlsVersion(StrEnum):
     V1_2 = "1.2"
     V1_3 = "1.3"
 
+
+WITH_TLS: Mapping[str, Any] = {"test": [2, 3, 4]}
+WITH_SIGNATURES: Mapping[str, Any] = {"test": [3, 4]}
+WITH_ENCRYPTION: Mapping[str, Any] = {"test": 4}
+WITH_EXTERNAL_BROKER: Mapping[str, Any] = {"broker": "external"}
+WITH_EMBEDDED_BROKER: Mapping[str, Any] = {"broker": "embedded"}
+"""When parameters have an effect (`shown_if`)."""
 
 LABELS: dict[str, dict[str, str]] = {
     "mode": {"both": "Both ends", "sender": "Sender only", "receiver": "Receiver only"},

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
-from labconsole_amqp.choices import LABELS, BrokerChoice, Leftover, Loop, Mode, Settlement, TlsVersion
+from labconsole_amqp.choices import (
+    LABELS,
+    WITH_EMBEDDED_BROKER,
+    WITH_EXTERNAL_BROKER,
+    WITH_SIGNATURES,
+    BrokerChoice,
+    Leftover,
+    Loop,
+    Mode,
+    Settlement,
+    ShapedEnds,
+)
+from labconsole_amqp.identity_parameters import IdentityParameters
 from labconsole_amqp.shaping.shaped_link import ShapedLinkParameters
 from labconsole_amqp.wire.envelope import FieldsIn, Protection, encoded_size
 
@@ -27,32 +39,12 @@ TEST_DESCRIPTIONS = {
 }
 
 
-_EXTERNAL = {"broker": "external"}
-_EMBEDDED = {"broker": "embedded"}
-_TLS = {"test": [2, 3, 4]}
-_SEALED = {"test": [3, 4]}
-_ENCRYPTED = {"test": 4}
 _COUNTED = {"loop": ["closed", "open"]}
 _PHASES = {"loop": "both"}
 
 
-def _identity_file(title: str, description: str, kind: str = "file") -> Any:
-    """The field of a file in the group of identities, which only tests with TLS have."""
-    return parameter(title, description, group="Identities", kind=kind, shown_if=_TLS)
-
-
-def _identity_name(title: str, description: str, **shown_if: Any) -> Any:
-    """The field of an identity of the certificate database, by its name."""
-    return parameter(title, description, max_length=64, group="Identities", shown_if={**_TLS, **shown_if})
-
-
-def _message_identity(title: str, description: str, shown_if: dict[str, Any]) -> Any:
-    """The field of an identity for messages, where TLS has another one."""
-    return parameter(title, description, max_length=64, group="Identities", shown_if=shown_if)
-
-
 class _MessagingParameters(Parameters):
-    """All but the link, which comes last in the form."""
+    """All but identities and link, which come last in the form."""
 
     test: Literal[1, 2, 3, 4] = parameter(
         "Test",
@@ -109,7 +101,7 @@ class _MessagingParameters(Parameters):
         min_length=1,
         group="Broker",
         kind="host",
-        shown_if=_EXTERNAL,
+        shown_if=WITH_EXTERNAL_BROKER,
     )
     port: int = parameter(
         "Port",
@@ -119,7 +111,7 @@ class _MessagingParameters(Parameters):
         le=65535,
         group="Broker",
         kind="port",
-        shown_if=_EXTERNAL,
+        shown_if=WITH_EXTERNAL_BROKER,
     )
     address: str = parameter(
         "Queue",
@@ -133,7 +125,7 @@ class _MessagingParameters(Parameters):
         "For SASL PLAIN; empty: the client certificate (EXTERNAL) or no identity (ANONYMOUS)",
         default="",
         group="Broker",
-        shown_if=_EXTERNAL,
+        shown_if=WITH_EXTERNAL_BROKER,
     )
     password_file: str = parameter(
         "Password file",
@@ -141,7 +133,7 @@ class _MessagingParameters(Parameters):
         default="",
         group="Broker",
         kind="secret-file",
-        shown_if=_EXTERNAL,
+        shown_if=WITH_EXTERNAL_BROKER,
     )
     leftover: Leftover = parameter(
         "Queue not empty",
@@ -149,7 +141,7 @@ class _MessagingParameters(Parameters):
         default=Leftover.REFUSE,
         group="Broker",
         labels=LABELS["leftover"],
-        shown_if=_EXTERNAL,
+        shown_if=WITH_EXTERNAL_BROKER,
     )
     queue_depth: int = parameter(
         "Queue depth",
@@ -159,7 +151,7 @@ class _MessagingParameters(Parameters):
         le=10_000_000,
         group="Broker",
         unit="messages",
-        shown_if=_EMBEDDED,
+        shown_if=WITH_EMBEDDED_BROKER,
     )
     max_message_size: int = parameter(
         "Largest message",
@@ -235,7 +227,7 @@ class _MessagingParameters(Parameters):
         ge=1,
         le=64,
         group="Load",
-        shown_if=_SEALED,
+        shown_if=WITH_SIGNATURES,
     )
     patience: float = parameter(
         "Timeout without progress",
@@ -278,7 +270,7 @@ class _MessagingParameters(Parameters):
         default=FieldsIn.APPLICATION_PROPERTIES,
         group="Envelope",
         labels=LABELS["fields_in"],
-        shown_if=_SEALED,
+        shown_if=WITH_SIGNATURES,
     )
     numbered: bool = parameter(
         "Number messages",
@@ -286,96 +278,6 @@ class _MessagingParameters(Parameters):
         default=False,
         group="Envelope",
     )
-
-    tls_minimum: TlsVersion = parameter(
-        "TLS from",
-        "Lowest TLS version",
-        default=TlsVersion.V1_2,
-        group="Identities",
-        labels=LABELS["tls_minimum"],
-        shown_if=_TLS,
-    )
-    server_name: str = parameter(
-        "Server name",
-        "Name that the broker's certificate must carry; empty: the host",
-        default="",
-        group="Identities",
-        shown_if={**_TLS, **_EXTERNAL},
-    )
-    sender_identity: Annotated[
-        str,
-        _identity_name(
-            "Sender's identity",
-            "Name of an identity on the page Certificates; empty: the files below, else the lab's State A",
-        ),
-    ] = ""
-    receiver_identity: Annotated[
-        str,
-        _identity_name(
-            "Receiver's identity",
-            "Name of an identity on the page Certificates; empty: the files below, else the lab's State B",
-        ),
-    ] = ""
-    broker_identity: Annotated[
-        str,
-        _identity_name(
-            "Broker's identity",
-            "Name of an identity on the page Certificates; empty: the lab's broker",
-            **_EMBEDDED,
-        ),
-    ] = ""
-    sender_message_identity: Annotated[
-        str,
-        _message_identity(
-            "Sender's message identity",
-            "Name of an identity whose key signs the messages; empty: the sender's identity signs them, too",
-            _SEALED,
-        ),
-    ] = ""
-    receiver_message_identity: Annotated[
-        str,
-        _message_identity(
-            "Receiver's message identity",
-            "Name of an identity that bodies are encrypted to; empty: they are encrypted to the receiver's identity",
-            _ENCRYPTED,
-        ),
-    ] = ""
-    trust: Annotated[
-        str,
-        _identity_file(
-            "Trusted authority",
-            "PEM file of the authority that the peers' certificates come from; empty: for an identity by name what its "
-            "State trusts, else the console's lab CA",
-        ),
-    ] = ""
-    sender_certificate: Annotated[
-        str, _identity_file("Sender's certificate", "PEM file, with chain; empty: the lab identity of State A")
-    ] = ""
-    sender_key: Annotated[
-        str, _identity_file("Sender's key", "Encrypted PKCS#8 file (0600); not needed by a console that only receives")
-    ] = ""
-    sender_passphrase_file: Annotated[
-        str,
-        _identity_file(
-            "Sender's passphrase file",
-            "File with the passphrase of the key (0600); empty: the keyring, else you are asked",
-            kind="secret-file",
-        ),
-    ] = ""
-    receiver_certificate: Annotated[
-        str, _identity_file("Receiver's certificate", "PEM file, with chain; empty: the lab identity of State B")
-    ] = ""
-    receiver_key: Annotated[
-        str, _identity_file("Receiver's key", "Encrypted PKCS#8 file (0600); not needed by a console that only sends")
-    ] = ""
-    receiver_passphrase_file: Annotated[
-        str,
-        _identity_file(
-            "Receiver's passphrase file",
-            "File with the passphrase of the key (0600); empty: the keyring, else you are asked",
-            kind="secret-file",
-        ),
-    ] = ""
 
     # What does not go together is a fault of the field that comes last, so that a form can show it there. A field that
     # is wrong by itself is not in `info.data`.
@@ -413,31 +315,6 @@ class _MessagingParameters(Parameters):
             )
         return numbered
 
-    @field_validator("sender_certificate", "receiver_certificate")
-    @classmethod
-    def _check_identity_not_twice(cls, certificate: str, info: ValidationInfo) -> str:
-        by_name = str(info.field_name).replace("certificate", "identity")
-        if certificate and info.data.get(by_name):
-            raise ValueError(f"`{by_name}` names that identity already: leave one of the two out")
-        return certificate
-
-    @field_validator("sender_key", "receiver_key")
-    @classmethod
-    def _check_key_has_certificate(cls, key: str, info: ValidationInfo) -> str:
-        """An identity of the operator's is certificate and key; of the other end, its certificate is enough."""
-        if info.data.get("test", 1) < 2:
-            return key
-        role = str(info.field_name).removesuffix("_key")
-        certificate = info.data.get(f"{role}_certificate", "")
-        if key and not certificate:
-            raise ValueError(
-                f"a key needs its certificate: set `{role}_certificate` too, or leave `{role}_key` out for the lab "
-                "identity"
-            )
-        if certificate and not key and info.data.get("mode") in (Mode.BOTH, Mode(role)):
-            raise ValueError(f"a {role} proves itself with a key: set `{role}_key` to that of `{role}_certificate`")
-        return key
-
     @property
     def tls(self) -> bool:
         """Whether the connections use TLS (Tests 2-4)."""
@@ -468,8 +345,17 @@ class _MessagingParameters(Parameters):
         return self.patience + self.reconnect + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
 
 
-class AmqpParameters(ShapedLinkParameters, _MessagingParameters):
+class AmqpParameters(ShapedLinkParameters, IdentityParameters, _MessagingParameters):
     """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
+
+    @property
+    def narrowest_rate(self) -> float | None:
+        """The rate of the link in Mbit/s, of the directions that messages take; None where it is not known."""
+        if self.link_rate is None or not self.is_shaped or self.link_rate_down is None:
+            return self.link_rate
+        rates = {ShapedEnds.SENDER: self.link_rate, ShapedEnds.RECEIVER: self.link_rate_down}
+        ends = self.link_ends if self.mode is Mode.BOTH else ShapedEnds(self.mode.value)
+        return rates.get(ends, min(rates.values()))
 
 
 def field_label(field: str) -> str:

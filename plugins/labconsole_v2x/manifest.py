@@ -39,12 +39,12 @@ plugin = Plugin(
             "serve root CA, EA, AA and distribution centre of a lab until Ctrl+C; all is created the first time",
         ),
         "v2x.certify-authority": OperationEntry(
-            "labconsole_v2x.pki.root_operations:CertifyAuthority",
+            "labconsole_v2x.pki.root.root_operations:CertifyAuthority",
             "v2x certify-authority",
             "get the first or next certificate of an EA or AA from its root CA",
         ),
         "v2x.accept-authority": OperationEntry(
-            "labconsole_v2x.pki.root_operations:AcceptAuthority",
+            "labconsole_v2x.pki.root.root_operations:AcceptAuthority",
             "v2x accept-authority",
             "have a root CA certify the holder of a key as EA or AA",
         ),

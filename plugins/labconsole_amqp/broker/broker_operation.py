@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from labconsole.errors import UserError
@@ -132,9 +132,8 @@ class ServeBroker(Operation[BrokerParameters]):
                 _notify(
                     "Any client that reaches this address may send and receive: use --tls, --user or --host 127.0.0.1."
                 )
-            with ExitStack() as watching:
-                watch = _Watch.of(parameters, context, broker, watching)
-                broker.serve(lambda: context.stop_requested, watch.tick if watch else lambda: None)
+            with _following_database(parameters, context, broker) as look:
+                broker.serve(lambda: context.stop_requested, look)
             depths = broker.depths()
             data = {
                 name: {"received": count.received, "delivered": count.delivered, "left": depths[name]}
@@ -149,45 +148,37 @@ class ServeBroker(Operation[BrokerParameters]):
         return Result(tuple(lines), {"queues": data})
 
 
-class _Watch:
-    """Has the broker judge open connections again when the certificate database changes; looks every second."""
+@contextmanager
+def _following_database(
+    parameters: BrokerParameters, context: OperationContext, broker: Broker
+) -> Iterator[Callable[[], None]]:
+    """What the broker calls often: it looks every second whether the database has changed what the broker uses.
 
-    def __init__(
-        self, reader: PkiReader, parameters: BrokerParameters, context: OperationContext, broker: Broker
-    ) -> None:
-        self._reader = reader
-        self._parameters = parameters
-        self._context = context
-        self._broker = broker
-        self._seen = reader.snapshot()
-        self._files = _chosen_identity(parameters)
-        self._due_s = 0.0
+    Then open connections are judged again. Nothing is done for an identity that is not one of the database.
+    """
+    if not parameters.identity:
+        yield lambda: None
+        return
+    with PkiReader.open() as reader:
+        seen, files, due_s = reader.snapshot(), _chosen_identity(parameters), 0.0
 
-    @classmethod
-    def of(
-        cls, parameters: BrokerParameters, context: OperationContext, broker: Broker, watching: ExitStack
-    ) -> _Watch | None:
-        """A watch until `watching` ends; None where the identity is not one of the database."""
-        if not parameters.identity or parameters.certificate:
-            return None
-        return cls(watching.enter_context(PkiReader.open()), parameters, context, broker)
-
-    def tick(self) -> None:
-        """Look whether a second has passed and the database has changed what the broker uses."""
-        if time.monotonic() < self._due_s:
-            return
-        self._due_s = time.monotonic() + _LOOK_S
-        try:
-            snapshot = self._reader.snapshot()
-            if snapshot is self._seen:
+        def look() -> None:
+            nonlocal seen, files, due_s
+            if (now_s := time.monotonic()) < due_s:
                 return
-            self._seen, files = snapshot, _chosen_identity(self._parameters)
-            if files != self._files:
-                self._broker.use(_tls(self._parameters, self._context))
-                self._files = files
-                _notify("The certificate database has changed: open connections were judged again.")
-        except UserError as error:
-            _notify(f"The broker keeps what it has: {error}")
+            due_s = now_s + _LOOK_S
+            try:
+                if (snapshot := reader.snapshot()) is seen:
+                    return
+                seen, chosen = snapshot, _chosen_identity(parameters)
+                if chosen != files:
+                    broker.use(_tls(parameters, context))
+                    files = chosen
+                    _notify("The certificate database has changed: open connections were judged again.")
+            except UserError as error:
+                _notify(f"The broker keeps what it has: {error}")
+
+        yield look
 
 
 def _secrets(parameters: BrokerParameters) -> Iterator[SecretRequest]:

@@ -100,10 +100,8 @@ class ClientConnection:
         if self.stage is Stage.TLS:  # it is judged once its handshake is done
             return
         self._unwelcome = check.refusal_on(self.sock, Purpose.TLS_CLIENT)
-        is_open = self.engine is not None and self._deadline_ns == _NEVER_NS
-        if self._unwelcome and is_open:
-            self._on_refused(self._unwelcome)
-            self._close_with("amqp:unauthorized-access", self._unwelcome)
+        if self._deadline_ns == _NEVER_NS:  # it is open
+            self._turn_away()
 
     def flush(self) -> None:
         """Write pending output."""
@@ -207,9 +205,7 @@ class ClientConnection:
         if lib.pn_connection_state(connection) == opened:
             lib.pn_connection_open(connection)
             self._deadline_ns = _NEVER_NS
-            if self._unwelcome:
-                self._on_refused(self._unwelcome)
-                self._close_with("amqp:unauthorized-access", self._unwelcome)
+            if self._turn_away():
                 return
         while session := lib.pn_session_head(connection, opened):
             lib.pn_session_set_incoming_capacity(session, _SESSION_BYTES)
@@ -235,6 +231,13 @@ class ClientConnection:
         elif engine.over:
             self._end_links()
             lib.pn_connection_close(connection)
+
+    def _turn_away(self) -> bool:
+        """Close the connection of a client whose certificate is refused, with the reason; whether it is refused."""
+        if self._unwelcome:
+            self._on_refused(self._unwelcome)
+            self._close_with("amqp:unauthorized-access", self._unwelcome)
+        return bool(self._unwelcome)
 
     def _close_with(self, condition: str, reason: str) -> None:
         assert self.engine is not None

@@ -92,7 +92,7 @@ class Broker:
     def use(self, tls: TlsSettings) -> None:
         """Identity, trust and CRLs from now on; open connections are judged by them again. Raises UserError.
 
-        A client that is refused now is told why, and its connection is closed.
+        A client that is refused now learns why, and its connection is closed.
         """
         self._context, check = server_context(tls), tls.revocation_check()
         self._revocation = check

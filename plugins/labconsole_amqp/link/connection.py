@@ -8,7 +8,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from cryptography import x509
@@ -28,12 +28,13 @@ from labconsole_amqp.link.tls import (
     probe_port_protocol,
     tls_port_remedy,
 )
+from labconsole_amqp.shaping.shaper import CLIENT_BUFFER
 
 _CLOSE_TIMEOUT_S = 2.0
-_SILENCE_S, _ROUND_TRIPS = 1.0, 4
-"""How long a port may stay silent before its protocol is probed, and round trips of a shaped link on top of it."""
-_SEND_BUFFER = 16_384
-"""Octets that the kernel accepts for a shaped link, so that a client does not run far ahead of it."""
+_SILENCE_S = 1.0
+"""How long a port may stay silent before its protocol is probed."""
+_SILENT_ROUND_TRIPS, _CONNECTING_ROUND_TRIPS = 4, 12
+"""Round trips of a shaped link that this and connecting may take longer: TCP, TLS, SASL and AMQP need some 6."""
 _TLS_ALERT = re.compile(r"got: .{0,4}\\x15\\x03")
 
 
@@ -67,10 +68,15 @@ class Endpoint:
         """`host:port`, for messages."""
         return f"{self.host}:{self.port}"
 
+    def over(self, path: ShapedPath) -> Endpoint:
+        """The same broker over a shaped link."""
+        timeout_s = self.connect_timeout_s + _CONNECTING_ROUND_TRIPS * path.rtt_s
+        return replace(self, path=path, connect_timeout_s=timeout_s)
+
     @property
     def silence_s(self) -> float:
         """How long its port may stay silent before its protocol is probed."""
-        return _SILENCE_S + (_ROUND_TRIPS * self.path.rtt_s if self.path is not None else 0.0)
+        return _SILENCE_S + (_SILENT_ROUND_TRIPS * self.path.rtt_s if self.path is not None else 0.0)
 
     @property
     def mechanism(self) -> str:
@@ -186,7 +192,7 @@ def connect(endpoint: Endpoint) -> Connection:
     context = client_context(endpoint.tls) if endpoint.tls is not None else None
     check = endpoint.tls.revocation_check() if endpoint.tls is not None else None
     began = now_ns()
-    sock = _tcp(endpoint)
+    sock = open_tcp(endpoint)
     tcp_done = now_ns()
     try:
         if endpoint.tls is not None and context is not None:
@@ -217,7 +223,8 @@ def connect(endpoint: Endpoint) -> Connection:
     return Connection(endpoint, engine, times, pump)
 
 
-def _tcp(endpoint: Endpoint) -> socket.socket:
+def open_tcp(endpoint: Endpoint) -> socket.socket:
+    """A TCP connection to an endpoint. Raises UserError: the reason, as a clause that begins with its name."""
     address = (endpoint.host, endpoint.port) if endpoint.path is None else ("127.0.0.1", endpoint.path.port)
     try:
         sock = socket.create_connection(address, endpoint.connect_timeout_s)
@@ -233,7 +240,7 @@ def _tcp(endpoint: Endpoint) -> socket.socket:
         raise UserError(f"{endpoint.name} cannot be reached: {error.strerror or error}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if endpoint.path is not None:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CLIENT_BUFFER)
     return sock
 
 

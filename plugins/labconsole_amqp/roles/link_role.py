@@ -19,7 +19,7 @@ from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 from labconsole_amqp.parameters import AmqpParameters, field_label
-from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, over_shaper, tls_settings
+from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
 from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, RECONNECTED
 
 _POLL_S = 0.002
@@ -104,8 +104,7 @@ class LinkRole(Role):
             host, port, shaper = await_connect_command(self.context)
             self._broker = f"{host}:{port}"
             tls = tls_settings(identity, self.parameters, self.settings.server_name)
-            broker = endpoint(self.parameters, host, port, tls, self.context.secret)
-            self._endpoint = broker = over_shaper(broker, self.parameters, shaper)
+            self._endpoint = broker = endpoint(self.parameters, host, port, tls, self.context.secret, shaper)
             if self.settings.check_queue:
                 with connect(broker) as first:
                     require_empty_queue(first, self.parameters, self.context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,8 +29,6 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
-_ROUND_TRIPS = 12
-"""Of a shaped link that connecting may take: TCP, TLS, SASL and AMQP need some 6."""
 _TRUST, _CRLS, _PEER = "trust", "crls", "peer"
 
 
@@ -74,13 +71,18 @@ class RoleSettings(BaseModel):
         """The role as part of a sentence: `the sender`."""
         return f"the {self.role}"
 
+    @property
+    def messages(self) -> str:
+        """Its messages as part of a sentence."""
+        return f"{self.name}'s messages"
+
     def spec(self, name: str, target: str) -> RoleSpec:
         """The role `name` with these settings; `target` as in `RoleSpec`."""
         requests: list[SecretRequest] = []
         if self.identity is not None:
             requests.append(passphrase_request(self.identity, self.name))
         if self.message_identity is not None:
-            requests.append(passphrase_request(self.message_identity, f"{self.name}'s messages"))
+            requests.append(passphrase_request(self.message_identity, self.messages))
         if self.parameters.username:
             requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
@@ -111,8 +113,11 @@ def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIde
     if files is None:
         return None
     request = passphrase_request(files, settings.name)
-    files = _with_copies(files, context)
-    identity = load_identity(files, settings.name, lambda _: context.secret(request.key))
+    return _loaded(_with_copies(files, context), settings.name, request, context)
+
+
+def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: RoleContext) -> LoadedIdentity:
+    identity = load_identity(files, name, lambda _: context.secret(request.key))
     for note in identity.notes:
         context.event("identity", note, Level.WARNING)
     return identity
@@ -125,10 +130,7 @@ def load_message_key(settings: RoleSettings, identity: LoadedIdentity | None, co
     """
     files = settings.message_identity
     if files is not None:
-        request = passphrase_request(files, f"{settings.name}'s messages")
-        identity = load_identity(files, f"{settings.name}'s messages", lambda _: context.secret(request.key))
-        for note in identity.notes:
-            context.event("identity", note, Level.WARNING)
+        identity = _loaded(files, settings.messages, passphrase_request(files, settings.messages), context)
         require_valid(identity, identity.name)
     assert identity is not None
     return rsa_private_key(identity.load_private_key(), identity.name)
@@ -161,20 +163,21 @@ def tls_settings(
     return None if identity is None else TlsSettings(identity, None, server_name, parameters.tls_minimum)
 
 
-def over_shaper(broker: Endpoint, parameters: AmqpParameters, port: int | None) -> Endpoint:
-    """A broker as it is reached over the port of a shaper, None: without one. Connecting may take its round trips."""
-    if port is None:
-        return broker
-    rtt_s = parameters.shaped_link.rtt_ns / 1e9
-    return replace(
-        broker, path=ShapedPath(port, rtt_s), connect_timeout_s=broker.connect_timeout_s + _ROUND_TRIPS * rtt_s
-    )
+def endpoint(
+    parameters: AmqpParameters,
+    host: str,
+    port: int,
+    tls: TlsSettings | None,
+    prompt: Prompt,
+    shaper: int | None = None,
+) -> Endpoint:
+    """The broker at `host` and `port` as an endpoint, over the port of a `shaper` where there is one.
 
-
-def endpoint(parameters: AmqpParameters, host: str, port: int, tls: TlsSettings | None, prompt: Prompt) -> Endpoint:
-    """The broker at `host` and `port` as an endpoint; `prompt` returns a secret by its key. Raises UserError."""
+    `prompt` returns a secret by its key. Raises UserError.
+    """
     password = None
     if parameters.username:
         request = password_request(parameters)
         password = request.resolve(lambda _: prompt(request.key)).reveal()
-    return Endpoint(host, port, tls=tls, username=parameters.username or None, password=password)
+    broker = Endpoint(host, port, tls=tls, username=parameters.username or None, password=password)
+    return broker if shaper is None else broker.over(ShapedPath(shaper, parameters.shaped_link.rtt_ns / 1e9))

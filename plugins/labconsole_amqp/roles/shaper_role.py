@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from typing import Any
 
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
-from labconsole_amqp.roles.link_role import await_connect_command
+from labconsole_amqp.link.connection import Endpoint, open_tcp
+from labconsole_amqp.roles.link_role import await_connect_command, full_sentence
 from labconsole_amqp.roles.role_settings import RoleSettings
 from labconsole_amqp.series import LINK_CALIBRATED, LINK_FAULT, WORK_DONE
 from labconsole_amqp.shaping.calibration import calibrate
 from labconsole_amqp.shaping.shaper import Shaper
-
-_REACH_S = 10.0
 
 
 class ShaperRole(Role):
@@ -34,7 +32,7 @@ class ShaperRole(Role):
         measured = calibrate(link, parameters.link_calibration, lambda: self.context.stop_requested)
         host, port, _ = await_connect_command(self.context)
         self._broker = f"{host}:{port}"
-        _check_reached(host, port)
+        self._check_reached(Endpoint(host, port))
         self._shaper = Shaper(link)
         own_port = self._shaper.listen()
         self._shaper.connect_to(host, port)
@@ -62,6 +60,13 @@ class ShaperRole(Role):
         )
         return {}
 
+    def _check_reached(self, broker: Endpoint) -> None:
+        """Connect once, as each client would without a shaper. Raises UserError."""
+        try:
+            open_tcp(broker).close()
+        except UserError as error:
+            raise UserError(full_sentence(str(error), broker.name)) from error
+
     def _tick(self) -> None:
         assert self._shaper is not None
         while self._shaper.faults:
@@ -73,12 +78,3 @@ class ShaperRole(Role):
         """Close all connections."""
         if self._shaper is not None:
             self._shaper.close()
-
-
-def _check_reached(host: str, port: int) -> None:
-    """Connect once, as each client would without a shaper. Raises UserError."""
-    try:
-        socket.create_connection((host, port), _REACH_S).close()
-    except OSError as error:
-        reason = error.strerror or error
-        raise UserError(f"The broker {host}:{port} cannot be reached ({reason}): check host and port.") from error

@@ -13,14 +13,13 @@ from statistics import median
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.shaping.link_model import HEADER_OCTETS, SEGMENT_OCTETS, LinkSettings
-from labconsole_amqp.shaping.shaper import Shaper
+from labconsole_amqp.shaping.shaper import CLIENT_BUFFER, serving
 
 _CHUNK = bytes(16 * SEGMENT_OCTETS)
 _SETTLING_NS = 100_000_000
 """At the beginning of a rate: what waited for its reader comes at once, and does not count."""
 _LEAST_EXCHANGES = 5
 _TIMEOUT_S, _TURN_S = 10.0, 0.2
-_SEND_BUFFER = 16_384
 _ECHO, _SEND, _SINK = b"e", b"s", b"d"
 """What the other end of a probe does: return each octet, send for as long as it can, or read."""
 
@@ -43,7 +42,7 @@ def calibrate(settings: LinkSettings, seconds: float, stop: Callable[[], bool] =
     link = settings.for_calibration
     timeout_s = _TIMEOUT_S + link.settling_s
     try:
-        with _probe_server(timeout_s) as port, Shaper(link) as shaper, _served(shaper, port) as own_port:
+        with _probe_server(timeout_s) as port, serving(link, port) as (_, own_port):
             probe = _Probe(own_port, timeout_s, stop)
             rtt_ns = probe.round_trip_ns(seconds / 5)
             rate_down = probe.rate_from(seconds * 2 / 5)
@@ -93,7 +92,7 @@ class _Probe:
     @contextmanager
     def _connected(self, order: bytes) -> Iterator[socket.socket]:
         with socket.socket() as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CLIENT_BUFFER)
             sock.settimeout(self._timeout_s)
             sock.connect(("127.0.0.1", self._port))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -126,21 +125,6 @@ def _read_rate(read: Callable[[], bytes], seconds: float = float("inf")) -> floa
             break
     packets = octets * (1 + HEADER_OCTETS / SEGMENT_OCTETS)
     return packets * 8e9 / (last_ns - first_ns) if last_ns > first_ns > 0 else 0.0
-
-
-@contextmanager
-def _served(shaper: Shaper, target_port: int) -> Iterator[int]:
-    """Serve a shaper in a thread; its port."""
-    port = shaper.listen()
-    shaper.connect_to("127.0.0.1", target_port)
-    over = threading.Event()
-    thread = threading.Thread(target=shaper.serve, args=(over.is_set,), name="calibrated shaper")
-    thread.start()
-    try:
-        yield port
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager

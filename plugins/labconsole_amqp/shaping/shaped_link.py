@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, Unpack
+
 from pydantic import ValidationInfo, field_validator
 
-from labconsole.model.parameters import parameter
+from labconsole.model.parameters import Bounds, parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import LABELS, Mode, ShapedEnds, Shaping
 from labconsole_amqp.shaping.link_model import LinkSettings
@@ -13,6 +15,11 @@ _GROUP = "Link"
 _BUILT_IN = {"shaping": "built-in"}
 LEAST_RATE = 0.05
 """Mbit/s of the slowest link that is shaped: its calibration and connecting end in time."""
+
+
+def _field(title: str, description: str, default: float | None, unit: str, **bounds: Unpack[Bounds]) -> Any:
+    """A field of the built-in link."""
+    return parameter(title, description, default=default, unit=unit, group=_GROUP, shown_if=_BUILT_IN, **bounds)
 
 
 class ShapedLinkParameters(Parameters):
@@ -35,73 +42,61 @@ class ShapedLinkParameters(Parameters):
         group=_GROUP,
         unit="Mbit/s",
     )
-    link_rate_down: float | None = parameter(
+    link_rate_down: float | None = _field(
         "Rate from the broker",
         "Where it differs from the link rate",
         default=None,
         gt=0,
         le=10_000,
-        group=_GROUP,
         unit="Mbit/s",
-        shown_if=_BUILT_IN,
     )
-    link_delay: float = parameter(
+    link_delay: float = _field(
         "Delay",
         "Time on the way, each way: half of the round-trip time",
         default=0.0,
         ge=0,
         le=1_000,
-        group=_GROUP,
         unit="ms",
-        shown_if=_BUILT_IN,
     )
-    link_jitter: float = parameter(
+    link_jitter: float = _field(
         "Jitter",
         "Largest further time on the way, evenly distributed; segments stay in their order",
         default=0.0,
         ge=0,
         le=1_000,
-        group=_GROUP,
         unit="ms",
-        shown_if=_BUILT_IN,
     )
-    link_loss: float = parameter(
+    link_loss: float = _field(
         "Loss",
         "Share of TCP segments that are lost and sent again, which holds up those behind them",
         default=0.0,
         ge=0,
         le=50,
-        group=_GROUP,
         unit="%",
-        shown_if=_BUILT_IN,
     )
-    link_window: float = parameter(
+    link_window: float = _field(
         "TCP window",
         "Most data of a connection that is on its way in one direction",
         default=64.0,
         ge=1.5,
         le=65_536,
-        group=_GROUP,
         unit="KiB",
-        shown_if=_BUILT_IN,
     )
     link_ends: ShapedEnds = parameter(
         "Connections of",
         "Whose connections go over the link",
         default=ShapedEnds.BOTH,
         group=_GROUP,
-        labels=LABELS["link_ends"],
         shown_if=_BUILT_IN,
+        labels=LABELS["link_ends"],
     )
-    link_calibration: float = parameter(
+    link_calibration: float = _field(
         "Calibration",
         "How long the shaper measures itself before the run",
         default=5.0,
         ge=0.5,
         le=600,
-        group=_GROUP,
         unit="s",
-        shown_if=_BUILT_IN,
     )
 
     @field_validator("link_rate")
@@ -148,16 +143,6 @@ class ShapedLinkParameters(Parameters):
             loss=self.link_loss / 100,
             window=round(self.link_window * 1024),
         )
-
-    @property
-    def narrowest_rate(self) -> float | None:
-        """The rate of the link in Mbit/s, of the directions that messages take; None where it is not known."""
-        if self.link_rate is None or not self.is_shaped or self.link_rate_down is None:
-            return self.link_rate
-        rates = {ShapedEnds.SENDER: self.link_rate, ShapedEnds.RECEIVER: self.link_rate_down}
-        mode = getattr(self, "mode", Mode.BOTH)
-        ends = self.link_ends if mode is Mode.BOTH else ShapedEnds(mode.value)
-        return rates.get(ends, min(rates.values()))
 
 
 def _enough(rate: float) -> float:

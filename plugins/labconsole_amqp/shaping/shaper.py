@@ -6,7 +6,9 @@ import errno
 import os
 import selectors
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Self
@@ -15,6 +17,8 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.shaping.link_model import Flow, LinkSettings, OneWayLink
 
+CLIENT_BUFFER = 16_384
+"""Octets that the kernel accepts from a client on its own side, so that it does not run far ahead of the link."""
 _RECEIVE_BUFFER = 16_384
 """Octets that the kernel accepts ahead of the shaper, set on the listening socket, so that connections inherit it."""
 _SEND_BUFFER = 65_536
@@ -289,3 +293,18 @@ def _begin_connecting(host: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+@contextmanager
+def serving(settings: LinkSettings, port: int, host: str = "127.0.0.1") -> Iterator[tuple[Shaper, int]]:
+    """A shaper in front of a host and port that serves in a thread until the block ends, and its own port."""
+    with Shaper(settings) as shaper:
+        own_port, over = shaper.listen(), threading.Event()
+        shaper.connect_to(host, port)
+        thread = threading.Thread(target=shaper.serve, args=(over.is_set,), name="shaper")
+        thread.start()
+        try:
+            yield shaper, own_port
+        finally:
+            over.set()
+            thread.join()

@@ -252,7 +252,7 @@ def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
 def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
     if parameters.mode is Mode.SENDER:
         return ()
-    tls, sealed = parameters.tls, parameters.protection is not Protection.NONE
+    tls = parameters.tls
     return tuple(
         RoleSettings(
             parameters=parameters,
@@ -261,7 +261,7 @@ def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[R
             identity=identities.files("receiver") if tls else None,
             message_identity=identities.message_files("receiver"),
             server_name=identities.server_name if tls else "",
-            peer_certificate=identities.certificate(identities.message_role("sender")) if sealed else None,
+            peer_certificate=identities.message_certificate("sender"),
             check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
         ).spec(f"receiver-{index}", _RECEIVER)
         for index in range(parameters.receivers)
@@ -271,7 +271,7 @@ def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[R
 def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
     if parameters.mode is Mode.RECEIVER:
         return ()
-    tls, encrypted = parameters.tls, parameters.protection is Protection.SIGNED_ENCRYPTED
+    tls = parameters.tls
     return tuple(
         RoleSettings(
             parameters=parameters,
@@ -280,7 +280,7 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
             identity=identities.files("sender") if tls else None,
             message_identity=identities.message_files("sender"),
             server_name=identities.server_name if tls else "",
-            peer_certificate=identities.certificate(identities.message_role("receiver")) if encrypted else None,
+            peer_certificate=identities.message_certificate("receiver"),
             check_queue=index == 0 and parameters.mode is Mode.SENDER,
         ).spec(f"sender-{index}", _SENDER)
         for index in range(parameters.senders)

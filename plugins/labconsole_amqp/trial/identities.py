@@ -29,8 +29,18 @@ from labconsole_amqp.roles.role_settings import passphrase_request, password_req
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
 
+EndName = Literal["sender", "receiver"]
 RoleName = Literal["sender", "receiver", "broker", "sender_message", "receiver_message"]
 """A role's TLS identity, or the identity of its messages, where that is another one."""
+_MESSAGE_ROLES: dict[EndName, RoleName] = {"sender": "sender_message", "receiver": "receiver_message"}
+_WHOSE: dict[RoleName, str] = {
+    "sender": "the sender",
+    "receiver": "the receiver",
+    "broker": "the broker",
+    "sender_message": "the sender's messages",
+    "receiver_message": "the receiver's messages",
+}
+"""As parts of sentences."""
 
 _LAB_NAMES: dict[RoleName, str] = {"sender": STATE_A, "receiver": STATE_B, "broker": BROKER}
 _ML_DSA = frozenset({KeyType.ML_DSA_44, KeyType.ML_DSA_65, KeyType.ML_DSA_87})
@@ -59,26 +69,30 @@ class RunIdentities:
         }
         return tuple(role for role, is_local in plays.items() if is_local)
 
-    def message_role(self, role: Literal["sender", "receiver"]) -> RoleName:
-        """The identity that signs messages, or that bodies are encrypted to: that of TLS unless one is named."""
-        own: RoleName = "sender_message" if role == "sender" else "receiver_message"
-        return own if self.name(own) and self._uses_message_key(role) else role
-
-    def _uses_message_key(self, role: RoleName) -> bool:
-        protection = self._parameters.protection
-        return protection is Protection.SIGNED_ENCRYPTED or (role == "sender" and protection is Protection.SIGNED)
-
     @property
-    def message_roles(self) -> tuple[RoleName, ...]:
-        """The message identities of this console's roles that are not their TLS identities."""
-        ends: tuple[Literal["sender", "receiver"], ...] = ("sender", "receiver")
-        found = (self.message_role(end) for end in ends if end in self.local_roles)
-        return tuple(role for role in found if role not in ends)
+    def message_roles(self) -> dict[EndName, RoleName]:
+        """The identity that signs messages, and the one that bodies are encrypted to, by end, where this test has them.
 
-    def message_files(self, role: Literal["sender", "receiver"]) -> IdentityFiles | None:
-        """The identity of a role's messages with its key, None where it is that of TLS."""
-        own = self.message_role(role)
-        return None if own == role else self._files(own)
+        It is that of TLS unless one is named.
+        """
+        ends: dict[Protection, tuple[EndName, ...]] = {
+            Protection.SIGNED: ("sender",),
+            Protection.SIGNED_ENCRYPTED: ("sender", "receiver"),
+        }
+        return {
+            end: _MESSAGE_ROLES[end] if self.name(_MESSAGE_ROLES[end]) else end
+            for end in ends.get(self._parameters.protection, ())
+        }
+
+    def message_certificate(self, end: EndName) -> Path | None:
+        """The certificate that an end's messages are verified with or encrypted to; None where this test has none."""
+        role = self.message_roles.get(end)
+        return self.certificate(role) if role is not None else None
+
+    def message_files(self, end: EndName) -> IdentityFiles | None:
+        """The identity of an end's messages with its key, None where it is that of TLS."""
+        role = self.message_roles.get(end, end)
+        return None if role == end else self._files(role)
 
     def files(self, role: RoleName) -> IdentityFiles:
         """The identity of a role that this console plays, with key and trusted certificates."""
@@ -152,9 +166,8 @@ class RunIdentities:
     def _check(self, role: RoleName, files: IdentityFiles) -> None:
         """Raises UserError if TLS or messages of this test cannot use the key of a named identity."""
         key = load_certificates(files.certificate)[0].public_key()
-        end: Literal["sender", "receiver"] = "sender" if role.startswith("sender") else "receiver"
-        is_for_messages = role != "broker" and self._uses_message_key(end) and self.message_role(end) == role
-        if is_for_messages and not isinstance(key, RSAPublicKey):
+        end = next((end for end, one in self.message_roles.items() if one == role), None)
+        if end is not None and not isinstance(key, RSAPublicKey):
             raise UserError(
                 f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
                 f"{'signed' if end == 'sender' else 'encrypted'}: choose another identity for the messages, or Test 2."
@@ -173,7 +186,8 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     if not parameters.tls:
         return
     identities = RunIdentities(parameters)
-    for role in (*identities.local_roles, *identities.message_roles):
+    local, messages = identities.local_roles, identities.message_roles
+    for role in dict.fromkeys((*local, *(role for end, role in messages.items() if end in local))):
         if not identities.uses_lab_identity(role):
             yield from _passphrase_requests(identities, role)
 
@@ -187,10 +201,7 @@ def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[
         return
     if encrypted:
         name = identities.name(role)
-        whose = f"the {role.removesuffix('_message')}"
-        if role.endswith("_message"):
-            whose += "'s messages"
-        yield passphrase_request(files, f"{whose} (identity {name})" if name else whose)
+        yield passphrase_request(files, f"{_WHOSE[role]} (identity {name})" if name else _WHOSE[role])
 
 
 def keep_artefacts(
@@ -217,12 +228,7 @@ def _certificates(parameters: AmqpParameters, identities: RunIdentities) -> dict
     """The certificate files that this run uses, as far as they are known on this side."""
     if not parameters.tls:
         return {}
-    known = set(identities.local_roles)
-    if parameters.protection is not Protection.NONE:
-        known.add("sender")
-    if parameters.protection is Protection.SIGNED_ENCRYPTED:
-        known.add("receiver")
-    known.update(identities.message_role(end) for end in ("sender", "receiver") if end in known)
+    known = {*identities.local_roles, *identities.message_roles.values()}
     files = {f"{role.replace('_', '-')}.pem": identities.certificate(role) for role in sorted(known)}
     trust = {role: path for role in identities.local_roles if (path := identities.files(role).trust) is not None}
     if len(set(trust.values())) == 1:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from enum import StrEnum
 from functools import partial
 from queue import Empty, Queue
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
@@ -33,6 +33,12 @@ class Served(StrEnum):
     DC = "dc"
 
 
+def _port(title: str, authority: str, default: int) -> Any:
+    """The field of the port of an authority."""
+    description = f"Port of the {authority}; 0: any free port"
+    return parameter(title, description, default=default, ge=0, le=65_535, kind="port")
+
+
 class AuthoritiesParameters(Parameters):
     """Where the authorities are stored, and where they are served."""
 
@@ -44,24 +50,10 @@ class AuthoritiesParameters(Parameters):
         metavar="FOLDER",
     )
     host: str = parameter("Host", "Address to listen on", default="127.0.0.1", min_length=1)
-    rca_port: int = parameter(
-        "RCA port",
-        "Port of the root CA; 0: any free port",
-        default=8940,
-        ge=0,
-        le=65_535,
-        kind="port",
-    )
-    ea_port: int = parameter("EA port", "Port of the EA; 0: any free port", default=8941, ge=0, le=65_535, kind="port")
-    aa_port: int = parameter("AA port", "Port of the AA; 0: any free port", default=8942, ge=0, le=65_535, kind="port")
-    dc_port: int = parameter(
-        "DC port",
-        "Port of the distribution centre; 0: any free port",
-        default=8943,
-        ge=0,
-        le=65_535,
-        kind="port",
-    )
+    rca_port: int = _port("RCA port", "root CA", 8940)
+    ea_port: int = _port("EA port", "EA", 8941)
+    aa_port: int = _port("AA port", "AA", 8942)
+    dc_port: int = _port("DC port", "distribution centre", 8943)
     serve: Served = parameter(
         "Serve",
         "Which authorities this process serves",
@@ -113,7 +105,6 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
             EA,
             LISTS,
             ROOT,
-            AuthorityFolder,
             StationFolder,
             create_lab,
             load_authority,
@@ -122,7 +113,8 @@ class ServeAuthorities(Operation[AuthoritiesParameters]):
         )
         from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
         from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
-        from labconsole_v2x.pki.root_authority import RootAuthority
+        from labconsole_v2x.pki.root.authority_folder import AuthorityFolder
+        from labconsole_v2x.pki.root.root_authority import RootAuthority
         from labconsole_v2x.security.verification import its_now
 
         lab, serve = parameters.lab, parameters.serve

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -20,11 +19,9 @@ from labconsole.security.key_files import load_private_key, save_private_key
 from labconsole.security.pki.keys import own_passphrase
 from labconsole.security.private_files import read_private, write_private
 from labconsole_v2x.inspection.capture_certificates import read_certificate
-from labconsole_v2x.pki.authority_requests import AuthorityKind, fingerprint
 from labconsole_v2x.pki.enrolment_authority import RegisteredStation
 from labconsole_v2x.pki.enrolment_messages import MOST_ITS_ID
 from labconsole_v2x.pki.request_parts import read_whole
-from labconsole_v2x.pki.root_authority import AcceptedAuthority
 from labconsole_v2x.pki.secured_messages import AuthorityIdentity
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.encoding import encode_verification_key
@@ -221,63 +218,6 @@ def renewing(folder: Path, name: str) -> Iterator[None]:
         raise UserError(f"Another process renews the certificate in {path}: wait for it.") from error
 
 
-class AuthorityFolder:
-    """The EAs and AAs that a root CA certifies, a file each: any process may accept one while the root CA runs."""
-
-    def __init__(self, lab: Path) -> None:
-        self._lab = lab
-        self._folder = lab / ROOT / "authorities"
-
-    def accept(self, authority: AcceptedAuthority) -> None:
-        """Accept an authority, in place of one with the same first key. Raises UserError."""
-        certificates = [one.octets.hex() for one in authority.certificates]
-        record = {
-            "kind": authority.kind.name,
-            "name": authority.name,
-            "url": authority.url,
-            "own": authority.own,
-            "certificates": certificates,
-        }
-        _write(self._folder / f"{authority.fingerprint.hex()}.json", record)
-
-    def adopt_of_lab(self) -> None:
-        """Accept EA and AA of the lab, whose certificates were created with the root's. Raises UserError."""
-        root = read_certificate(certificate_file(self._lab, ROOT))
-        for kind, path in ((kind, certificate_file(self._lab, kind.name.lower())) for kind in AuthorityKind):
-            certificate = read_certificate(path) if path.exists() else None
-            if certificate is None or certificate.issuer != root.hashed_id8:
-                continue
-            key = fingerprint(certificate.verification_key)
-            if self.by_key(key) is None:
-                self.accept(AcceptedAuthority(key, kind, certificate.name, own=True, certificates=(certificate,)))
-
-    def by_key(self, key: bytes) -> AcceptedAuthority | None:
-        """The authority that has, or has had, the key with a fingerprint. Raises UserError: a file is broken."""
-        return next((one for one in self.authorities() if one.has_key(key)), None)
-
-    def certified(self, hashed_id8: bytes) -> AcceptedAuthority | None:
-        """The authority with a current certificate. Raises UserError: a file is broken."""
-        found = (one for one in self.authorities() if one.certificate and one.certificate.hashed_id8 == hashed_id8)
-        return next(found, None)
-
-    def add_certificate(self, authority: AcceptedAuthority, certificate: Certificate) -> None:
-        """Note the next certificate of an authority. Raises UserError."""
-        self.accept(replace(authority, certificates=(*authority.certificates, certificate)))
-
-    def authorities(self) -> Iterator[AcceptedAuthority]:
-        """All of them. Raises UserError: a file is broken."""
-        for path in sorted(self._folder.glob(f"{'[0-9a-f]' * 64}.json")):
-            remedy = "restore it from a copy, or remove it and accept a new key of the authority"
-            record = _read(path, remedy) or {}
-            try:
-                certificates = tuple(scan_certificate(bytes.fromhex(one)) for one in record["certificates"])
-                name, url, own = str(record["name"]), str(record["url"]), bool(record["own"])
-                kind = AuthorityKind[record["kind"]]
-                yield AcceptedAuthority(bytes.fromhex(path.stem), kind, name, url, own, certificates)
-            except (KeyError, TypeError, ValueError, MalformedDataError) as error:
-                raise _broken(path, remedy) from error
-
-
 class StationFolder:
     """The stations and credentials of an EA, a file each: any process may add a station while the EA runs."""
 
@@ -291,14 +231,14 @@ class StationFolder:
         """Register a station, again with other permissions if it was registered. Raises UserError."""
         permissions = [[one.psid, one.ssp.hex() if one.ssp is not None else None] for one in station.permissions]
         record = {"key": encode_verification_key(station.canonical_key).hex(), "permissions": permissions}
-        _write(self._stations / f"{station.its_id.hex()}.json", record)
+        write_record(self._stations / f"{station.its_id.hex()}.json", record)
 
     def station(self, its_id: bytes) -> RegisteredStation | None:
         """A registered station. Raises UserError: its file is broken."""
         if not 0 < len(its_id) <= MOST_ITS_ID:
             return None
         path = self._stations / f"{its_id.hex()}.json"
-        record = _read(path)
+        record = read_record(path)
         if record is None:
             return None
         try:
@@ -309,18 +249,18 @@ class StationFolder:
                 Permission(psid, bytes.fromhex(ssp) if ssp is not None else None) for psid, ssp in record["permissions"]
             )
         except (KeyError, TypeError, ValueError, MalformedDataError) as error:
-            raise _broken(path) from error
+            raise broken_record(path) from error
         return RegisteredStation(its_id, key, permissions)
 
     def add_credential(self, its_id: bytes, certificate: Certificate) -> None:
         """Note a credential, and withdraw the station's one before. Raises UserError."""
         name, current = certificate.hashed_id8.hex(), self._current / f"{its_id.hex()}.json"
         with self._turn:
-            before = (_read(current) or {}).get("credential")
-            _write(
+            before = (read_record(current) or {}).get("credential")
+            write_record(
                 self._credentials / f"{name}.json", {"station": its_id.hex(), "certificate": certificate.octets.hex()}
             )
-            _write(current, {"credential": name})
+            write_record(current, {"credential": name})
             if isinstance(before, str) and _HASHED_ID8.fullmatch(before) and before != name:
                 with _writing(self._credentials):
                     (self._credentials / f"{before}.json").unlink(missing_ok=True)
@@ -328,36 +268,39 @@ class StationFolder:
     def credential(self, hashed_id8: bytes) -> tuple[RegisteredStation, Certificate] | None:
         """A credential that was issued, and its station; None once it was withdrawn. Raises UserError."""
         path = self._credentials / f"{hashed_id8.hex()}.json"
-        record = _read(path)
+        record = read_record(path)
         if record is None:
             return None
         try:
             station = self.station(bytes.fromhex(record["station"]))
             certificate = scan_certificate(bytes.fromhex(record["certificate"]))
         except (KeyError, TypeError, ValueError, MalformedDataError) as error:
-            raise _broken(path) from error
+            raise broken_record(path) from error
         return (station, certificate) if station else None
 
 
-def _write(path: Path, record: Mapping[str, object]) -> None:
+def write_record(path: Path, record: Mapping[str, object]) -> None:
+    """Write a record as JSON. Raises UserError."""
     with _writing(path.parent):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(path, json.dumps(record).encode())
 
 
-def _read(path: Path, remedy: str = _STATION_REMEDY) -> dict[str, Any] | None:
+def read_record(path: Path, remedy: str = _STATION_REMEDY) -> dict[str, Any] | None:
+    """A record, None where there is none. Raises UserError: it is broken, with the remedy."""
     if not path.exists():
         return None
     try:
         record = json.loads(read_private(path, "record"))
     except ValueError as error:
-        raise _broken(path, remedy) from error
+        raise broken_record(path, remedy) from error
     if not isinstance(record, dict):
-        raise _broken(path, remedy)
+        raise broken_record(path, remedy)
     return record
 
 
-def _broken(path: Path, remedy: str = _STATION_REMEDY) -> UserError:
+def broken_record(path: Path, remedy: str = _STATION_REMEDY) -> UserError:
+    """The fault of a broken record."""
     return UserError(f"{path} is broken: {remedy}.")
 
 

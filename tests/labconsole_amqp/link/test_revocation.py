@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
-from proton import ConnectionException, SSLDomain
-from proton.utils import BlockingConnection
+from proton import ConnectionException, Message, SSLDomain
+from proton.utils import BlockingConnection, LinkDetached
 
 from labconsole.errors import UserError
 from labconsole.paths import HOME_VARIABLE, pki_dir
@@ -116,7 +116,7 @@ def test_broker_refuses_a_revoked_client_with_the_reason_and_no_other_one(states
             connect(endpoint(running, states, name)).close()
 
 
-def test_an_open_connection_is_judged_again_and_a_refused_client_is_told_why(states: States) -> None:
+def test_an_open_connection_is_judged_again_and_a_refused_client_learns_why(states: States) -> None:
     with serving(broker(states)) as running:
         names = ("alpha-client", "alpha-second", "beta-client")
         with ExitStack() as stack:
@@ -171,15 +171,30 @@ def turns(connection: Connection, seconds: float = 10.0) -> None:
 def test_foreign_client_with_a_revoked_certificate_is_told_why(states: States) -> None:
     """Proton's own client, which has nothing to do with ours."""
     states.crl(states.alpha, "alpha-client")
+    with serving(broker(states)) as running, pytest.raises(ConnectionException, match="alpha-client is revoked"):
+        foreign(running, states.files("alpha-client")).close()
+
+
+def test_foreign_client_with_an_open_connection_learns_that_it_is_revoked(states: States) -> None:
     files = states.files("alpha-client")
     with serving(broker(states)) as running:
-        domain = SSLDomain(SSLDomain.MODE_CLIENT)
-        domain.set_credentials(str(files.certificate), str(files.key), _passphrase(files))
-        domain.set_trusted_ca_db(str(files.trust))
-        domain.set_peer_authentication(SSLDomain.VERIFY_PEER)
-        url = f"amqps://127.0.0.1:{running.ports.tls}"
-        with pytest.raises(ConnectionException, match="alpha-client is revoked"):
-            BlockingConnection(url, ssl_domain=domain, timeout=5).close()
+        client = foreign(running, files)
+        sender = client.create_sender("q")
+        sender.send(Message(body="before"))
+        states.crl(states.alpha, "alpha-client")
+        running.use(states.tls("beta-broker"))
+        with pytest.raises((ConnectionException, LinkDetached), match="alpha-client is revoked"):
+            sender.send(Message(body="after"))
+        assert running.broker.depths() == {"q": 1}
+
+
+def foreign(running: RunningBroker, files: IdentityFiles) -> BlockingConnection:
+    """Proton's own client with an identity."""
+    domain = SSLDomain(SSLDomain.MODE_CLIENT)
+    domain.set_credentials(str(files.certificate), str(files.key), _passphrase(files))
+    domain.set_trusted_ca_db(str(files.trust))
+    domain.set_peer_authentication(SSLDomain.VERIFY_PEER)
+    return BlockingConnection(f"amqps://127.0.0.1:{running.ports.tls}", ssl_domain=domain, timeout=5)
 
 
 def test_client_refuses_a_revoked_broker(states: States) -> None:

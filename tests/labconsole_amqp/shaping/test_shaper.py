@@ -15,25 +15,9 @@ import pytest
 from labconsole.errors import UserError
 from labconsole_amqp.shaping.calibration import calibrate
 from labconsole_amqp.shaping.link_model import LinkSettings
-from labconsole_amqp.shaping.shaper import Shaper
+from labconsole_amqp.shaping.shaper import Shaper, serving
 
 FAST = LinkSettings(1e9, 1e9, window=1 << 18)
-
-
-@contextmanager
-def shaped(settings: LinkSettings, target: int) -> Iterator[tuple[Shaper, int]]:
-    """A shaper in a thread, and its port."""
-    with Shaper(settings) as shaper:
-        port = shaper.listen()
-        shaper.connect_to("127.0.0.1", target)
-        over = threading.Event()
-        thread = threading.Thread(target=shaper.serve, args=(over.is_set,), name="shaper")
-        thread.start()
-        try:
-            yield shaper, port
-        finally:
-            over.set()
-            thread.join()
 
 
 @contextmanager
@@ -87,7 +71,7 @@ def echoed(port: int, octets: bytes) -> bytes:
 )
 def test_octets_pass_unchanged_both_ways_and_both_ends_are_closed(settings: LinkSettings) -> None:
     sent = Random(1).randbytes(300_000)
-    with echo() as target, shaped(settings, target) as (shaper, port):
+    with echo() as target, serving(settings, target) as (shaper, port):
         for _ in range(3):
             assert echoed(port, sent) == sent
         deadline = time.monotonic() + 10
@@ -99,7 +83,7 @@ def test_octets_pass_unchanged_both_ways_and_both_ends_are_closed(settings: Link
 def test_nothing_passes_faster_than_the_rate() -> None:
     settings = LinkSettings(4e6, 8e6)
     sent = bytes(200_000)
-    with echo() as target, shaped(settings, target) as (_, port):
+    with echo() as target, serving(settings, target) as (_, port):
         begin = time.monotonic()
         assert echoed(port, sent) == sent
         taken = time.monotonic() - begin
@@ -109,7 +93,7 @@ def test_nothing_passes_faster_than_the_rate() -> None:
 def test_a_client_cannot_run_far_ahead() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        shaped(LinkSettings(1e9, 1e9), silent.getsockname()[1]) as (_, port),
+        serving(LinkSettings(1e9, 1e9), silent.getsockname()[1]) as (_, port),
         socket.create_connection(("127.0.0.1", port)) as client,
     ):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -143,7 +127,7 @@ def whole(sock: socket.socket) -> bytes:
 def test_what_was_sent_before_a_connection_broke_off_arrives(breaks: str) -> None:
     last_words = Random(3).randbytes(30_000)
     settings = LinkSettings(20e6, 20e6, delay_ns=30_000_000)
-    with socket.create_server(("127.0.0.1", 0)) as server, shaped(settings, server.getsockname()[1]) as (shaper, port):
+    with socket.create_server(("127.0.0.1", 0)) as server, serving(settings, server.getsockname()[1]) as (shaper, port):
         client = socket.create_connection(("127.0.0.1", port), 10)
         broker, _ = server.accept()
         broken, other = (client, broker) if breaks == "client" else (broker, client)
@@ -167,20 +151,15 @@ def test_the_next_address_of_a_broker_is_tried(monkeypatch: pytest.MonkeyPatch) 
         unused = gone.getsockname()[1]
     with echo() as target:
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", one)) for one in (unused, target)]
-        with monkeypatch.context() as patched:
-            patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-            shaper = Shaper(FAST)
-            shaper.connect_to("broker.test", 5672)
-        with shaper:
-            port, over = shaper.listen(), threading.Event()
-            thread = threading.Thread(target=shaper.serve, args=(over.is_set,), name="shaper")
-            thread.start()
-            try:
-                assert echoed(port, b"hello") == b"hello"
-            finally:
-                over.set()
-                thread.join()
-        assert not shaper.faults
+        right = socket.getaddrinfo
+        monkeypatch.setattr(
+            socket,
+            "getaddrinfo",
+            lambda host, *more, **named: found if host == "broker.test" else right(host, *more, **named),
+        )
+        with serving(FAST, 5672, "broker.test") as (shaper, port):
+            assert echoed(port, b"hello") == b"hello"
+            assert not shaper.faults
 
 
 def test_a_calibration_can_be_stopped() -> None:
@@ -198,7 +177,7 @@ def test_slow_and_far_links_are_calibrated_in_time() -> None:
 def test_connections_to_a_broker_that_is_not_there_are_closed_and_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         target = gone.getsockname()[1]
-    with shaped(FAST, target) as (shaper, port):
+    with serving(FAST, target) as (shaper, port):
         with socket.create_connection(("127.0.0.1", port), 10) as client, suppress_closed():
             assert client.recv(1) == b""
         deadline = time.monotonic() + 10

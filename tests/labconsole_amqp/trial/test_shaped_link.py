@@ -15,6 +15,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker
 from tests.labconsole_amqp.lab import Lab, Outcome, run
+from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
 from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -79,15 +80,31 @@ def test_an_external_broker_is_reached_over_the_link_by_its_own_name(
         assert outcome.failure is not None and "other.example" in str(outcome.failure)
 
 
+@pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)")
+def test_rabbitmq_is_reached_over_the_link(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.touch(0o600)
+    password.write_text(PASSWORD)
+    with rabbitmq_broker(tmp_path / "broker") as rabbit:
+        values = {"broker": "external", "port": rabbit.port, "address": RabbitMq.address("q"), "username": USER}
+        values |= {"password_file": str(password), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
+        outcome = run(tmp_path / "run", **values, **SHAPED, link_delay=20.0)
+    whole(outcome, 10)
+    figures = outcome.figures
+    assert figures["connect_time"] >= 4 * 40 and figures["link_use"] < LARGEST_SHARE
+
+
 def test_a_broker_that_is_not_there_is_named(tmp_path: Path, files: Files, running: RunningBroker) -> None:
     settings = through(running, files, 2, **SHAPED)
     with socket.create_server(("127.0.0.1", 0)) as gone:
         unused = gone.getsockname()[1]
-    for wrong in ({"host": "broker.invalid"}, {"port": unused}):
+    for wrong, sentence in (
+        ({"host": "broker.invalid"}, "The host name broker.invalid cannot be resolved: check its spelling and DNS."),
+        ({"port": unused}, f"The broker 127.0.0.1:{unused} refused the connection: is the broker running, and on this"),
+    ):
         at = {**settings, **wrong}
         outcome = run(tmp_path / str(at["port"]) / str(at["host"]), **at)
-        assert outcome.failure is not None
-        assert f"The broker {at['host']}:{at['port']} cannot be reached" in outcome.failure
+        assert outcome.failure is not None and sentence in outcome.failure
 
 
 def test_messages_name_the_broker_and_not_the_shaper(running: RunningBroker, files: Files, tmp_path: Path) -> None:

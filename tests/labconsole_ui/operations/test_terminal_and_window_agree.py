@@ -80,7 +80,7 @@ def test_terminal_and_window_have_the_same_parameters(qtbot: QtBot, theme: Theme
     assert form.parameters == by_terminal, form.problems
 
 
-@pytest.mark.parametrize(("name", "spec", "value"), _bounded(), ids=lambda part: getattr(part, "name", str(part)))
+@pytest.mark.parametrize(("name", "spec", "value"), list(_bounded()), ids=lambda part: getattr(part, "name", str(part)))
 def test_terminal_and_window_refuse_the_same_numbers(
     qtbot: QtBot, theme: Theme, name: str, spec: FieldSpec, value: float
 ) -> None:

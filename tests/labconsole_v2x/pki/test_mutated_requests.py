@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_v2x.pki.authority_requests import fingerprint, rekeying_request
 from labconsole_v2x.pki.authorization_authority import RemoteAuthority
 from labconsole_v2x.pki.authorization_messages import AuthorizationCode
 from labconsole_v2x.pki.enrolment_messages import EnrolmentCode
 from labconsole_v2x.pki.request_parts import Content, encode_data, read_data
+from labconsole_v2x.pki.root.authority_requests import fingerprint, rekeying_request
 from labconsole_v2x.pki.secured_messages import (
     AuthorityIdentity,
     DeniedRequestError,
@@ -40,7 +40,7 @@ from labconsole_v2x.security.scanning import scan_signed_data
 from labconsole_v2x.security.structures import Certificate
 from tests.helpers.mutations import mutations
 from tests.labconsole_v2x.pki.pki_lab import EA_URL, NOW_US, PkiLab
-from tests.labconsole_v2x.pki.test_root_authority import RootLab
+from tests.labconsole_v2x.pki.root.test_root_authority import RootLab
 
 REQUESTS = int(os.environ.get("LABCONSOLE_MUTATED_REQUESTS", "5000"))
 

@@ -8,12 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from labconsole_v2x.pki.authority_requests import (
-    AuthorityKind,
-    CaCertificateRequest,
-    encode_ca_request,
-    read_ca_request,
-)
 from labconsole_v2x.pki.authorization_messages import (
     AuthorizationCode,
     EcSignature,
@@ -39,6 +33,12 @@ from labconsole_v2x.pki.enrolment_messages import (
     read_enrolment_request,
 )
 from labconsole_v2x.pki.request_parts import Content, PublicKeys, SubjectAttributes, encode_data, read_data
+from labconsole_v2x.pki.root.authority_requests import (
+    AuthorityKind,
+    CaCertificateRequest,
+    encode_ca_request,
+    read_ca_request,
+)
 from labconsole_v2x.security.encryption import encrypt_to_certificate
 from labconsole_v2x.security.issuing import CREDENTIAL_PERMISSIONS, TICKET_PERMISSIONS, LabPki
 from labconsole_v2x.security.keys import SoftwareKey

@@ -19,6 +19,7 @@ from labconsole_v2x.use_cases.cases.bench import Parts
 from labconsole_v2x.use_cases.cases.case_runs import RUNS, run_case
 from labconsole_v2x.use_cases.catalogue import CODES
 from labconsole_v2x.use_cases.judging import FAILED, judge
+from tests.labconsole_v2x.use_cases import broken_authorities
 from tests.labconsole_v2x.use_cases import broken_parts as broken
 from tests.labconsole_v2x.use_cases.case_lab import SETTINGS, judged_from_file
 
@@ -133,19 +134,19 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault(
             "EA grants too much",
             "EA: ticket beyond the credential: 1 x ok; .* tickets beyond the credential: 1",
-            Parts(enrolment_authority=broken.GenerousEa),
+            Parts(enrolment_authority=broken_authorities.GenerousEa),
         ),
         Fault(
             "AA does not ask the EA",
             "EA: ticket beyond the credential: none; AA: ticket beyond the credential: 1 x ok",
-            Parts(authorization_authority=broken.AaWithoutEa),
+            Parts(authorization_authority=broken_authorities.AaWithoutEa),
         ),
     ),
     "F-CER-01": (
         Fault(
             "EA signs with another key",
             "broke off: .* certificate that is not valid .*signature",
-            Parts(enrolment_authority=broken.EaOfAnyKey),
+            Parts(enrolment_authority=broken_authorities.EaOfAnyKey),
         ),
     ),
     "F-CER-02": (
@@ -168,7 +169,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault(
             "AA does not ask the EA",
             "EA: authorization validation: none",
-            Parts(authorization_authority=broken.AaWithoutEa),
+            Parts(authorization_authority=broken_authorities.AaWithoutEa),
         ),
     ),
     "F-PSN-01": (
@@ -182,7 +183,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault(
             "AA ignores the validity asked for",
             "broke off: The pool refuses ticket .*, as it begins later",
-            Parts(authorization_authority=broken.AaOfLateTickets),
+            Parts(authorization_authority=broken_authorities.AaOfLateTickets),
         ),
     ),
     "F-PSN-03": (
@@ -276,31 +277,47 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     ),
     "A-CER-03": (accepts("CAM, expired ticket", Reason.EXPIRED),),
     "A-CER-04": (
-        Fault("applies older lists", "station: older CTL: 1 x accepted", Parts(station_trust=broken.TrustWithoutOrder)),
+        Fault(
+            "applies older lists",
+            "station: older CTL: 1 x accepted",
+            Parts(station_trust=broken_authorities.TrustWithoutOrder),
+        ),
         Fault(
             "does not revoke",
             says_otherwise("CAM after the revocation", "accepted", "certificate revoked"),
-            Parts(station_trust=broken.TrustWithoutRevocation),
+            Parts(station_trust=broken_authorities.TrustWithoutRevocation),
         ),
         Fault(
-            "has any list", "DC: malformed request: 200 x answered", Parts(distribution_centre=broken.ObligingCentre)
+            "has any list",
+            "DC: malformed request: 200 x answered",
+            Parts(distribution_centre=broken_authorities.ObligingCentre),
         ),
-        Fault("forgets requests", "RCA: replayed request: 1 x ok", Parts(root_authority=broken.ForgetfulRca)),
-        Fault("certifies any key", "RCA: key that was not accepted: 1 x ok", Parts(root_authority=broken.ObligingRca)),
+        Fault(
+            "forgets requests", "RCA: replayed request: 1 x ok", Parts(root_authority=broken_authorities.ForgetfulRca)
+        ),
+        Fault(
+            "certifies any key",
+            "RCA: key that was not accepted: 1 x ok",
+            Parts(root_authority=broken_authorities.ObligingRca),
+        ),
         Fault(
             "ignores its CRL",
             "RCA: certificate of a revoked AA: 1 x ok",
-            Parts(root_authority=broken.RcaWithoutRevocation),
+            Parts(root_authority=broken_authorities.RcaWithoutRevocation),
         ),
         Fault(
             "skips proofs of possession",
             "RCA: wrong proof of possession: 1 x ok",
-            instead={"pki.root_authority.is_signed_by": lambda *_: True},
+            instead={"pki.root.root_authority.is_signed_by": lambda *_: True},
         ),
     ),
     "A-CER-05": (
-        Fault("forgets requests", "EA: replayed request: 1 x ok", Parts(enrolment_authority=broken.ForgetfulEa)),
-        Fault("ignores the time", "EA: old request: 1 x ok", Parts(enrolment_authority=broken.TimelessEa)),
+        Fault(
+            "forgets requests",
+            "EA: replayed request: 1 x ok",
+            Parts(enrolment_authority=broken_authorities.ForgetfulEa),
+        ),
+        Fault("ignores the time", "EA: old request: 1 x ok", Parts(enrolment_authority=broken_authorities.TimelessEa)),
         Fault(
             "skips proofs of possession",
             "EA: wrong proof of possession: 1 x ok; EA: key of another station: 1 x ok",
@@ -309,12 +326,20 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault(
             "dies of a flood",
             "EA: right request after the flood: 1 x refused",
-            Parts(enrolment_authority=broken.EaThatDiesOfNoise),
+            Parts(enrolment_authority=broken_authorities.EaThatDiesOfNoise),
         ),
     ),
     "A-CER-06": (
-        Fault("forgets requests", "AA: replayed request: 1 x ok", Parts(authorization_authority=broken.ForgetfulAa)),
-        Fault("ignores the time", "AA: old request: 1 x denied", Parts(authorization_authority=broken.TimelessAa)),
+        Fault(
+            "forgets requests",
+            "AA: replayed request: 1 x ok",
+            Parts(authorization_authority=broken_authorities.ForgetfulAa),
+        ),
+        Fault(
+            "ignores the time",
+            "AA: old request: 1 x denied",
+            Parts(authorization_authority=broken_authorities.TimelessAa),
+        ),
         Fault(
             "skips the proof of possession",
             "AA: wrong proof of possession: 1 x ok",
@@ -323,7 +348,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault(
             "does not ask the EA",
             "AA: withdrawn credential: 1 x ok",
-            Parts(authorization_authority=broken.AaWithoutEa),
+            Parts(authorization_authority=broken_authorities.AaWithoutEa),
         ),
     ),
     "A-CON-01": (accepts("implausible CAM", IMPLAUSIBLE),),

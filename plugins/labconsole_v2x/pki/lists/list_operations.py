@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from labconsole_v2x.pki.lists.station_trust import Fetched, StationTrust
     from labconsole_v2x.pki.lists.trust_lists import Entry
-    from labconsole_v2x.pki.root_authority import AcceptedAuthority
+    from labconsole_v2x.pki.root.root_authority import AcceptedAuthority
 
 _STORED = "trust.json"
 _DAY_S = 86_400
@@ -61,7 +61,6 @@ class IssueLists(Operation[IssueListsParameters]):
 
     def run(self, parameters: IssueListsParameters, context: OperationContext) -> Result:
         # imported late: the window, which imports this module, does without cryptography
-        from labconsole_v2x.pki.authority_requests import AuthorityKind
         from labconsole_v2x.pki.http_transport import checked_url
         from labconsole_v2x.pki.key_folders import (
             AA,
@@ -69,13 +68,14 @@ class IssueLists(Operation[IssueListsParameters]):
             LISTS,
             ROOT,
             TLM,
-            AuthorityFolder,
             certificate_file,
             create_lab,
             load_list_signer,
         )
         from labconsole_v2x.pki.lists.published_lists import Kind, PublishedLists
         from labconsole_v2x.pki.lists.trust_lists import AaEntry, CentreEntry, EaEntry, RootEntry, TlmEntry
+        from labconsole_v2x.pki.root.authority_folder import AuthorityFolder
+        from labconsole_v2x.pki.root.authority_requests import AuthorityKind
         from labconsole_v2x.security.verification import its_now
 
         lab = parameters.lab
@@ -94,7 +94,7 @@ class IssueLists(Operation[IssueListsParameters]):
         lists, now_us, valid_s = PublishedLists(lab / LISTS), its_now(), parameters.days * _DAY_S
         entries: list[Entry] = []
         for one in authorities:
-            name = one.kind.name.lower()
+            name = one.kind.folder
             url = urls[name] if one.own else one.url
             if one.certificate is None or not url or (one.own and name in left_out):
                 continue
@@ -179,7 +179,7 @@ class FollowLists(Operation[TrustParameters]):
 
 def _revoked_by(given: str, authorities: Iterable[AcceptedAuthority]) -> list[bytes]:
     """The HashedId8 that an argument revokes: one, or all certificates of the lab's EA or AA. Raises UserError."""
-    own = {one.kind.name.lower(): one for one in authorities if one.own}
+    own = {one.kind.folder: one for one in authorities if one.own}
     if given.lower() in own:
         return [certificate.hashed_id8 for certificate in own[given.lower()].certificates]
     with suppress(ValueError):

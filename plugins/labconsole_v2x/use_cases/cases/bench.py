@@ -19,7 +19,7 @@ from labconsole_v2x.pki.authorization_authority import AuthorizationAuthority
 from labconsole_v2x.pki.enrolment_authority import EnrolmentAuthority
 from labconsole_v2x.pki.lists.distribution_centre import DistributionCentre
 from labconsole_v2x.pki.lists.station_trust import StationTrust
-from labconsole_v2x.pki.root_authority import RootAuthority
+from labconsole_v2x.pki.root.root_authority import RootAuthority
 from labconsole_v2x.security.backends import Backend, generate_key, key_loader
 from labconsole_v2x.security.distribution import Distribution
 from labconsole_v2x.security.issuing import CENTRE_RANGES, ROADSIDE_RANGES, TICKET_PERMISSIONS, TICKET_S, LabPki

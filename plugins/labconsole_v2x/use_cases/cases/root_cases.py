@@ -10,14 +10,6 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labconsole_v2x.pki.authority_requests import (
-    AuthorityKind,
-    CaCertificateRequest,
-    attributes_of,
-    encode_ca_request,
-    fingerprint,
-    rekeying_request,
-)
 from labconsole_v2x.pki.http_transport import (
     AuthorityServer,
     AuthorityUnreachableError,
@@ -25,17 +17,24 @@ from labconsole_v2x.pki.http_transport import (
     get,
     post,
 )
-from labconsole_v2x.pki.key_folders import AuthorityFolder
 from labconsole_v2x.pki.lists.published_lists import Kind as ListKind
 from labconsole_v2x.pki.lists.published_lists import PublishedLists
 from labconsole_v2x.pki.lists.signed_lists import RefusedListError, sign_revocation_list, sign_trust_list
 from labconsole_v2x.pki.lists.trust_lists import AaEntry, EaEntry, Entry, RevocationList, TrustList
-from labconsole_v2x.pki.request_parts import Content, PublicKeys, SubjectAttributes, encode_data
-from labconsole_v2x.pki.root_authority import AcceptedAuthority
-from labconsole_v2x.pki.secured_messages import sign_payload
+from labconsole_v2x.pki.request_parts import Content, SubjectAttributes
+from labconsole_v2x.pki.root.authority_folder import AuthorityFolder
+from labconsole_v2x.pki.root.authority_requests import (
+    AuthorityKind,
+    attributes_of,
+    certificate_request,
+    fingerprint,
+    rekeying_request,
+)
+from labconsole_v2x.pki.root.root_authority import AcceptedAuthority
+from labconsole_v2x.pki.secured_messages import payload_of, sign_payload
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.keys import SoftwareKey
-from labconsole_v2x.security.scanning import scan_certificate
+from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import Certificate, IssuePermission
 from labconsole_v2x.use_cases.cases.bench import Bench
 from labconsole_v2x.use_cases.cases.packet_cases import send_many
@@ -151,17 +150,8 @@ def _attacks_on_requests(bench: Bench) -> None:
     revoked = (pki.aa.hashed_id8,)
     decisions: list[str] = []
 
-    def request(
-        of: SoftwareKey = key,
-        attributes: SubjectAttributes = kind.attributes,
-        late_s: float = 0,
-        signed_with: SoftwareKey | None = None,
-    ) -> bytes:
-        now_us = clock() - round(late_s * 1e6)
-        message = encode_ca_request(
-            CaCertificateRequest(PublicKeys(of.public_key, encryption_key.public_key), attributes)
-        )
-        return sign_payload(encode_data(Content.CA_CERTIFICATE_REQUEST, message), signed_with or of, None, now_us)
+    def request(of: SoftwareKey = key, attributes: SubjectAttributes = kind.attributes, late_s: float = 0) -> bytes:
+        return certificate_request(of, encryption_key, attributes, clock() - round(late_s * 1e6))
 
     def rekeying(of: SoftwareKey, certificate: Certificate, signed_with: SoftwareKey) -> bytes:
         request_of = request(of, attributes_of(certificate))
@@ -188,7 +178,8 @@ def _attacks_on_requests(bench: Bench) -> None:
         )
         with AuthorityServer(_LOOPBACK, 0, rca.answer) as server:
             attempt("key that was not accepted", request(other))
-            attempt("wrong proof of possession", request(signed_with=other))
+            payload = payload_of(scan_signed_data(request()))
+            attempt("wrong proof of possession", sign_payload(payload, other, None, clock()))
             attempt("more permissions", request(attributes=replace(kind.attributes, issue_permissions=_ALL)))
             attempt("old request", request(late_s=_OLD_S))
             attempt("certificate of a revoked AA", rekeying(other, pki.aa, pki.aa_key))

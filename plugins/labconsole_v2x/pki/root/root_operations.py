@@ -13,7 +13,7 @@ from labconsole.safe_text import shown
 from labconsole_v2x.pki.station_operations import certificates_result
 
 if TYPE_CHECKING:
-    from labconsole_v2x.pki.authority_requests import AuthorityKind
+    from labconsole_v2x.pki.root.authority_requests import AuthorityKind
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 
@@ -27,7 +27,7 @@ class CertifiedAuthority(StrEnum):
     @property
     def kind(self) -> AuthorityKind:
         """Its task and permissions."""
-        from labconsole_v2x.pki.authority_requests import AuthorityKind  # imported late, as all of cryptography
+        from labconsole_v2x.pki.root.authority_requests import AuthorityKind  # imported late, as all of cryptography
 
         return AuthorityKind[self.name]
 
@@ -68,7 +68,6 @@ class CertifyAuthority(Operation[CertifyParameters]):
 
     def run(self, parameters: CertifyParameters, context: OperationContext) -> Result:
         from labconsole_v2x.inspection.capture_certificates import read_certificate
-        from labconsole_v2x.pki.authority_requests import certified_by_root, fingerprint
         from labconsole_v2x.pki.http_transport import checked_url, post
         from labconsole_v2x.pki.key_folders import (
             ROOT,
@@ -78,6 +77,7 @@ class CertifyAuthority(Operation[CertifyParameters]):
             renewing,
             use_next_keys,
         )
+        from labconsole_v2x.pki.root.authority_requests import certified_by_root, fingerprint
         from labconsole_v2x.security.verification import its_now
 
         lab, name, url = parameters.lab, parameters.authority.value, checked_url(parameters.rca)
@@ -134,8 +134,9 @@ class AcceptAuthority(Operation[AcceptParameters]):
 
     def run(self, parameters: AcceptParameters, context: OperationContext) -> Result:
         from labconsole_v2x.pki.http_transport import checked_url
-        from labconsole_v2x.pki.key_folders import AuthorityFolder, has_root_key
-        from labconsole_v2x.pki.root_authority import AcceptedAuthority
+        from labconsole_v2x.pki.key_folders import has_root_key
+        from labconsole_v2x.pki.root.authority_folder import AuthorityFolder
+        from labconsole_v2x.pki.root.root_authority import AcceptedAuthority
 
         lab, given = parameters.lab, parameters.key.strip().lower()
         if not _FINGERPRINT.fullmatch(given):

@@ -47,6 +47,11 @@ class AuthorityKind(Enum):
         self.task = task
         self.attributes = SubjectAttributes(permissions, name=title, issue_permissions=issue_permissions)
 
+    @property
+    def folder(self) -> str:
+        """Its folder in a lab."""
+        return self.name.lower()
+
 
 @dataclass(frozen=True, slots=True)
 class CaCertificateRequest:

@@ -20,9 +20,9 @@ from labconsole_v2x.pki.authority import (
     check_permissions,
     signed_message,
 )
-from labconsole_v2x.pki.authority_requests import AuthorityKind, CaCertificateRequest, fingerprint, read_ca_request
 from labconsole_v2x.pki.enrolment_messages import identifier_of
 from labconsole_v2x.pki.request_parts import Content, SubjectAttributes
+from labconsole_v2x.pki.root.authority_requests import AuthorityKind, CaCertificateRequest, fingerprint, read_ca_request
 from labconsole_v2x.pki.secured_messages import DeniedRequestError, check_profile, is_point, is_signed_by, payload_of
 from labconsole_v2x.pki.station_requests import CertifiedKey
 from labconsole_v2x.security.encoding import YEAR_S

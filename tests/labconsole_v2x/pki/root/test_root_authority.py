@@ -10,19 +10,8 @@ import pytest
 
 from labconsole.errors import UserError
 from labconsole_v2x.pki.authority import Decision
-from labconsole_v2x.pki.authority_requests import (
-    AuthorityKind,
-    CaCertificateRequest,
-    attributes_of,
-    certificate_request,
-    certified_by_root,
-    encode_ca_request,
-    fingerprint,
-    rekeying_request,
-)
 from labconsole_v2x.pki.key_folders import (
     AA,
-    AuthorityFolder,
     certificate_file,
     create_lab,
     current_certificate,
@@ -32,13 +21,24 @@ from labconsole_v2x.pki.key_folders import (
     use_next_keys,
 )
 from labconsole_v2x.pki.request_parts import Content, PublicKeys, encode_data
-from labconsole_v2x.pki.root_authority import AcceptedAuthority, RootAuthority
-from labconsole_v2x.pki.secured_messages import DeniedRequestError, sign_payload
+from labconsole_v2x.pki.root.authority_folder import AuthorityFolder
+from labconsole_v2x.pki.root.authority_requests import (
+    AuthorityKind,
+    CaCertificateRequest,
+    attributes_of,
+    certificate_request,
+    certified_by_root,
+    encode_ca_request,
+    fingerprint,
+    rekeying_request,
+)
+from labconsole_v2x.pki.root.root_authority import AcceptedAuthority, RootAuthority
+from labconsole_v2x.pki.secured_messages import DeniedRequestError, payload_of, sign_payload
 from labconsole_v2x.pki.station_requests import CertifiedKey, check_authority
 from labconsole_v2x.security.encoding import YEAR_S
 from labconsole_v2x.security.issuing import AA_ISSUES, AUTHORITY_YEARS, ROADSIDE_RANGES, ROOT_YEARS, LabPki
 from labconsole_v2x.security.keys import SoftwareKey
-from labconsole_v2x.security.scanning import scan_certificate
+from labconsole_v2x.security.scanning import scan_certificate, scan_signed_data
 from labconsole_v2x.security.structures import Certificate, IssuePermission, Validity
 from tests.labconsole_v2x.pki.pki_lab import NOW_S, NOW_US, lab_pki
 
@@ -165,10 +165,7 @@ def without_encryption_key(lab: RootLab) -> bytes:
 
 
 def with_foreign_possession(lab: RootLab) -> bytes:
-    keys = PublicKeys(lab.keys[0].public_key, lab.keys[1].public_key)
-    message = encode_ca_request(CaCertificateRequest(keys, AUTHORITY.attributes))
-    payload = encode_data(Content.CA_CERTIFICATE_REQUEST, message)
-    return sign_payload(payload, SoftwareKey.generate(), None, lab.now_us)
+    return sign_payload(payload_of(scan_signed_data(lab.request())), SoftwareKey.generate(), None, lab.now_us)
 
 
 def with_attributes(**changes: object) -> Callable[[RootLab], bytes]:

@@ -1,0 +1,1 @@
+"""The root CA of a lab: certificates of EAs and AAs, their requests for them, and what the root keeps of each."""
