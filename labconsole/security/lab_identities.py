@@ -50,11 +50,12 @@ _PROFILES = {
 }
 _KEY_TYPE = KeyType.RSA_2048  # as in the source's tool; the paper itself names no algorithm
 _DOMAIN = "lab.test"  # reserved for tests by RFC 6761
-_THIS_MACHINE = (
+THIS_MACHINE = (
     x509.DNSName("localhost"),
     x509.IPAddress(ip_address("127.0.0.1")),
     x509.IPAddress(ip_address("::1")),
 )
+"""Names of a server that only clients of this machine reach."""
 _IDENTITY_DAYS = 365
 _LONGEST_RUN = timedelta(days=1)
 _LOCK_TIMEOUT_S = 60.0
@@ -184,7 +185,7 @@ def _make(change: Change, keys: Mapping[str, MadeKey]) -> None:
     root = issue_lab_root(key, f"Lab CA {tag}")
     _add(change, state, f"{_AUTHORITY} {tag}", keys[_AUTHORITY], root, CertificateProfile.ROOT)
     for name, profile in _PROFILES.items():
-        names = _THIS_MACHINE if name == BROKER else (x509.DNSName(f"{name}.{_DOMAIN}"),)
+        names = THIS_MACHINE if name == BROKER else (x509.DNSName(f"{name}.{_DOMAIN}"),)
         public_key, validity = keys[name].private.public_key(), Validity.for_days(_IDENTITY_DAYS)
         certificate = issue(Issuer(root, key), public_key, lab_name(name), names, profile, validity)
         record = _add(change, state, f"{name} {tag}", keys[name], certificate, profile)

@@ -100,12 +100,12 @@ def missing_secrets(requests: Iterable[SecretRequest]) -> tuple[SecretRequest, .
     return tuple(request for request in by_key.values() if request.source.must_be_asked())
 
 
-def keep_secret(directory: Path, name: str, secret: Secret, entry: str) -> SecretSource:
-    """Keep `secret` in the OS keyring as `entry`, else in the file `name` of `directory` (0600).
+def keep_secret(directory: Path, name: str, secret: Secret, entry: str | None) -> SecretSource:
+    """Keep `secret` in the OS keyring as `entry`, else (None, or no keyring) in the file `name` of `directory` (0600).
 
     A file is named relative to `directory`, which may be moved: see `SecretSource.relative_to`. Raises OSError.
     """
-    if os_keyring.store(entry, secret.reveal()):
+    if entry is not None and os_keyring.store(entry, secret.reveal()):
         return SecretSource(keyring_entry=entry)
     write_private(directory / name, f"{secret.reveal()}\n".encode())
     return SecretSource(passphrase_file=Path(name))

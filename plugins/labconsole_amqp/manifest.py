@@ -8,7 +8,11 @@ plugin = Plugin(
     name="amqp",
     title="AMQP 1.0 (SWIM)",
     description="What do TLS, message signing and body encryption cost between States' brokers?",
-    trials={"amqp.messaging": "labconsole_amqp.trial.amqp_trial:AmqpTrial"},
+    trials={
+        "amqp.messaging": "labconsole_amqp.trial.amqp_trial:AmqpTrial",
+        "amqp.rotation-drill": "labconsole_amqp.drills.drill_trials:RotationDrill",
+        "amqp.revocation-drill": "labconsole_amqp.drills.drill_trials:RevocationDrill",
+    },
     panels={"amqp.messaging": "labconsole_amqp.panel.messaging:make_panel"},
     operations={
         "amqp.serve-broker": OperationEntry(
@@ -28,7 +32,7 @@ plugin = Plugin(
         ),
     },
     doctor_checks=("labconsole_amqp.doctor:checks",),
-    profiles=("demo", "swim-within-malaysia", "swim-my-sg", "swim-my-sg-shaped"),
+    profiles=("demo", "swim-within-malaysia", "swim-my-sg", "swim-my-sg-shaped", "rotation-drill", "revocation-drill"),
     published=("swim-wp16",),
     table_shapes=("labconsole_amqp.source_tables:TABLES",),
 )

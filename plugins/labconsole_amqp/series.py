@@ -75,6 +75,12 @@ CONNECTED = "connected"
 LINK_LOST, RECONNECTED = "connection lost", "connected again"
 """Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""
 
+IDENTITIES_CHANGED = "certificates changed"
+"""Event of the worker: the certificate database has changed what roles of the run use; data: roles."""
+IDENTITIES_USED, IDENTITIES_KEPT = "identities used", "identities kept"
+"""Events: a role uses what the certificate database has now, or could not and goes on with what it had; data of the
+first: certificate (SHA-256 of its own, hex), refused (why it refuses the broker that it is connected to, or empty)."""
+
 LINK_CALIBRATED = "link calibrated"
 """Data: `rate_up`, `rate_down` (bit/s of IP packets), `rtt_ns` of a shaped link."""
 LINK_FAULT = "link fault"

@@ -79,11 +79,9 @@ class _ThreadContext(WorkerContext):
         return child
 
 
-class Lab(trial_lab.TrialLab[AmqpParameters, Outcome]):
+class ThreadLab(trial_lab.TrialLab[trial_lab.P, trial_lab.R]):
     """One run, in threads; `during` is called on another thread once it has begun (T0)."""
 
-    trial = AmqpTrial()
-    outcome = Outcome
     context_type = _ThreadContext
 
     def _await_begin(self) -> bool:
@@ -91,6 +89,13 @@ class Lab(trial_lab.TrialLab[AmqpParameters, Outcome]):
             if self.context.frame().begin_ns is not None:
                 return True
         return False
+
+
+class Lab(ThreadLab[AmqpParameters, Outcome]):
+    """A run of the messaging trial in threads."""
+
+    trial = AmqpTrial()
+    outcome = Outcome
 
 
 class ProcessLab(Lab):

@@ -39,11 +39,15 @@ def names(directory: Path | None = None) -> tuple[str, ...]:
 class NamedIdentities:
     """The identities of a database as they are at one moment, read once for all that a trial takes."""
 
-    def __init__(self, directory: Path | None = None) -> None:
-        """Read the database of `directory` (the user's own where none is named). Raises StoreError: there is none."""
+    def __init__(self, directory: Path | None = None, *, in_use: Snapshot | None = None) -> None:
+        """Read the database of `directory` (the user's own where none is named). Raises StoreError: there is none.
+
+        `in_use` is a snapshot of it for processes that have the identities already: whether they are still of use is
+        for the other ends to judge.
+        """
         self._directory = directory or pki_dir()
-        with PkiReader.open(self._directory) as reader:
-            self._snapshot = reader.snapshot()
+        self._in_use = in_use is not None
+        self._snapshot = in_use or _read(self._directory)
 
     def files(self, name: str) -> IdentityFiles:
         """The files of the identity `name`: its State's roots and all that the State trusts are its trust.
@@ -57,12 +61,17 @@ class NamedIdentities:
         identity = identity_named(name, self._snapshot.identities)
         record = self._snapshot.certificate_by_id[identity.certificate]
         status = status_of(record, self._snapshot, datetime.now(UTC))
-        if status.kind in _OF_NO_USE:
+        if status.kind in _OF_NO_USE and not self._in_use:
             raise UserError(
                 f"The certificate of the identity {name} is of no use. {status.cause} Give its name to another "
                 "certificate on the page Certificates."
             )
         return files_of(identity, self._snapshot, self._directory)
+
+
+def _read(directory: Path) -> Snapshot:
+    with PkiReader.open(directory) as reader:
+        return reader.snapshot()
 
 
 def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> IdentityFiles:

@@ -134,8 +134,10 @@ def stray_key_files(directory: Path, records: Iterable[KeyRecord]) -> tuple[Path
     return tuple(sorted(path for path in found if path.name not in known and path.stat().st_mtime < oldest))
 
 
-def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:
+def own_passphrase(directory: Path, *, keyring: bool = True) -> tuple[SecretSource, Secret]:
     """The console's own passphrase for keys in `directory`, created where there is none, and where it is stored.
+
+    Without `keyring` a new one is kept in a file: of a database that is deleted soon, nothing stays in the OS keyring.
 
     Raises:
         UserError: it cannot be kept.
@@ -143,7 +145,7 @@ def own_passphrase(directory: Path) -> tuple[SecretSource, Secret]:
     keys = keys_directory(directory)
     try:
         with FileLock(keys / ".lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            return _kept_passphrase(keys) or _new_passphrase(keys)
+            return _kept_passphrase(keys) or _new_passphrase(keys, keyring)
     except Timeout as error:
         raise UserError(f"Another console has held {keys} for {_LOCK_TIMEOUT_S:.0f} s: close it.") from error
     except OSError as error:
@@ -169,9 +171,9 @@ def _kept_passphrase(keys: Path) -> tuple[SecretSource, Secret] | None:
         return None
 
 
-def _new_passphrase(keys: Path) -> tuple[SecretSource, Secret]:
+def _new_passphrase(keys: Path, keyring: bool) -> tuple[SecretSource, Secret]:
     tag = secrets.token_hex(4)
     secret = Secret(secrets.token_urlsafe(32))
-    source = keep_secret(keys, f"{_OWN_FILE}{tag}", secret, f"{_OWN_ENTRY}{tag}")
+    source = keep_secret(keys, f"{_OWN_FILE}{tag}", secret, f"{_OWN_ENTRY}{tag}" if keyring else None)
     write_private(keys / _OWN_PASSPHRASE, source.model_dump_json().encode())
     return source, secret

@@ -20,7 +20,6 @@ from labconsole.errors import UserError
 from labconsole_amqp.broker.client_connection import ClientConnection, Stage
 from labconsole_amqp.broker.queue import Queue, QueueCounts, QueueLimits
 from labconsole_amqp.broker.sasl import Access
-from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.link.tls import TlsSettings, server_context
 
 _TURN_S = 0.05
@@ -94,10 +93,7 @@ class Broker:
 
         A client that is refused now learns why, and its connection is closed.
         """
-        self._context, check = server_context(tls), tls.revocation_check()
-        self._revocation = check
-        if check is None and tls.trust_file is not None:
-            check = RevocationCheck(tls.trust_file, None)  # a root may be distrusted without any CRL
+        self._context, self._revocation, check = server_context(tls), tls.revocation_check(), tls.judging()
         for peer in tuple(self._peers):
             if check is not None:
                 peer.judge(check)

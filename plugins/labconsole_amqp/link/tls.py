@@ -46,6 +46,12 @@ class TlsSettings:
         """The check of the other end's certificate by CRLs; None where this end has none. Raises UserError."""
         return check_of(self.identity.files, self.trust) if self.identity is not None else None
 
+    def judging(self) -> RevocationCheck | None:
+        """As `revocation_check`, and by trust alone without CRLs: a connection that is open may have a root that is no
+        longer trusted. Raises UserError."""
+        check = self.revocation_check()
+        return RevocationCheck(self.trust_file, None) if check is None and self.trust_file is not None else check
+
     @property
     def trust_file(self) -> Path | None:
         """PEM file with the trusted certificates."""

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
+from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.roles.role_settings import RoleSettings, load_own_identity, tls_settings
+from labconsole_amqp.roles.role_settings import (
+    RoleSettings,
+    load_own_identity,
+    report_kept,
+    report_use,
+    tls_settings,
+)
 from labconsole_amqp.series import WORK_DONE
 
 MEASURE_COMMAND = {"do": "measure"}
@@ -56,9 +64,27 @@ class BrokerRole(Role):
         return {"left": sum(self._broker.depths().values())}
 
     def _tick(self) -> None:
-        if self.context.take_command() == MEASURE_COMMAND:
+        command = self.context.take_command()
+        if command == MEASURE_COMMAND:
             self._cpu_before_ns = time.process_time_ns()
+        elif command is not None:
+            self._use(command)
         self.context.tick()
+
+    def _use(self, command: Mapping[str, Any]) -> None:
+        """Use other identities from now on; connections that are open are judged by them."""
+        assert self._broker is not None
+        settings = self._settings.using(command)
+        try:
+            identity = load_own_identity(settings, self.context)
+            tls = tls_settings(identity, settings.parameters)
+            assert identity is not None and tls is not None
+            report_use(self.context, settings, identity)
+            self._broker.use(tls)
+        except UserError as fault:
+            report_kept(self.context, settings, str(fault))
+            return
+        self._settings = settings
 
     def close(self) -> None:
         """Close all connections."""

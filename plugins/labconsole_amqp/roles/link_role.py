@@ -14,13 +14,27 @@ from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import REMEDY, Level
 from labconsole.security.identities import LoadedIdentity, require_valid
+from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.choices import Leftover
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 from labconsole_amqp.parameters import AmqpParameters, field_label
-from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
-from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, RECONNECTED
+from labconsole_amqp.roles.role_settings import (
+    USE_IDENTITIES,
+    RoleSettings,
+    endpoint,
+    load_own_identity,
+    report_kept,
+    report_use,
+    tls_settings,
+)
+from labconsole_amqp.series import (
+    CONNECTED,
+    LINK_LOST,
+    OPEN_LOOP,
+    RECONNECTED,
+)
 
 _POLL_S = 0.002
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
@@ -74,6 +88,11 @@ class LinkRole(Role):
         """How often the connection was lost and restored."""
 
     @property
+    def turned_away(self) -> bool:
+        """Whether the connection is lost and was not restored."""
+        return self._outage is not None and not self._outage.restored_ns
+
+    @property
     def connection(self) -> Connection:
         """The connection, after `prepare`."""
         assert self._connection is not None
@@ -82,6 +101,14 @@ class LinkRole(Role):
     @abstractmethod
     def load(self, identity: LoadedIdentity | None) -> None:
         """Load everything that needs no broker; `identity` is the role's own. Raises UserError."""
+
+    @abstractmethod
+    def use_message_keys(self, identity: LoadedIdentity | None) -> None:
+        """Load the keys of messages; again when `settings` name others. Raises UserError."""
+
+    @abstractmethod
+    def leave(self) -> bool:
+        """Get ready to continue on another connection; False: not without a loss of messages. Raises UserError."""
 
     @abstractmethod
     def attach(self) -> int:
@@ -93,6 +120,62 @@ class LinkRole(Role):
     @abstractmethod
     def work(self) -> dict[str, Any]:
         """As `Role.run`. Raises UserError, whose text may be a clause."""
+
+    def take_command(self) -> dict[str, Any] | None:
+        """The trial's next command, None without one; one to use other identities is carried out. Raises UserError."""
+        command = self.context.take_command()
+        if command is None or command["do"] != USE_IDENTITIES:
+            return command
+        before, self.settings = self.settings, self.settings.using(command)
+        try:
+            self._use_identities()
+        except ConnectionLostError:
+            raise
+        except UserError as fault:
+            self.settings = before
+            report_kept(self.context, before, str(fault))
+        return None
+
+    def _use_identities(self) -> None:
+        """Use the identities of the settings, on another connection where this one is refused by them or has others.
+
+        Raises UserError: they cannot be loaded.
+        """
+        identity = load_own_identity(self.settings, self.context)
+        tls = tls_settings(identity, self.parameters, self.settings.server_name)
+        assert identity is not None and tls is not None and self._endpoint is not None
+        self.use_message_keys(identity)
+        before, self._endpoint = self._endpoint.tls, replace(self._endpoint, tls=tls)
+        check, broker = tls.judging(), self.connection.peer_certificates
+        refusal = check.refusal(broker, Purpose.TLS_SERVER) if check is not None else ""
+        report_use(self.context, self.settings, identity, refusal)
+        if refusal or before is None or before.identity is None or before.identity.certificate != identity.certificate:
+            with self.restoring():
+                self._move(refusal)
+
+    def _move(self, refusal: str) -> None:
+        """Continue on another connection with the identities of now; stay where that fails and the broker of this one
+        is not refused. Raises UserError."""
+        assert self._endpoint is not None
+        began_ns = now_ns()
+        try:
+            other = connect(self._endpoint)
+        except UserError as fault:
+            if refusal:
+                raise ConnectionLostError(f"{self._broker} is trusted no longer ({refusal})") from fault
+            report_kept(self.context, self.settings, str(fault))
+            return
+        if not (self.leave() or refusal):
+            other.close()
+            report_kept(self.context, self.settings, "the broker does not acknowledge its messages")
+            return
+        self.close()
+        self._connection = other
+        self.attach()
+        took_ns = now_ns() - began_ns
+        self.reconnects += 1
+        sentence = f"Moved to another connection in {took_ns / 1e6:.0f} ms."
+        self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=1)
 
     def prepare(self) -> dict[str, Any]:
         """Load, wait for the command to connect, connect and attach. Raises UserError."""
@@ -145,6 +228,7 @@ class LinkRole(Role):
         outage, now, fault = self._outage, now_ns(), UserError("it was lost again")
         if outage is None or now - outage.restored_ns > _STABLE_S * 1e9:
             outage = self._outage = _Outage(now)
+        outage.restored_ns = 0
         while outage.attempts == 0 or self._waits_for_attempt(outage, lost, fault):
             outage.attempts += 1
             failed = self._connected_again(self.parameters.reconnect - (now_ns() - outage.began_ns) / 1e9)

@@ -18,7 +18,8 @@ from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.role_settings import load_message_key, load_peer_key
+from labconsole_amqp.roles.message_openers import MessageOpeners
+from labconsole_amqp.roles.role_settings import load_message_key, load_peer_certificate, load_peer_key, peer_check
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
@@ -39,7 +40,7 @@ from labconsole_amqp.wire.envelope import (
     Protection,
 )
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
-from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed
+from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome
 from labconsole_amqp.wire.template import Template, learn_template, plain_template
 
 COUNT_COMMAND = {"do": "count"}
@@ -85,10 +86,25 @@ class ReceiverRole(LinkRole):
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         copy = self.context.file(PAYLOAD_FILE)
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._verification_key = load_peer_key(self.settings, self.context) if self._sealed else None
-        self._decryption_key = load_message_key(self.settings, identity, self.context) if encrypted else None
+        self._openers = MessageOpeners(self.parameters.protection, self._payload)
+        if self._sealed:
+            load_peer_key(self.settings, self.context)  # a signer that is refused already ends the run
+        self.use_message_keys(identity)
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
+
+    def use_message_keys(self, identity: LoadedIdentity | None) -> None:
+        """Load the signer's certificate, the key that decrypts, and the CRLs. Raises UserError."""
+        if not self._sealed:
+            return
+        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
+        decryption_key = load_message_key(self.settings, identity, self.context) if encrypted else None
+        signer = load_peer_certificate(self.settings, self.context)
+        self._openers.use(signer, decryption_key, peer_check(self.settings, self.context))
+
+    def leave(self) -> bool:
+        """What is not read yet returns to the queue, and comes over the other connection."""
+        return True
 
     def attach(self) -> int:
         """Attach with credit. Raises UserError."""
@@ -113,7 +129,8 @@ class ReceiverRole(LinkRole):
         if self.parameters.loop is Loop.OPEN and self.parameters.mode is Mode.BOTH:
             self._open_loops = [whole_run(self.parameters, self.context.start_ns)] * self.parameters.senders
         end, last_ns = None, now_ns()
-        threads = self.parameters.crypto_threads if self._decryption_key is not None else 1
+        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
+        threads = self.parameters.crypto_threads if encrypted else 1
         with ThreadPoolExecutor(threads) as pool:
             while end is None:
                 count = self._receive(pool, threads)
@@ -142,7 +159,7 @@ class ReceiverRole(LinkRole):
 
     def _handle_command(self) -> None:
         """Execute a command of the trial, if there is one."""
-        command = self.context.take_command() or {}
+        command = self.take_command() or {}
         match command.get("do"):
             case "count":
                 self.context.report(received=self._different)
@@ -223,16 +240,12 @@ class ReceiverRole(LinkRole):
     def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[OpenedMessage]:
         """Open messages, on several threads if they are decrypted (which releases the GIL)."""
         if threads == 1 or len(messages) == 1:
-            return self._open(messages)
+            return self._openers.open_all(messages)
         parts = [messages[start::threads] for start in range(min(threads, len(messages)))]
         opened: list[OpenedMessage] = [None] * len(messages)  # type: ignore[list-item]
-        for start, part in enumerate(pool.map(self._open, parts)):
+        for start, part in enumerate(pool.map(self._openers.open_all, parts)):
             opened[start::threads] = part
         return opened
-
-    def _open(self, messages: list[bytes]) -> list[OpenedMessage]:
-        protection, verify, decrypt = self.parameters.protection, self._verification_key, self._decryption_key
-        return [open_sealed(message, protection, verify, decrypt, expected=self._payload) for message in messages]
 
     def _observe_latency(
         self,

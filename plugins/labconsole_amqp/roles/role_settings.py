@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from pydantic import BaseModel, ConfigDict
 
@@ -23,9 +27,10 @@ from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.link.connection import Endpoint, ShapedPath
-from labconsole_amqp.link.revocation import check_of
+from labconsole_amqp.link.revocation import RevocationCheck, check_of
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import IDENTITIES_KEPT, IDENTITIES_USED
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
@@ -46,15 +51,11 @@ def passphrase_request(files: IdentityFiles, role: str) -> SecretRequest:
     return SecretRequest(f"key {files.key.absolute()}", f"the key of {role}, {files.key}", files.secret_source)
 
 
-class RoleSettings(BaseModel):
-    """Settings of one sender, receiver or broker. They name files and keyring entries, and contain no secret."""
+class RoleIdentities(BaseModel):
+    """What a role proves itself with and whom it trusts: at the start of a run, or since the database has changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    parameters: AmqpParameters
-    role: str
-    """Sender, receiver or broker, as messages call it."""
-    index: int = 0
     identity: IdentityFiles | None = None
     """The role's own identity, with the certificates that it trusts; None without TLS."""
     message_identity: IdentityFiles | None = None
@@ -63,6 +64,26 @@ class RoleSettings(BaseModel):
     """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
     """Certificate of the other end: the receiver's to encrypt for, the sender's to verify with."""
+
+
+USE_IDENTITIES = "use identities"
+"""The command to a role in progress to use other identities: those of the certificate database have changed."""
+
+
+def use_command(identities: RoleIdentities) -> dict[str, Any]:
+    """The command to a role to use these identities from now on."""
+    return {"do": USE_IDENTITIES, "identities": identities.model_dump(mode="json")}
+
+
+class RoleSettings(RoleIdentities):
+    """Settings of one sender, receiver or broker. They name files and keyring entries, and contain no secret."""
+
+    parameters: AmqpParameters
+    role: str
+    """Sender, receiver or broker, as messages call it."""
+    index: int = 0
+    copied: bool = True
+    """Whether the run has made copies of what the identities name: of those of its start."""
     check_queue: bool = False
     """Whether this role first checks that the queue is empty."""
 
@@ -87,6 +108,11 @@ class RoleSettings(BaseModel):
             requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
         return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
+
+    def using(self, command: Mapping[str, Any]) -> RoleSettings:
+        """These settings with the identities of a `use_command`."""
+        later = RoleIdentities.model_validate(command["identities"])
+        return self.model_copy(update={**dict(later), "copied": False})
 
     def _files(self) -> dict[str, Path]:
         """The files of which the role reads a copy.
@@ -113,7 +139,24 @@ def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIde
     if files is None:
         return None
     request = passphrase_request(files, settings.name)
-    return _loaded(_with_copies(files, context), settings.name, request, context)
+    return _loaded(_with_copies(files, settings, context), settings.name, request, context)
+
+
+def report_use(context: RoleContext, settings: RoleSettings, identity: LoadedIdentity, refused: str = "") -> None:
+    """Record that a role uses other identities from now on; `refused`: why it refuses the end that it is connected to,
+    by them."""
+    sha256 = identity.certificate.fingerprint(hashes.SHA256()).hex()
+    name = settings.name.capitalize()
+    sentence = f"{name} uses the newest trust and CRLs, and the certificate {sha256[:16]}..., from now on."
+    if refused:
+        sentence += f" The broker is refused: {refused}."
+    context.event(IDENTITIES_USED, sentence, certificate=sha256, refused=refused)
+
+
+def report_kept(context: RoleContext, settings: RoleSettings, reason: str) -> None:
+    """Record that a role cannot use other identities."""
+    sentence = f"{settings.name.capitalize()} keeps the identities that it has: {reason.rstrip('.')}."
+    context.event(IDENTITIES_KEPT, sentence, Level.WARNING)
 
 
 def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: RoleContext) -> LoadedIdentity:
@@ -136,20 +179,33 @@ def load_message_key(settings: RoleSettings, identity: LoadedIdentity | None, co
     return rsa_private_key(identity.load_private_key(), identity.name)
 
 
-def _with_copies(files: IdentityFiles, context: RoleContext) -> IdentityFiles:
-    """The files of an identity, with the role's copies of what it trusts."""
+def _with_copies(files: IdentityFiles, settings: RoleSettings, context: RoleContext) -> IdentityFiles:
+    """The files of an identity, with the role's copies of what it trusts, where it has some."""
+    if not settings.copied:
+        return files
     copies = {"trust": context.file(_TRUST) or files.trust, "crls": context.file(_CRLS) or files.crls}
     return files.model_copy(update=copies)
 
 
-def load_peer_key(settings: RoleSettings, context: RoleContext) -> RSAPublicKey:
-    """The public key of the other end's certificate. Raises UserError."""
-    file = context.file(_PEER) or settings.peer_certificate
+def load_peer_certificate(settings: RoleSettings, context: RoleContext) -> tuple[x509.Certificate, ...]:
+    """The other end's certificate with its chain. Raises UserError."""
+    file = (context.file(_PEER) if settings.copied else None) or settings.peer_certificate
     assert file is not None
-    certificate, *chain = load_certificates(file)
-    check = check_of(_with_copies(settings.identity, context)) if settings.identity is not None else None
-    if check is not None and (refusal := check.refusal((certificate, *chain), Purpose.ANY)):
+    return tuple(load_certificates(file))
+
+
+def peer_check(settings: RoleSettings, context: RoleContext) -> RevocationCheck | None:
+    """The check of the other end's certificate by CRLs; None where there are none. Raises UserError."""
+    return check_of(_with_copies(settings.identity, settings, context)) if settings.identity is not None else None
+
+
+def load_peer_key(settings: RoleSettings, context: RoleContext) -> RSAPublicKey:
+    """The public key of the other end's certificate. Raises UserError: it cannot be read, or is refused."""
+    file, presented = settings.peer_certificate, load_peer_certificate(settings, context)
+    check = peer_check(settings, context)
+    if check is not None and (refusal := check.refusal(presented, Purpose.ANY)):
         raise UserError(f"The other end's certificate {file} cannot be used: {refusal}.")
+    certificate = presented[0]
     problem = validity_problem(certificate, datetime.now(UTC))
     if problem is not None:
         context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)

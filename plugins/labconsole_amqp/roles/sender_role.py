@@ -35,6 +35,8 @@ _GATHER_S = 0.002
 _PUMP_S = 0.1
 _WAIT_S = 0.005
 """Interval of polling for a command while nothing is to be sent."""
+_LEAVE_S = 2.0
+"""How long to wait for acknowledgements before a connection is left."""
 _LARGEST_EXAMPLE = 1_000_000
 _SLEEP_S = 0.002
 """The end of a wait for a due message is a sleep, since waiting for a socket has steps of 1 ms."""
@@ -53,13 +55,29 @@ class SenderRole(LinkRole):
 
     def load(self, identity: LoadedIdentity | None) -> None:
         """Load payload and keys, and create the first message. Raises UserError."""
-        sealed = self.parameters.protection is not Protection.NONE
-        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
-        copy = self.context.file(PAYLOAD_FILE)
-        self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._signing_key = load_message_key(self.settings, identity, self.context) if sealed else None
+        protection, copy = self.parameters.protection, self.context.file(PAYLOAD_FILE)
+        as_string = protection is not Protection.SIGNED_ENCRYPTED
+        self._payload = load_payload(self.parameters.payload, as_string=as_string, copy=copy).data
+        self.use_message_keys(identity)
+        template = self._template() if protection is Protection.NONE else self._sealed(0)
+        self._example = template.message
+
+    def use_message_keys(self, identity: LoadedIdentity | None) -> None:
+        """Load the key that signs, and the one that bodies are encrypted to. Raises UserError."""
+        protection = self.parameters.protection
+        sealed, encrypted = protection is not Protection.NONE, protection is Protection.SIGNED_ENCRYPTED
+        signing_key = load_message_key(self.settings, identity, self.context) if sealed else None
         self._recipient_key = load_peer_key(self.settings, self.context) if encrypted else None
-        self._example = self._sealed(0).message if sealed else self._template().message
+        self._signing_key = signing_key
+
+    def leave(self) -> bool:
+        """Wait for acknowledgements, so that nothing needs to be sent again on the other connection."""
+        return not self._link.drain(_LEAVE_S) or self._keeps
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether messages are kept until they are acknowledged."""
+        return self.parameters.reconnect > 0
 
     def prepare(self) -> dict[str, Any]:
         """As `LinkRole`; reports an example of this run's messages (its time stamp is not set). Raises UserError."""
@@ -71,8 +89,7 @@ class SenderRole(LinkRole):
     def attach(self) -> int:
         """Attach, and check that the broker accepts messages of this size. Raises UserError."""
         parameters, settled = self.parameters, self.parameters.settlement is Settlement.PRE_SETTLED
-        keeps = parameters.reconnect > 0
-        link = Sender(self.connection, parameters.address, settled=settled, keeps=keeps, after=self._before)
+        link = Sender(self.connection, parameters.address, settled=settled, keeps=self._keeps, after=self._before)
         self._link = self._before = link
         self._link.check_size(len(self._example))
         return self._link.attach_ns
@@ -110,7 +127,7 @@ class SenderRole(LinkRole):
             return
         yield full_speed(self.parameters, begin_ns)
         self.context.report(sent=self._done)
-        while (command := self.context.take_command()) is None:
+        while (command := self.take_command()) is None:
             if self.context.stop_requested:
                 return
             with self.restoring():
@@ -133,8 +150,7 @@ class SenderRole(LinkRole):
                     self._link.pump(0)
                 else:
                     self._wait(schedule, ready=self._link.capacity > 0)
-            self._process_acknowledgements()
-            self.context.tick()
+            self._keep_up()
 
     def _send_sealed(self, schedule: SendSchedule) -> None:
         threads = self.parameters.crypto_threads
@@ -162,8 +178,13 @@ class SenderRole(LinkRole):
                         self._link.pump(0)
                     else:
                         self._wait(schedule, ready=due == self._done)
-                self._process_acknowledgements()
-                self.context.tick()
+                self._keep_up()
+
+    def _keep_up(self) -> None:
+        """Record what was acknowledged and what is due, and use other identities where the trial says so."""
+        self._process_acknowledgements()
+        self.take_command()
+        self.context.tick()
 
     def _wake(self) -> None:
         """End the link's wait, on whichever connection it is now; any thread may call this."""
@@ -240,8 +261,7 @@ class SenderRole(LinkRole):
         patience_ns = int(self.parameters.patience * 1e9)
         left, since_ns = (-1, 0), now_ns()
         while (waiting := self._waiting()) or self.connection.engine.blocked:
-            self._process_acknowledgements()
-            self.context.tick()
+            self._keep_up()
             if left != (left := (waiting, self.reconnects)):
                 since_ns = now_ns()
             elif self.context.stop_requested or now_ns() - since_ns > patience_ns:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from labconsole.analysis.parameter_texts import in_effect
-from labconsole.clock import now_ns
 from labconsole.model.trial import (
     Curve,
     DerivedTable,
@@ -18,25 +16,18 @@ from labconsole.model.trial import (
     MetricKind,
     Parameters,
     Question,
-    RoleHandle,
-    RoleSpec,
     RunContext,
     Samples,
     Series,
     Trial,
 )
 from labconsole.security.secrets import SecretRequest
-from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode, Settlement
+from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
-from labconsole_amqp.roles.link_role import connect_command, open_loop_command
-from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, senders_done
-from labconsole_amqp.roles.role_settings import RoleSettings
 from labconsole_amqp.series import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
-    OPEN_LOOP,
     QUEUE_TIME_CHANNEL,
     RECEIVED,
     RECEIVED_CHANNEL,
@@ -44,29 +35,10 @@ from labconsole_amqp.series import (
     SENT_CHANNEL,
 )
 from labconsole_amqp.trial import curves, evaluation, latency
-from labconsole_amqp.trial.identities import RunIdentities, keep_artefacts, secret_requests
+from labconsole_amqp.trial.identities import secret_requests
 from labconsole_amqp.trial.message_table import message_tables
+from labconsole_amqp.trial.messaging_run import MessagingRun
 from labconsole_amqp.trial.metrics import METRICS
-from labconsole_amqp.wire.envelope import Protection
-from labconsole_amqp.wire.payload import load_payload
-
-_LEAD_NS = 20_000_000
-"""T0 is this far in the future, so that all roles know it before."""
-_READY_S = 30.0
-_READY_AFTER_DRAINING_S = 600.0
-"""How long a role may take to connect; the second one where the queue is drained first."""
-_GRACE_S = 2.0
-"""How long roles may take to finish after they are asked to stop."""
-_PAUSE_NS = 100_000_000
-"""Between the last message of the first phase and the first of the second."""
-_LONGEST_DRAIN_S = 3600.0
-"""Longest wait for a sender in the first phase; it fails by itself where messages are no longer acknowledged."""
-_POLL_S = 0.02
-
-_SENDER = "labconsole_amqp.roles.sender_role:SenderRole"
-_RECEIVER = "labconsole_amqp.roles.receiver_role:ReceiverRole"
-_BROKER = "labconsole_amqp.roles.broker_role:BrokerRole"
-_SHAPER = "labconsole_amqp.roles.shaper_role:ShaperRole"
 
 
 class AmqpTrial(Trial[AmqpParameters]):
@@ -95,75 +67,9 @@ class AmqpTrial(Trial[AmqpParameters]):
         return tuple(secret_requests(parameters))
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
-        payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
-        identities = RunIdentities(parameters)
-        specs = role_specs(parameters, identities)
-        for note in identities.notes:
-            context.event("identities", note)
-        brokers, shapers, receivers, senders = ([context.start(spec) for spec in group] for group in specs)
-        host, port = parameters.host, parameters.port
-        for broker in brokers:
-            info = broker.ready()
-            host, port = info["host"], info["port"]
-            broker.begin(now_ns())
-        direct = connect_command(host, port)
-        shaped = [_shaped_command(shaper, direct, parameters) for shaper in shapers]
-        sender_info: Mapping[str, Any] = {}
-        # One after the other, so that none disturbs the other's connect time; the first checks the queue.
-        for role in (*receivers, *senders):
-            if context.stop_requested:
-                return
-            end = Mode.SENDER if role in senders else Mode.RECEIVER
-            role.command(shaped[0] if parameters.is_shaped_for(end) else direct)
-            info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
-            sender_info = info if role in senders else sender_info
-        keep_artefacts(parameters, identities, payload, sender_info, context)
-        for broker in brokers:
-            broker.command(MEASURE_COMMAND)
-        begin_ns = now_ns() + _LEAD_NS
-        for role in (*receivers, *senders):
-            role.begin(begin_ns)
-        channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
-        total = 0 if parameters.loop is Loop.BOTH else parameters.per_sender * parameters.senders
-        context.expect(total, channel.name, begin_ns)
-        context.event("T0", f"T0: begin. Senders: {len(senders)}, receivers: {len(receivers)}.", begin_ns=begin_ns)
-        self._conduct(parameters, context, receivers, senders)
-        if context.stop_requested:
-            _stop_roles(senders)
-            _stop_roles(receivers)
-            return
-        for role in (*shapers, *brokers):
-            role.stop()
-            role.finish()
-
-    def _conduct(
-        self,
-        parameters: AmqpParameters,
-        context: RunContext,
-        receivers: Sequence[RoleHandle],
-        senders: Sequence[RoleHandle],
-    ) -> None:
-        """Wait for the senders, then for the receivers."""
-        if parameters.loop is Loop.BOTH:
-            _conduct_phases(parameters, context, receivers, senders)
-        context.wait(
-            senders,
-            stall_s=parameters.longest_wait,
-            reason=f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue "
-            "is full and no receiver empties it, or a limit holds it back; check the queue there.",
-        )
-        if context.stop_requested:
-            return
-        if senders:
-            results = [sender.finish() for sender in senders]
-            sent, reconnects = (sum(result[name] for result in results) for name in ("sent", "reconnects"))
-            for receiver in receivers:
-                receiver.command(senders_done(sent, reconnects))
-        context.wait(
-            receivers,
-            stall_s=parameters.longest_wait + _GRACE_S,
-            reason="The receiver does not finish: read the log.",
-        )
+        run = MessagingRun(parameters, context)
+        if run.begin():
+            run.conduct()
 
     def evaluate(self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
         return evaluation.evaluate(parameters, samples, events)
@@ -211,114 +117,6 @@ class AmqpTrial(Trial[AmqpParameters]):
                 "Embedded broker: sender, receiver and broker share one computer, over its loopback interface."
             )
         return tuple(warnings)
-
-
-def _shaped_command(shaper: RoleHandle, direct: Mapping[str, Any], parameters: AmqpParameters) -> dict[str, Any]:
-    """Start a shaper in front of the broker; the command to connect over it."""
-    shaper.command(direct)
-    port = shaper.ready(_READY_S + parameters.link_calibration + parameters.shaped_link.settling_s)["port"]
-    shaper.begin(now_ns())
-    return connect_command(direct["host"], direct["port"], port)
-
-
-def _stop_roles(roles: Sequence[RoleHandle]) -> None:
-    """Let roles finish, so that they record their state; the engine ends those that are late."""
-    for role in roles:
-        role.stop()
-    deadline = time.monotonic() + _GRACE_S
-    while any(role.running for role in roles) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-
-
-def role_specs(parameters: AmqpParameters, identities: RunIdentities) -> tuple[tuple[RoleSpec, ...], ...]:
-    """Brokers, shapers, receivers and senders of a run, each group in the order in which its roles are started."""
-    shaper = RoleSettings(parameters=parameters, role="shaper")
-    shapers = (shaper.spec("shaper", _SHAPER),) if parameters.is_shaped else ()
-    receivers, senders = _receivers(parameters, identities), _senders(parameters, identities)
-    return _brokers(parameters, identities), shapers, receivers, senders
-
-
-def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.broker is BrokerChoice.EXTERNAL:
-        return ()
-    settings = RoleSettings(
-        parameters=parameters,
-        role="broker",
-        identity=identities.files("broker") if parameters.tls else None,
-    )
-    return (settings.spec("broker", _BROKER),)
-
-
-def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.mode is Mode.SENDER:
-        return ()
-    tls = parameters.tls
-    return tuple(
-        RoleSettings(
-            parameters=parameters,
-            role="receiver",
-            index=index,
-            identity=identities.files("receiver") if tls else None,
-            message_identity=identities.message_files("receiver"),
-            server_name=identities.server_name if tls else "",
-            peer_certificate=identities.message_certificate("sender"),
-            check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
-        ).spec(f"receiver-{index}", _RECEIVER)
-        for index in range(parameters.receivers)
-    )
-
-
-def _senders(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.mode is Mode.RECEIVER:
-        return ()
-    tls = parameters.tls
-    return tuple(
-        RoleSettings(
-            parameters=parameters,
-            role="sender",
-            index=index,
-            identity=identities.files("sender") if tls else None,
-            message_identity=identities.message_files("sender"),
-            server_name=identities.server_name if tls else "",
-            peer_certificate=identities.message_certificate("receiver"),
-            check_queue=index == 0 and parameters.mode is Mode.SENDER,
-        ).spec(f"sender-{index}", _SENDER)
-        for index in range(parameters.senders)
-    )
-
-
-def _conduct_phases(
-    parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
-) -> None:
-    """Wait for the first phase, and command the start of the open loop. Raises UserError."""
-    longest_s = parameters.full_speed + _LONGEST_DRAIN_S
-    sent = [sender.report(longest_s)["sent"] for sender in senders]
-    left = sum(sent) - _received(parameters, receivers, sum(sent))
-    begin_ns = now_ns() + _PAUSE_NS
-    context.event(
-        OPEN_LOOP,
-        f"All queues are empty; the open loop begins: {parameters.rate:g} messages per second of each sender."
-        if left <= 0
-        else f"{left} messages of the first phase did not arrive; the open loop begins nevertheless.",
-        begin_ns=begin_ns,
-        first=sent,
-    )
-    for role in (*receivers, *senders):
-        role.command(open_loop_command(begin_ns, sent))
-
-
-def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> int:
-    """Wait until all `sent` messages are received, or none for `patience`; returns the number received."""
-    last, since = -1, time.monotonic()
-    while True:
-        for receiver in receivers:
-            receiver.command(COUNT_COMMAND)
-        received = sum(int(receiver.report(parameters.patience)["received"]) for receiver in receivers)
-        if received >= sent or time.monotonic() - since > parameters.patience:
-            return received
-        if received != last:
-            last, since = received, time.monotonic()
-        time.sleep(_POLL_S)
 
 
 _ADDED = {2: "TLS", 3: "signing", 4: "encryption"}

@@ -25,7 +25,7 @@ from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole_amqp.choices import BrokerChoice, Mode
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.role_settings import passphrase_request, password_request
+from labconsole_amqp.roles.role_settings import RoleIdentities, passphrase_request, password_request
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
 
@@ -33,6 +33,7 @@ EndName = Literal["sender", "receiver"]
 RoleName = Literal["sender", "receiver", "broker", "sender_message", "receiver_message"]
 """A role's TLS identity, or the identity of its messages, where that is another one."""
 _MESSAGE_ROLES: dict[EndName, RoleName] = {"sender": "sender_message", "receiver": "receiver_message"}
+_OTHER_END: dict[RoleName, EndName] = {"sender": "receiver", "receiver": "sender"}
 _WHOSE: dict[RoleName, str] = {
     "sender": "the sender",
     "receiver": "the receiver",
@@ -53,8 +54,10 @@ class RunIdentities:
     Every method raises UserError: the lab identities cannot be created, or a named identity is missing or unusable.
     """
 
-    def __init__(self, parameters: AmqpParameters) -> None:
+    def __init__(self, parameters: AmqpParameters, database: NamedIdentities | None = None) -> None:
+        """`database`: where named identities are; the user's own where it is not given."""
         self._parameters = parameters
+        self._given_database = database
         self._by_role: dict[RoleName, IdentityFiles] = {}
         self.notes: tuple[str, ...] = ()
 
@@ -110,6 +113,20 @@ class RunIdentities:
         given = self._parameter(role, "certificate")
         return Path(given) if given else self._files(role).certificate
 
+    def of_role(self, role: RoleName) -> RoleIdentities:
+        """What a sender, receiver or broker of this console proves itself with and trusts."""
+        tls = self._parameters.tls
+        identity = self.files(role) if tls else None
+        if role not in _OTHER_END:
+            return RoleIdentities(identity=identity)
+        own: EndName = "sender" if role == "sender" else "receiver"
+        return RoleIdentities(
+            identity=identity,
+            message_identity=self.message_files(own),
+            server_name=self.server_name if tls else "",
+            peer_certificate=self.message_certificate(_OTHER_END[role]),
+        )
+
     @property
     def server_name(self) -> str:
         """The name that the broker's certificate must carry; empty: the host.
@@ -139,7 +156,7 @@ class RunIdentities:
 
     @cached_property
     def _database(self) -> NamedIdentities:
-        return NamedIdentities()
+        return self._given_database or NamedIdentities()
 
     def _parameter(self, role: RoleName, what: str) -> str:
         return str(getattr(self._parameters, f"{role}_{what}", ""))

@@ -55,6 +55,7 @@ class Outcome(StrEnum):
     DECRYPTION_FAILED = "decryption failed"
     PAYLOAD_DIFFERS = "payload differs"
     MALFORMED = "malformed"
+    SIGNER_REFUSED = "signer's certificate refused"
 
 
 class OpenedMessage(NamedTuple):

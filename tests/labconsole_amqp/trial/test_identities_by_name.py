@@ -18,8 +18,9 @@ from labconsole.security.secrets import Secret, SecretSource
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.amqp_trial import AmqpTrial, role_specs
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.identities import RoleName, RunIdentities
+from labconsole_amqp.trial.messaging_run import role_specs
 from tests.labconsole.security.pki.pki_lab import OwnState, issue_for
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
 

@@ -13,8 +13,9 @@ from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.security.secrets import missing_secrets
 from labconsole.store.records import NewScenario
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.amqp_trial import AmqpTrial, role_specs
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.identities import RunIdentities
+from labconsole_amqp.trial.messaging_run import role_specs
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity
 

@@ -62,6 +62,14 @@ def test_the_keyring_keeps_it_where_there_is_one(store: PkiStore, use_keyring: U
     assert own_passphrase(store.directory)[0] != source
 
 
+def test_without_the_keyring_a_file_keeps_it(store: PkiStore, use_keyring: UseKeyring) -> None:
+    entries = use_keyring("FileKeyring")
+    source, passphrase = own_passphrase(store.directory, keyring=False)
+    assert source.passphrase_file is not None
+    assert not entries.exists() or passphrase.reveal() not in entries.read_text()
+    assert own_passphrase(store.directory)[0] == source
+
+
 def test_a_chosen_passphrase_is_in_no_file_and_no_key_is_open(store: PkiStore) -> None:
     record = added(store, SecretSource(), CANARY)
     with store.change() as change:

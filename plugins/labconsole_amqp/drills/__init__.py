@@ -1,0 +1,1 @@
+"""Drills: certificates are rotated and revoked while messages flow."""

@@ -1,0 +1,131 @@
+"""Drills: certificates are rotated and revoked while messages flow, over the embedded broker."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from labconsole_amqp.drills.drill_parameters import DrillParameters, RevocationParameters, RotationParameters
+from labconsole_amqp.drills.drill_trials import RevocationDrill, RotationDrill
+from labconsole_amqp.series import OUTCOMES
+from labconsole_amqp.wire.sign_encrypt import Outcome as Opened
+from tests.helpers.trial_lab import Outcome
+from tests.labconsole_amqp.lab import ThreadLab
+
+SHORT = {"payload": "small", "rate": 100.0, "before": 0.5, "after": 2.0}
+
+
+class RotationLab(ThreadLab[RotationParameters, Outcome[RotationParameters]]):
+    trial = RotationDrill()
+    outcome = Outcome
+
+
+class RevocationLab(ThreadLab[RevocationParameters, Outcome[RevocationParameters]]):
+    trial = RevocationDrill()
+    outcome = Outcome
+
+
+@pytest.fixture(autouse=True)
+def drills_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where drills have their databases; each must be gone with its run."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def steps(outcome: Outcome[Any]) -> list[str]:
+    return [event.data["step"] for event in outcome.events_named("drill step")]
+
+
+@pytest.mark.parametrize(
+    ("rotate", "test", "expected", "moves"),
+    [
+        ("client", 4, ["named", "withdrawn"], {"sender-0"}),
+        ("server", 2, ["named", "withdrawn"], {"sender-0", "receiver-0"}),
+        ("root", 3, ["trusted", "named", "withdrawn"], {"sender-0"}),
+    ],
+)
+def test_a_rotation_loses_nothing_and_ends_the_old_one(
+    rotate: str, test: int, expected: list[str], moves: set[str], tmp_path: Path, drills_folder: Path
+) -> None:
+    outcome = RotationLab(tmp_path / "run").run(rotate=rotate, test=test, overlap=0.5, **SHORT)
+    assert outcome.failure is None, outcome.failure
+    assert steps(outcome) == expected
+    figures = outcome.figures
+    assert figures["sent"] == figures["received"] == outcome.parameters.messaging().count
+    assert (figures["lost"], figures["failed_verifications"], figures["unknown"]) == (0, 0, 0)
+    moved = outcome.events_named("connected again")
+    assert {event.source for event in moved} == moves
+    assert figures["reconnect_time"] == pytest.approx(max(event.data["took_ns"] for event in moved) / 1e6)
+    assert figures["old_refused_after"] > 0
+    assert set(outcome.verdicts.values()) == {"pass"}, outcome.evaluation.verdicts
+    if rotate != "server":
+        (refusal,) = outcome.events_named("old identity refused")
+        assert ("revoked" if rotate == "client" else "") in refusal.message
+    assert not list(drills_folder.iterdir())
+
+
+def test_messages_signed_before_a_rotation_are_accepted_after_it(tmp_path: Path) -> None:
+    """The receiver learns the new certificate before the sender does, and keeps the old one until it is revoked."""
+    outcome = RotationLab(tmp_path / "run").run(rotate="client", test=3, overlap=0.5, **SHORT)
+    used = {event.source: event.t_ns for event in reversed(outcome.events_named("identities used"))}
+    assert used["receiver-0"] < used["sender-0"]
+    (received,) = (outcome.samples.table("received", role) for role in outcome.samples.roles("received"))
+    between = (received["received_ns"] > used["receiver-0"]) & (received["received_ns"] < used["sender-0"])
+    assert np.count_nonzero(between) > 1 and not received["outcome"][between].any()
+
+
+@pytest.mark.parametrize("revoke", ["both", "connection"])
+def test_a_revoked_sender_is_turned_away(revoke: str, tmp_path: Path, drills_folder: Path) -> None:
+    outcome = RevocationLab(tmp_path / "run").run(revoke=revoke, **SHORT)
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert figures["time_to_close"] > 0
+    assert figures["sent"] < outcome.parameters.messaging().count
+    assert "lost" not in figures  # what was not sent is not lost
+    (away,) = outcome.events_named("sender turned away")
+    assert "is revoked" in away.message
+    assert outcome.verdicts == dict.fromkeys(
+        ("the connection is closed within 2 s", "the revoked identity cannot connect again"), "pass"
+    )
+    assert not list(drills_folder.iterdir())
+
+
+def test_messages_of_a_revoked_signer_are_refused_and_its_connection_stays(tmp_path: Path) -> None:
+    outcome = RevocationLab(tmp_path / "run").run(revoke="messages", **SHORT)
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert figures["sent"] == figures["received"] == outcome.parameters.messaging().count
+    assert not outcome.events_named("connection lost")
+    (received,) = (outcome.samples.table("received", role) for role in outcome.samples.roles("received"))
+    refused = received["outcome"] == OUTCOMES.index(Opened.SIGNER_REFUSED)
+    first = int(np.argmax(refused))
+    assert refused.any() and refused[first:].all() and not received["outcome"][:first].any()
+    (withdrawn,) = outcome.events_named("drill step")
+    assert figures["time_to_refuse"] == pytest.approx((received["received_ns"][first] - withdrawn.t_ns) / 1e6)
+    late = (received["received_ns"] > withdrawn.t_ns) & ~refused
+    assert figures["accepted_after_revocation"] == np.count_nonzero(late)
+    assert outcome.verdicts == {"messages are refused within 2 s": "pass"}
+
+
+def test_a_cancelled_drill_leaves_nothing(tmp_path: Path, drills_folder: Path) -> None:
+    outcome = RotationLab(tmp_path / "run", during=lambda lab: lab.cancel()).run(**SHORT | {"before": 60.0})
+    assert outcome.failure is None
+    assert steps(outcome) == [] and "old_refused_after" not in outcome.figures
+    assert outcome.verdicts["the old one is refused within 2 s"] == "unknown"
+    assert not list(drills_folder.iterdir())
+
+
+def test_each_drill_is_a_run_of_messages_that_lasts_as_long_as_its_steps() -> None:
+    root = RotationParameters(rotate="root", overlap=2.0, before=1.0, after=3.0, rate=10.0)
+    assert root.messaging().count == 80
+    assert RevocationParameters(revoke="both").messaging().sender_message_identity == ""
+    assert RevocationParameters(revoke="messages").messaging().sender_message_identity == "drill-signer"
+    with pytest.raises(ValidationError):
+        DrillParameters(test=1)  # type: ignore[arg-type]
