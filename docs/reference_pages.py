@@ -9,6 +9,8 @@ from pathlib import Path
 from labconsole.model.plugin import Plugins
 from labconsole.paths import HOME_VARIABLE
 from labconsole.reference.pages import reference_pages
+from labconsole_amqp.envelopes.format_reference import PAGE as ENVELOPES
+from labconsole_amqp.envelopes.format_reference import envelopes_page
 from labconsole_v2x.use_case_reference import PAGE, use_cases_page
 
 DOCS = Path(__file__).parent
@@ -19,7 +21,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ[HOME_VARIABLE] = home
         plugins = Plugins.discover()
-        pages = {**reference_pages(plugins), PAGE: use_cases_page(plugins)}
+        pages = {**reference_pages(plugins), PAGE: use_cases_page(plugins), ENVELOPES: envelopes_page()}
         for name, text in pages.items():
             (DOCS / name).write_text(text, encoding="utf-8")
 

@@ -20,9 +20,13 @@ from labconsole_amqp.choices import (
     Settlement,
     ShapedEnds,
 )
+from labconsole_amqp.envelopes.example import example_size
+from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
+from labconsole_amqp.envelopes.message_envelope import MessageForm
 from labconsole_amqp.identity_parameters import IdentityParameters
 from labconsole_amqp.shaping.shaped_link import ShapedLinkParameters
 from labconsole_amqp.wire.envelope import FieldsIn, Protection, encoded_size
+from labconsole_amqp.wire.sign_encrypt import Outcome
 
 TEST_TITLES = {
     1: "Test 1: plain TCP",
@@ -41,6 +45,9 @@ TEST_DESCRIPTIONS = {
 
 _COUNTED = {"loop": ["closed", "open"]}
 _PHASES = {"loop": "both"}
+_HARDENED = {**WITH_SIGNATURES, "envelope": [format.value for format in HARDENED]}
+_EXAMPLE_NAMES = "CN=state-a,O=Lab Console", "CN=state-b,O=Lab Console"
+"""Sender and recipient as the lab's identities have them."""
 
 
 class _MessagingParameters(Parameters):
@@ -264,13 +271,43 @@ class _MessagingParameters(Parameters):
         default=False,
         group="Envelope",
     )
+    envelope: EnvelopeFormat = parameter(
+        "Envelope",
+        "Format of signed and encrypted messages: the source's, or a hardened one that also signs sender, recipient, "
+        "address, message id and time, and refuses replays",
+        default=EnvelopeFormat.SEED_2025,
+        group="Envelope",
+        labels={format.value: format.label for format in EnvelopeFormat},
+        shown_if=WITH_SIGNATURES,
+    )
     fields_in: FieldsIn = parameter(
         "Signature fields in",
         "Application properties (as MY to SG in the source) or message annotations (Within Malaysia)",
         default=FieldsIn.APPLICATION_PROPERTIES,
         group="Envelope",
         labels=LABELS["fields_in"],
-        shown_if=WITH_SIGNATURES,
+        shown_if={**WITH_SIGNATURES, "envelope": EnvelopeFormat.SEED_2025.value},
+    )
+    time_tolerance: float = parameter(
+        "Time tolerance",
+        "A receiver refuses messages that were created longer ago, or so far in the future: allow for waiting in the "
+        "queue, and for the difference of the clocks",
+        default=600.0,
+        ge=1,
+        le=86_400,
+        group="Envelope",
+        unit="s",
+        shown_if=_HARDENED,
+    )
+    replay_window: int = parameter(
+        "Replay window",
+        "How many messages one may arrive after a later one of its sender; a receiver refuses older ones and repeats",
+        default=4096,
+        ge=1,
+        le=1_000_000,
+        group="Envelope",
+        unit="messages",
+        shown_if=_HARDENED,
     )
     numbered: bool = parameter(
         "Number messages",
@@ -325,9 +362,25 @@ class _MessagingParameters(Parameters):
         """What is done to each payload."""
         return {3: Protection.SIGNED, 4: Protection.SIGNED_ENCRYPTED}.get(self.test, Protection.NONE)
 
+    @property
+    def message_form(self) -> MessageForm:
+        """What is decided of each message besides its envelope."""
+        return MessageForm(self.protection, self.durable, self.numbered, self.fields_in)
+
     def message_size(self, payload: int) -> int:
-        """Bytes of an encoded message with so many bytes of payload."""
+        """Bytes of an encoded message with so many bytes of payload, with the keys and names of the lab."""
+        if self.protection is not Protection.NONE and self.envelope.is_hardened:
+            return example_size(self.envelope, self.message_form, payload, *_EXAMPLE_NAMES, self.address)
         return encoded_size(payload, self.protection, self.fields_in, durable=self.durable, message_id=self.numbered)
+
+    @property
+    def duplicate_outcomes(self) -> tuple[Outcome, ...]:
+        """Refusals that are counted as duplicates, and not as failed verifications.
+
+        Where a lost connection is restored, messages are sent again: a repeat is refused all the same, and the verdict
+        on duplicates decides whether a connection was lost.
+        """
+        return (Outcome.REPLAYED,) if self.reconnect else ()
 
     @property
     def per_sender(self) -> int:

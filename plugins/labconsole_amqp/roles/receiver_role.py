@@ -18,8 +18,7 @@ from labconsole_amqp.choices import Loop, Mode, Settlement
 from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.message_openers import MessageOpeners
-from labconsole_amqp.roles.role_settings import load_message_key, load_peer_certificate, load_peer_key, peer_check
+from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
@@ -86,21 +85,14 @@ class ReceiverRole(LinkRole):
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
         copy = self.context.file(PAYLOAD_FILE)
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._openers = MessageOpeners(self.parameters.protection, self._payload)
-        if self._sealed:
-            load_peer_key(self.settings, self.context)  # a signer that is refused already ends the run
+        self._openers = MessageOpeners(self._payload)
         self.use_message_keys(identity)
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the signer's certificate, the key that decrypts, and the CRLs. Raises UserError."""
-        if not self._sealed:
-            return
-        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
-        decryption_key = load_message_key(self.settings, identity, self.context) if encrypted else None
-        signer = load_peer_certificate(self.settings, self.context)
-        self._openers.use(signer, decryption_key, peer_check(self.settings, self.context))
+        self._openers.use(self.settings, identity, self.context)
 
     def leave(self) -> bool:
         """What is not read yet returns to the queue, and comes over the other connection."""
@@ -137,7 +129,6 @@ class ReceiverRole(LinkRole):
                 if count != 0:
                     last_ns = now_ns()
                 self.context.tick()
-                self._handle_command()
                 end = self._end_reason(count == 0, (now_ns() - last_ns) / 1e9)
         self.context.event(
             WORK_DONE,
@@ -150,12 +141,15 @@ class ReceiverRole(LinkRole):
 
     def _receive(self, pool: ThreadPoolExecutor, threads: int) -> int | None:
         """Receive and record a batch; returns its size, None after a lost connection."""
+        batch: Batch | None = None
         with self.restoring():
             batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
-            if len(batch):
-                self._record_batch(batch, pool, threads)
-            return len(batch)
-        return None
+        self._handle_command()  # before they are opened: what protects them may have come just before them
+        if batch is None:
+            return None
+        if len(batch):
+            self._record_batch(batch, pool, threads)
+        return len(batch)
 
     def _handle_command(self) -> None:
         """Execute a command of the trial, if there is one."""
@@ -210,7 +204,9 @@ class ReceiverRole(LinkRole):
         verify_ns, decrypt_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
         outcomes = np.zeros(count, np.uint8)
         learnt = self._sealed
-        for index, opened in zip(batch.raw, self._open_all(list(batch.raw.values()), pool, threads), strict=True):
+        everything = self._open_all(list(batch.raw.values()), pool, threads)
+        for index, (opener, decoded) in zip(batch.raw, everything, strict=True):
+            opened = opener.accept(decoded)
             outcomes[index] = OUTCOMES.index(opened.outcome)
             verify_ns[index], decrypt_ns[index] = opened.verify_ns, opened.decrypt_ns
             if opened.envelope is not None:
@@ -218,7 +214,8 @@ class ReceiverRole(LinkRole):
                 stamps[index] = opened.envelope.stamp_ms
                 numbers[index] = -1 if number is None or number > _LARGEST_NUMBER else number
             if opened.outcome is not Outcome.OK:
-                self._record_refusal(opened)
+                if opened.outcome not in self.parameters.duplicate_outcomes:
+                    self._record_refusal(opened)
             elif not learnt:
                 self._learn_template(batch.raw[index])
                 learnt = True
@@ -237,12 +234,14 @@ class ReceiverRole(LinkRole):
         self._observe_latency(batch.received_ns, stamps, numbers, outcomes == 0)
         self._count += count
 
-    def _open_all(self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int) -> list[OpenedMessage]:
+    def _open_all(
+        self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int
+    ) -> list[tuple[Opener, OpenedMessage]]:
         """Open messages, on several threads if they are decrypted (which releases the GIL)."""
         if threads == 1 or len(messages) == 1:
             return self._openers.open_all(messages)
         parts = [messages[start::threads] for start in range(min(threads, len(messages)))]
-        opened: list[OpenedMessage] = [None] * len(messages)  # type: ignore[list-item]
+        opened: list[tuple[Opener, OpenedMessage]] = [None] * len(messages)  # type: ignore[list-item]
         for start, part in enumerate(pool.map(self._openers.open_all, parts)):
             opened[start::threads] = part
         return opened

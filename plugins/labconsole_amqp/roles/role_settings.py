@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from pydantic import BaseModel, ConfigDict
 
-from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level, RoleSpec
 from labconsole.security.identities import (
     IdentityFiles,
     LoadedIdentity,
-    load_certificates,
     load_identity,
     require_valid,
-    validity_problem,
 )
 from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
-from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.link.connection import Endpoint, ShapedPath
-from labconsole_amqp.link.revocation import RevocationCheck, check_of
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import IDENTITIES_KEPT, IDENTITIES_USED
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
-from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
 _TRUST, _CRLS, _PEER = "trust", "crls", "peer"
 
@@ -64,6 +55,9 @@ class RoleIdentities(BaseModel):
     """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
     """Certificate of the other end: the receiver's to encrypt for, the sender's to verify with."""
+    sender_name: str = ""
+    recipient_name: str = ""
+    """The subjects that a hardened envelope signs; empty with the source's."""
 
 
 USE_IDENTITIES = "use identities"
@@ -139,7 +133,7 @@ def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIde
     if files is None:
         return None
     request = passphrase_request(files, settings.name)
-    return _loaded(_with_copies(files, settings, context), settings.name, request, context)
+    return _loaded(with_copies(files, settings, context), settings.name, request, context)
 
 
 def report_use(context: RoleContext, settings: RoleSettings, identity: LoadedIdentity, refused: str = "") -> None:
@@ -166,50 +160,29 @@ def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: Ro
     return identity
 
 
-def load_message_key(settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext) -> RSAPrivateKey:
-    """The private key of a role's messages: signs in a sender, decrypts in a receiver. Raises UserError.
-
-    `identity`: the role's TLS identity, whose key it is unless messages have one of their own.
-    """
+def load_message_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
+    """The identity of a role's messages, loaded and checked; None where it is that of TLS. Raises UserError."""
     files = settings.message_identity
-    if files is not None:
-        identity = _loaded(files, settings.messages, passphrase_request(files, settings.messages), context)
-        require_valid(identity, identity.name)
-    assert identity is not None
-    return rsa_private_key(identity.load_private_key(), identity.name)
+    if files is None:
+        return None
+    identity = _loaded(files, settings.messages, passphrase_request(files, settings.messages), context)
+    require_valid(identity, identity.name)
+    return identity
 
 
-def _with_copies(files: IdentityFiles, settings: RoleSettings, context: RoleContext) -> IdentityFiles:
+def peer_certificate_file(settings: RoleSettings, context: RoleContext) -> Path:
+    """The other end's certificate: the role's copy, where it has one."""
+    file = (context.file(_PEER) if settings.copied else None) or settings.peer_certificate
+    assert file is not None
+    return file
+
+
+def with_copies(files: IdentityFiles, settings: RoleSettings, context: RoleContext) -> IdentityFiles:
     """The files of an identity, with the role's copies of what it trusts, where it has some."""
     if not settings.copied:
         return files
     copies = {"trust": context.file(_TRUST) or files.trust, "crls": context.file(_CRLS) or files.crls}
     return files.model_copy(update=copies)
-
-
-def load_peer_certificate(settings: RoleSettings, context: RoleContext) -> tuple[x509.Certificate, ...]:
-    """The other end's certificate with its chain. Raises UserError."""
-    file = (context.file(_PEER) if settings.copied else None) or settings.peer_certificate
-    assert file is not None
-    return tuple(load_certificates(file))
-
-
-def peer_check(settings: RoleSettings, context: RoleContext) -> RevocationCheck | None:
-    """The check of the other end's certificate by CRLs; None where there are none. Raises UserError."""
-    return check_of(_with_copies(settings.identity, settings, context)) if settings.identity is not None else None
-
-
-def load_peer_key(settings: RoleSettings, context: RoleContext) -> RSAPublicKey:
-    """The public key of the other end's certificate. Raises UserError: it cannot be read, or is refused."""
-    file, presented = settings.peer_certificate, load_peer_certificate(settings, context)
-    check = peer_check(settings, context)
-    if check is not None and (refusal := check.refusal(presented, Purpose.ANY)):
-        raise UserError(f"The other end's certificate {file} cannot be used: {refusal}.")
-    certificate = presented[0]
-    problem = validity_problem(certificate, datetime.now(UTC))
-    if problem is not None:
-        context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
-    return rsa_public_key(certificate, str(file))
 
 
 def tls_settings(

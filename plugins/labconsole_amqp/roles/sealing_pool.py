@@ -6,16 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
-from typing import NamedTuple
 
-
-class SealedMessage(NamedTuple):
-    """An encoded message, the offset of its stamp, and how long signing and encrypting took, ns."""
-
-    message: bytes
-    stamp_offset: int
-    sign_ns: int
-    encrypt_ns: int
+from labconsole_amqp.envelopes.message_envelope import SealedMessage
 
 
 class SealingPool:

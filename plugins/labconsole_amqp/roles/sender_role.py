@@ -15,15 +15,15 @@ from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
+from labconsole_amqp.envelopes.message_envelope import SealedMessage
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.role_settings import load_message_key, load_peer_key
+from labconsole_amqp.roles.message_protection import sender_envelope
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
-from labconsole_amqp.roles.sealing_pool import SealedMessage, SealingPool
+from labconsole_amqp.roles.sealing_pool import SealingPool
 from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
-from labconsole_amqp.wire.envelope import Protection, encode, message_number
+from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
-from labconsole_amqp.wire.sign_encrypt import seal
 from labconsole_amqp.wire.template import Template, plain_template
 
 _BATCH = 512
@@ -64,11 +64,7 @@ class SenderRole(LinkRole):
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the key that signs, and the one that bodies are encrypted to. Raises UserError."""
-        protection = self.parameters.protection
-        sealed, encrypted = protection is not Protection.NONE, protection is Protection.SIGNED_ENCRYPTED
-        signing_key = load_message_key(self.settings, identity, self.context) if sealed else None
-        self._recipient_key = load_peer_key(self.settings, self.context) if encrypted else None
-        self._signing_key = signing_key
+        self._envelope = sender_envelope(self.settings, identity, self.context)
 
     def leave(self) -> bool:
         """Wait for acknowledgements, so that nothing needs to be sent again on the other connection."""
@@ -205,14 +201,7 @@ class SenderRole(LinkRole):
 
     def _sealed(self, sequence: int) -> SealedMessage:
         """Message `sequence`, signed, and encrypted in Test 4."""
-        parts = seal(self._payload, self.parameters.protection, self._signing_key, self._recipient_key)
-        message, stamp_offset = encode(
-            parts,
-            fields_in=self.parameters.fields_in,
-            durable=self.parameters.durable,
-            message_id=message_number(self.settings.index, sequence) if self.parameters.numbered else None,
-        )
-        return SealedMessage(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
+        return self._envelope.protect(self._payload, message_number(self.settings.index, sequence))
 
     def _template(self) -> Template:
         """The template of all messages of Tests 1 and 2."""

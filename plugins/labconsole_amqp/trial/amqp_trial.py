@@ -23,6 +23,7 @@ from labconsole.model.trial import (
 )
 from labconsole.security.secrets import SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
+from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import (
     ACKNOWLEDGED,
@@ -39,6 +40,19 @@ from labconsole_amqp.trial.identities import secret_requests
 from labconsole_amqp.trial.message_table import message_tables
 from labconsole_amqp.trial.messaging_run import MessagingRun
 from labconsole_amqp.trial.metrics import METRICS
+from labconsole_amqp.wire.envelope import Protection
+
+_UNSIGNED = (
+    f"The envelope {EnvelopeFormat.SEED_2025.value} signs the body alone: who it is for, its time and number are not "
+    "signed, so that a message can be replayed, re-dated or sent on to another receiver"
+)
+_SOURCE_ENVELOPE = {
+    Protection.SIGNED: f"{_UNSIGNED}. It is for comparison with the source: choose another envelope for real use.",
+    Protection.SIGNED_ENCRYPTED: (
+        f"{_UNSIGNED}; it encrypts by AES-CBC without a MAC, so that a receiver that shows why it refuses can be used "
+        "to read messages. It is for comparison with the source: choose another envelope for real use."
+    ),
+}
 
 
 class AmqpTrial(Trial[AmqpParameters]):
@@ -102,6 +116,8 @@ class AmqpTrial(Trial[AmqpParameters]):
             )
         if parameters.settlement is Settlement.PRE_SETTLED:
             warnings.append("Pre-settled: no message is acknowledged, so one may be lost without a fault.")
+        if parameters.protection is not Protection.NONE and not parameters.envelope.is_hardened:
+            warnings.append(_SOURCE_ENVELOPE[parameters.protection])
         if parameters.mode is Mode.RECEIVER:
             measured = "Time in queue" if parameters.loop is Loop.CLOSED else "Latency"
             warnings.append(

@@ -221,8 +221,9 @@ def _integrity(
 ) -> Iterator[Metric]:
     if parameters.mode is Mode.SENDER:
         return
-    outcomes = joined.received["outcome"]
-    total = len(outcomes)
+    total = len(joined.received["outcome"])
+    duplicates = [OUTCOMES.index(outcome) for outcome in parameters.duplicate_outcomes]
+    outcomes = joined.received["outcome"][~np.isin(joined.received["outcome"], duplicates)]
     expected, arrived = _expected(parameters, joined), _arrived(parameters, joined)
     if _all_roles_finished(parameters, events):
         yield metric("lost", expected - arrived, expected)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import UserError
@@ -23,7 +22,9 @@ from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
+from labconsole.security.x509.names import name_as_text, short_name
 from labconsole_amqp.choices import BrokerChoice, Mode
+from labconsole_amqp.envelopes.formats import key_titles
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.role_settings import RoleIdentities, passphrase_request, password_request
 from labconsole_amqp.wire.envelope import Protection
@@ -92,6 +93,14 @@ class RunIdentities:
         role = self.message_roles.get(end)
         return self.certificate(role) if role is not None else None
 
+    def message_subject(self, end: EndName) -> str:
+        """The name of an end in hardened envelopes: the subject of its message certificate; empty with the source's."""
+        parameters = self._parameters
+        if parameters.protection is Protection.NONE or not parameters.envelope.is_hardened:
+            return ""
+        certificate = load_certificates(self.certificate(self.message_roles.get(end, end)))[0]
+        return name_as_text(certificate.subject) or short_name(certificate)
+
     def message_files(self, end: EndName) -> IdentityFiles | None:
         """The identity of an end's messages with its key, None where it is that of TLS."""
         role = self.message_roles.get(end, end)
@@ -125,6 +134,8 @@ class RunIdentities:
             message_identity=self.message_files(own),
             server_name=self.server_name if tls else "",
             peer_certificate=self.message_certificate(_OTHER_END[role]),
+            sender_name=self.message_subject("sender"),
+            recipient_name=self.message_subject("receiver"),
         )
 
     @property
@@ -184,10 +195,16 @@ class RunIdentities:
         """Raises UserError if TLS or messages of this test cannot use the key of a named identity."""
         key = load_certificates(files.certificate)[0].public_key()
         end = next((end for end, one in self.message_roles.items() if one == role), None)
-        if end is not None and not isinstance(key, RSAPublicKey):
+        format = self._parameters.envelope
+        fits, types = {
+            "sender": (format.signs_with, format.signing),
+            "receiver": (format.encrypts_to, format.encryption),
+        }.get(end or "", (None, ()))
+        if fits is not None and not fits(key):
             raise UserError(
-                f"The key of the identity {self.name(role)} is not RSA, with which the source's messages are "
-                f"{'signed' if end == 'sender' else 'encrypted'}: choose another identity for the messages, or Test 2."
+                f"The key of the identity {self.name(role)} is not {key_titles(types)}, with which messages of the "
+                f"envelope {format.value} are {'signed' if end == 'sender' else 'encrypted'}: choose another identity "
+                "for the messages, another envelope, or Test 2."
             )
         if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _FIRST_OPENSSL_WITH_ML_DSA:
             raise UserError(

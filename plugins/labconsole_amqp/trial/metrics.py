@@ -178,7 +178,10 @@ METRICS: tuple[MetricKind, ...] = (
         "Failed verifications",
         "msg",
         _LOWER,
-        "Messages that the receiver refused: malformed, signature missing or wrong, not decryptable, another payload.",
+        "Messages that the receiver refused: malformed, signature missing or wrong, not decryptable, another payload; "
+        "with a hardened envelope also replayed, for another recipient or address, too old or from the future, of an "
+        "unknown signer or one whose certificate is refused. Repeats where a lost connection is restored count as "
+        "duplicated, although they are refused.",
     ),
     MetricKind(
         "reconnects",

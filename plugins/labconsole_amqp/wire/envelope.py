@@ -218,7 +218,7 @@ def decode(message: Buffer) -> Envelope:
     if string and not _is_utf8(body):
         raise EnvelopeError("the body is a string that is not UTF-8")
     return Envelope(
-        _stamp_ms(message, stamp),
+        stamp_of(message, stamp),
         message_id,
         body,
         fields.get(SIGNATURE),
@@ -242,6 +242,16 @@ def find_stamp(message: Buffer) -> int:
                 return stamp.start
             break
     raise EnvelopeError("the application property sent_time is missing or is not a ulong or long of 8 bytes")
+
+
+def stamp_of(message: Buffer, stamp: Value | None) -> int:
+    """The number in the value of `sent_time`. Raises EnvelopeError: it is missing, or not a time."""
+    number = None if stamp is None else ulong_or_long(message, stamp)
+    if number is None:
+        raise EnvelopeError("the application property sent_time is missing or is not a ulong or long")
+    if number > _LAST_STAMP:
+        raise EnvelopeError(f"sent_time is {number}, which is not a time")
+    return number
 
 
 def _fields(parts: MessageParts) -> list[tuple[bytes, bytes]]:
@@ -284,15 +294,6 @@ def _from_base64(message: Buffer, name: bytes, item: Value) -> bytes:
         return binascii.a2b_base64(message[item.start : item.stop], strict_mode=True)
     except binascii.Error as error:
         raise EnvelopeError(f"{name.decode()} is not base64: {error}") from error
-
-
-def _stamp_ms(message: Buffer, stamp: Value | None) -> int:
-    number = None if stamp is None else ulong_or_long(message, stamp)
-    if number is None:
-        raise EnvelopeError("the application property sent_time is missing or is not a ulong or long")
-    if number > _LAST_STAMP:
-        raise EnvelopeError(f"sent_time is {number}, which is not a time")
-    return number
 
 
 def _is_utf8(text: bytes) -> bool:

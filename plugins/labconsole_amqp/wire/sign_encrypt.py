@@ -37,6 +37,7 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
 from labconsole_amqp.wire.envelope import Envelope, MessageParts, Protection, decode
+from labconsole_amqp.wire.protected_message import SignedMetadata
 
 _SIGNATURE_PADDING = PKCS1v15()
 _DIGEST = hashes.SHA256()
@@ -47,7 +48,10 @@ _IV_BYTES = 16
 
 
 class Outcome(StrEnum):
-    """The outcome of a received message. Never report to the peer which failure it was (padding oracle)."""
+    """The outcome of a received message. Never report to the peer which failure it was (padding oracle).
+
+    The place of each is stored in runs: new ones are appended. Those after MALFORMED are of hardened envelopes alone.
+    """
 
     OK = "ok"
     SIGNATURE_MISSING = "signature missing"
@@ -55,6 +59,11 @@ class Outcome(StrEnum):
     DECRYPTION_FAILED = "decryption failed"
     PAYLOAD_DIFFERS = "payload differs"
     MALFORMED = "malformed"
+    REPLAYED = "replayed"
+    OTHER_RECIPIENT = "other recipient"
+    OTHER_ADDRESS = "other address"
+    NOT_TIMELY = "too old or from the future"
+    UNKNOWN_SIGNER = "unknown signer"
     SIGNER_REFUSED = "signer's certificate refused"
 
 
@@ -62,6 +71,7 @@ class OpenedMessage(NamedTuple):
     """The outcome of one received message; `payload` is None unless the outcome is OK.
 
     `envelope` is None only for malformed messages, and `reason` says what was malformed. Times are in ns.
+    `metadata` is what a hardened envelope has signed besides the payload, where its signature was good.
     """
 
     outcome: Outcome
@@ -70,6 +80,7 @@ class OpenedMessage(NamedTuple):
     verify_ns: int = 0
     decrypt_ns: int = 0
     reason: str = ""
+    metadata: SignedMetadata | None = None
 
 
 def seal(

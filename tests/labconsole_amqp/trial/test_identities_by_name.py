@@ -122,9 +122,18 @@ def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:
     [
         ({"test": 2, "sender_identity": "gamma"}, "There is no identity gamma: choose one of alpha-client"),
         ({"test": 2, "sender_identity": "beta-token"}, "is in a token, and TLS needs a key file"),
-        ({"test": 3, "sender_identity": "beta-ec"}, "beta-ec is not RSA, with which the source's messages are signed"),
-        ({"test": 4, "receiver_identity": "beta-ec"}, "not RSA, with which the source's messages are encrypted"),
-        ({"test": 3, "sender_message_identity": "alpha-ec"}, "alpha-ec is not RSA, with which the source's messages"),
+        (
+            {"test": 3, "sender_identity": "beta-ec"},
+            "beta-ec is not RSA, with which messages of the envelope seed-2025 are signed",
+        ),
+        (
+            {"test": 4, "receiver_identity": "beta-ec"},
+            "not RSA, with which messages of the envelope seed-2025 are encrypted",
+        ),
+        (
+            {"test": 3, "sender_message_identity": "alpha-ec"},
+            "alpha-ec is not RSA, with which messages of the envelope",
+        ),
         ({"test": 4, "receiver_message_identity": "gamma"}, "There is no identity gamma"),
     ],
 )

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from labconsole.model.series import MACHINE
 from labconsole.model.trial import Evaluation, Event
+from labconsole_amqp.envelopes import message_envelope
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles import sender_role
 from labconsole_amqp.series import OPEN_LOOP, WORK_DONE, Phase
 from labconsole_amqp.trial.evaluation import evaluate
 from labconsole_amqp.wire.sign_encrypt import seal
@@ -212,7 +212,7 @@ def test_sealing_that_takes_longer_than_32_bits_of_nanoseconds_is_recorded(
 ) -> None:
     """A message of 100 MB takes more than 2.1 s on a slow computer; here only the reported time is so long."""
     monkeypatch.setattr(
-        sender_role, "seal", lambda *keys: seal(*keys)._replace(sign_ns=3_000_000_000, encrypt_ns=2**32)
+        message_envelope, "seal", lambda *keys: seal(*keys)._replace(sign_ns=3_000_000_000, encrypt_ns=2**32)
     )
     outcome = run(tmp_path / "run", test=4, count=3)
     assert outcome.failure is None

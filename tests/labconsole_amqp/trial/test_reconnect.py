@@ -57,10 +57,13 @@ def nothing_lost(outcome: Outcome, sent: int) -> None:
     assert set(outcome.verdicts.values()) == {"pass"}
 
 
-@pytest.mark.parametrize("test", (1, 2, 3, 4))
+@pytest.mark.parametrize(
+    ("test", "envelope"),
+    [(1, "seed-2025"), (2, "seed-2025"), (3, "seed-2025"), (4, "seed-2025"), (3, "compact"), (4, "compact")],
+)
 @pytest.mark.parametrize("numbered", (False, True))
 def test_no_message_is_lost_with_a_connection(
-    running: RunningBroker, files: Files, test: int, numbered: bool, tmp_path: Path
+    running: RunningBroker, files: Files, test: int, envelope: str, numbered: bool, tmp_path: Path
 ) -> None:
     more = login(tmp_path, "right") if test == 1 else {}
     pace = (
@@ -68,7 +71,7 @@ def test_no_message_is_lost_with_a_connection(
         if test < 3
         else {"loop": "open", "rate": 300.0, "count": 600}
     )
-    settings = through(running, files, test, numbered=numbered, reconnect=20.0, **pace)
+    settings = through(running, files, test, envelope=envelope, numbered=numbered, reconnect=20.0, **pace)
     with cut_relay(settings["port"]) as relay:
         during = cutting(relay, 3, settings["count"] // 5)
         outcome = Lab(tmp_path / "run", during=during).run(**{**settings, **more, "port": relay.port})

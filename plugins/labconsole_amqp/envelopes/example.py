@@ -1,0 +1,39 @@
+"""The size of a message of a hardened format, measured with an example that no key is needed for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from labconsole.security.x509.key_types import KeyType
+from labconsole_amqp.envelopes.content_format import ContentKeys
+from labconsole_amqp.envelopes.formats import EnvelopeFormat
+from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
+from labconsole_amqp.envelopes.signing import ExampleSigner
+from labconsole_amqp.wire.envelope import message_number
+
+_RSA_BITS = {KeyType.RSA_2048: 2048, KeyType.RSA_3072: 3072, KeyType.RSA_4096: 4096}
+
+
+@lru_cache(maxsize=256)
+def example_size(
+    format: EnvelopeFormat, form: MessageForm, payload_length: int, sender: str, recipient: str, address: str
+) -> int:
+    """Bytes of an encoded message with so many bytes of payload, and keys of the format's first types.
+
+    Exact, but for ECDSA signatures in DER, which differ by a byte or two.
+    """
+    signer, recipient_key = ExampleSigner(format.signing[0]), _recipient_key(format.encryption[0])
+    keys = ContentKeys(sender, recipient, address, signer=signer, recipient_key=recipient_key)
+    envelope = HardenedEnvelope(form, format, format.content_format()(keys))
+    return len(envelope.protect(b"x" * payload_length, message_number(0, 0)).message)
+
+
+@lru_cache(maxsize=16)
+def _recipient_key(type: KeyType) -> Any:
+    """A public key of this type; of RSA, one whose factors are not known to anyone, since finding some takes long."""
+    if type in _RSA_BITS:
+        return rsa.RSAPublicNumbers(65537, 2 ** (_RSA_BITS[type] - 1) + 1).public_key()
+    return ec.generate_private_key(ec.SECP256R1()).public_key()

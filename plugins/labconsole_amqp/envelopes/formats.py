@@ -1,0 +1,128 @@
+"""The formats of envelopes, each defined once: form, profiles, guide and construction are made from this.
+
+A format names the types of keys that it signs with and encrypts to; with nothing named, a run takes lab keys of the
+first type. Its module is imported only where it is chosen.
+"""
+
+from __future__ import annotations
+
+import importlib
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+
+from labconsole.security.x509.key_types import TITLES, KeyType, type_of
+
+if TYPE_CHECKING:
+    from labconsole_amqp.envelopes.content_format import ContentFormat
+
+_RSA = (KeyType.RSA_2048, KeyType.RSA_3072, KeyType.RSA_4096)
+
+METADATA = "body, sender, recipient, AMQP address, message id with sequence, creation time"
+"""What every hardened format signs."""
+
+
+class EnvelopeFormat(StrEnum):
+    """A format by its name in profiles and on the command line.
+
+    Attributes:
+        label: Its name in the form.
+        standard: The standards that define it.
+        purpose: What it is of use for.
+        signs: What its signature covers.
+        content_types: The media types of signed, and of signed and encrypted messages; empty without a registered one.
+        signing: Types of keys that sign.
+        encryption: Types of keys that bodies are encrypted to.
+    """
+
+    label: str
+    standard: str
+    purpose: str
+    signs: str
+    content_types: tuple[str, str]
+    signing: tuple[KeyType, ...]
+    encryption: tuple[KeyType, ...]
+    _implementation: str
+
+    def __new__(
+        cls,
+        name: str,
+        label: str,
+        standard: str,
+        purpose: str,
+        signs: str,
+        content_types: tuple[str, str],
+        signing: tuple[KeyType, ...],
+        encryption: tuple[KeyType, ...],
+        implementation: str,
+    ) -> EnvelopeFormat:
+        """`implementation` is the class of its content as `module:name`; empty for the source's own envelope."""
+        one = str.__new__(cls, name)
+        one._value_ = name
+        one.label = label
+        one.standard = standard
+        one.purpose = purpose
+        one.signs = signs
+        one.content_types = content_types
+        one.signing = signing
+        one.encryption = encryption
+        one._implementation = implementation
+        return one
+
+    SEED_2025 = (
+        "seed-2025",
+        "The source's tool (seed-2025)",
+        "that tool: RSA PKCS#1 v1.5 with SHA-256; AES-256-CBC, RSA-OAEP with SHA-1",
+        "comparison with the source; AES-CBC has no MAC, and a message can be replayed",
+        "body",
+        ("", ""),
+        _RSA,
+        _RSA,
+        "",
+    )
+    COMPACT = (
+        "compact",
+        "Compact binary",
+        "none; RSASSA-PSS with SHA-256, RSAES-OAEP with SHA-256 (RFC 8017), AES-256-GCM",
+        "the smallest messages with RSA keys",
+        METADATA,
+        ("", ""),
+        _RSA,
+        _RSA,
+        "labconsole_amqp.envelopes.compact:CompactContent",
+    )
+
+    @property
+    def is_hardened(self) -> bool:
+        """Whether it signs the metadata of a message, and protects against replays."""
+        return bool(self._implementation)
+
+    def signs_with(self, public_key: PublicKeyTypes) -> bool:
+        """Whether messages can be signed by the private key of such a public key."""
+        return self._uses(public_key, self.signing)
+
+    def encrypts_to(self, public_key: PublicKeyTypes) -> bool:
+        """Whether bodies can be encrypted to such a key."""
+        return self._uses(public_key, self.encryption)
+
+    def content_format(self) -> type[ContentFormat]:
+        """The class that protects and opens its content; hardened formats only."""
+        module, _, name = self._implementation.partition(":")
+        found: type[ContentFormat] = getattr(importlib.import_module(module), name)
+        return found
+
+    def _uses(self, public_key: PublicKeyTypes, types: tuple[KeyType, ...]) -> bool:
+        if not self.is_hardened:  # RSA keys of any length, as before there were other formats
+            return isinstance(public_key, RSAPublicKey)
+        return type_of(public_key) in types
+
+
+HARDENED = tuple(format for format in EnvelopeFormat if format.is_hardened)
+
+
+def key_titles(types: tuple[KeyType, ...]) -> str:
+    """Types of keys in a sentence: `RSA or ECDSA P-256`."""
+    *first, last = dict.fromkeys("RSA" if type in _RSA else TITLES[type] for type in types)
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,175 @@
+"""The one interface of all envelopes, `protect(message)` and `open(message)`, and the two kinds of envelopes.
+
+A sender protects, a receiver opens on any thread and then accepts in the order of arrival, on one: only there is it
+known whether a message was there before. Both fail closed. Towards the peer and the broker every refusal must look the
+same (see `wire.sign_encrypt`).
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+
+from labconsole.clock import now_ns
+from labconsole_amqp.envelopes.content_format import Content, ContentFormat, RefusedError
+from labconsole_amqp.envelopes.formats import EnvelopeFormat
+from labconsole_amqp.envelopes.message_checks import MessageChecks
+from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
+from labconsole_amqp.wire.envelope import Envelope, FieldsIn, Protection, encode
+from labconsole_amqp.wire.protected_message import ProtectedMessage, SignedMetadata, decode_protected, encode_protected
+from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed, seal
+
+
+class SealedMessage(NamedTuple):
+    """An encoded message, the offset of its stamp, and how long signing and encrypting took, ns."""
+
+    message: bytes
+    stamp_offset: int
+    sign_ns: int
+    encrypt_ns: int
+
+
+@dataclass(frozen=True)
+class MessageForm:
+    """What a run decides of its messages besides their envelope. `fields_in` matters to the source's alone."""
+
+    protection: Protection
+    durable: bool = False
+    numbered: bool = False
+    fields_in: FieldsIn = FieldsIn.APPLICATION_PROPERTIES
+
+
+class MessageEnvelope(ABC):
+    """Protects the messages of one sender, or opens those of one receiver."""
+
+    def __init__(self, form: MessageForm) -> None:
+        self.form = form
+
+    @abstractmethod
+    def protect(self, body: bytes, number: int) -> SealedMessage:
+        """The encoded message with `body`; `number` is its message id (`message_number`). Any thread may call this."""
+
+    @abstractmethod
+    def open(self, message: Buffer) -> OpenedMessage:
+        """Decode, decrypt and verify a received message. Any thread may call this; it never raises for the content."""
+
+    def accept(self, opened: OpenedMessage) -> OpenedMessage:
+        """The final outcome of a message; called once for each, in the order of arrival, on one thread."""
+        return opened
+
+    def _message_id(self, number: int) -> int | None:
+        return number if self.form.numbered else None
+
+
+class SourceEnvelope(MessageEnvelope):
+    """The envelope of the source's tool (`wire.envelope`, `wire.sign_encrypt`), and plain messages."""
+
+    def __init__(
+        self,
+        form: MessageForm,
+        *,
+        signing_key: RSAPrivateKey | None = None,
+        recipient_key: RSAPublicKey | None = None,
+        verification_key: RSAPublicKey | None = None,
+        decryption_key: RSAPrivateKey | None = None,
+        expected: bytes | None = None,
+    ) -> None:
+        """An end has only its own keys; `expected` is the payload of every message, None for any."""
+        super().__init__(form)
+        self._signing_key, self._recipient_key = signing_key, recipient_key
+        self._verification_key, self._decryption_key = verification_key, decryption_key
+        self._expected = expected
+
+    def protect(self, body: bytes, number: int) -> SealedMessage:
+        parts = seal(body, self.form.protection, self._signing_key, self._recipient_key)
+        message, stamp_offset = encode(
+            parts,
+            fields_in=self.form.fields_in,
+            durable=self.form.durable,
+            message_id=self._message_id(number),
+        )
+        return SealedMessage(message, stamp_offset, parts.sign_ns, parts.encrypt_ns)
+
+    def open(self, message: Buffer) -> OpenedMessage:
+        return open_sealed(
+            message, self.form.protection, self._verification_key, self._decryption_key, expected=self._expected
+        )
+
+
+class HardenedEnvelope(MessageEnvelope):
+    """A hardened format in a `protected_message`: signs the metadata, too, and refuses replays."""
+
+    def __init__(
+        self,
+        form: MessageForm,
+        format: EnvelopeFormat,
+        content: ContentFormat,
+        checks: MessageChecks | None = None,
+        *,
+        expected: bytes | None = None,
+    ) -> None:
+        """A receiver has `checks`; `expected` is the payload of every message, None for any."""
+        super().__init__(form)
+        self._content = content
+        self._checks = checks
+        self._expected = expected
+        self._encrypts = form.protection is Protection.SIGNED_ENCRYPTED
+        self._content_type = format.content_types[self._encrypts].encode()
+
+    def protect(self, body: bytes, number: int) -> SealedMessage:
+        keys = self._content.keys
+        created_ms = time.time_ns() // 1_000_000
+        began = now_ns()
+        signed = self._content.sign(body, SignedMetadata(keys.sender, keys.recipient, keys.address, number, created_ms))
+        done = now_ns()
+        content = Content(self._content.encrypt(signed)) if self._encrypts else signed
+        encrypt_ns = now_ns() - done if self._encrypts else 0
+        message, stamp_offset = encode_protected(
+            content.octets,
+            self._content_type,
+            content.detached_signature,
+            durable=self.form.durable,
+            message_id=self._message_id(number),
+        )
+        return SealedMessage(message, stamp_offset, done - began, encrypt_ns)
+
+    def open(self, message: Buffer) -> OpenedMessage:
+        try:
+            decoded = decode_protected(message)
+        except EnvelopeError as error:
+            return OpenedMessage(Outcome.MALFORMED, None, reason=str(error))
+        envelope = Envelope(decoded.stamp_ms, decoded.message_id, decoded.content, None, None, None)
+        began = decrypted = now_ns()
+        try:
+            content = self._received(decoded)
+            if self._encrypts:
+                content = self._content.decrypt(content.octets)
+                decrypted = now_ns()
+            body, metadata = self._content.verify(content)
+        except RefusedError as refused:
+            return OpenedMessage(refused.outcome, envelope, reason=refused.reason)
+        verify_ns = now_ns() - decrypted
+        if decoded.message_id not in (None, metadata.message_id):
+            reason = "the message id is not the signed one"
+            return OpenedMessage(Outcome.SIGNATURE_WRONG, envelope, None, verify_ns, decrypted - began, reason)
+        return OpenedMessage(Outcome.OK, envelope, body, verify_ns, decrypted - began, metadata=metadata)
+
+    def accept(self, opened: OpenedMessage) -> OpenedMessage:
+        assert self._checks is not None
+        if opened.metadata is None:
+            return opened
+        outcome, reason = self._checks.outcome(opened.metadata, time.time_ns() // 1_000_000)
+        if outcome is Outcome.OK and self._expected is not None and opened.payload != self._expected:
+            outcome = Outcome.PAYLOAD_DIFFERS
+        return opened if outcome is Outcome.OK else opened._replace(outcome=outcome, reason=reason, payload=None)
+
+    def _received(self, message: ProtectedMessage) -> Content:
+        """The content of a message. Raises RefusedError: it is of another media type."""
+        if message.content_type and message.content_type != self._content_type:
+            shown = message.content_type[:60].decode(errors="replace")
+            raise RefusedError(Outcome.MALFORMED, f"the content type is {shown!r}, which this envelope has not")
+        return Content(message.content, message.detached_signature)

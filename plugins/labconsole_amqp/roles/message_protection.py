@@ -1,0 +1,158 @@
+"""The envelope of a role's messages, with its keys loaded and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+
+from labconsole.errors import UserError
+from labconsole.model.role import RoleContext
+from labconsole.model.trial import Level
+from labconsole.security.identities import LoadedIdentity, load_certificates, validity_problem
+from labconsole.security.x509.key_types import PrivateKey
+from labconsole.security.x509.validation.judgement import Purpose
+from labconsole_amqp.envelopes.content_format import ContentFormat, ContentKeys
+from labconsole_amqp.envelopes.formats import EnvelopeFormat, key_titles
+from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks
+from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageEnvelope, SourceEnvelope
+from labconsole_amqp.envelopes.signing import KeySigner, Verifier
+from labconsole_amqp.link.revocation import RevocationCheck, check_of
+from labconsole_amqp.roles.role_settings import (
+    RoleSettings,
+    load_message_identity,
+    peer_certificate_file,
+    with_copies,
+)
+from labconsole_amqp.wire.envelope import Protection
+from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
+
+
+def sender_envelope(settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext) -> MessageEnvelope:
+    """The envelope with which a sender protects its messages; `identity` is its own for TLS. Raises UserError."""
+    form, format = settings.parameters.message_form, settings.parameters.envelope
+    if form.protection is Protection.NONE:
+        return SourceEnvelope(form)
+    key, owner = _message_key(settings, identity, context)
+    peer = None
+    if form.protection is Protection.SIGNED_ENCRYPTED:
+        peer = _Peer.load(settings, context)
+        peer.require_accepted()
+    if not format.is_hardened:
+        recipient = rsa_public_key(peer.certificate, str(peer.file)) if peer is not None else None
+        return SourceEnvelope(form, signing_key=rsa_private_key(key, owner), recipient_key=recipient)
+    _require_signing(format, key.public_key(), owner)
+    recipient_key = peer.certificate.public_key() if peer is not None else None
+    if peer is not None:
+        _require_encryption(format, recipient_key, str(peer.file))
+    return HardenedEnvelope(form, format, _content(settings, signer=KeySigner(key), recipient_key=recipient_key))
+
+
+def receiver_envelope(
+    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, expected: bytes
+) -> MessageEnvelope:
+    """The envelope with which a receiver opens messages, whose payload is `expected`. Raises UserError."""
+    parameters, form, format = settings.parameters, settings.parameters.message_form, settings.parameters.envelope
+    if form.protection is Protection.NONE:
+        return SourceEnvelope(form, expected=expected)
+    peer = _Peer.load(settings, context)
+    key, owner = None, ""
+    if form.protection is Protection.SIGNED_ENCRYPTED:
+        key, owner = _message_key(settings, identity, context)
+    if not format.is_hardened:
+        peer.require_accepted()
+        verification_key = rsa_public_key(peer.certificate, str(peer.file))
+        decryption_key = None if key is None else rsa_private_key(key, owner)
+        return SourceEnvelope(form, verification_key=verification_key, decryption_key=decryption_key, expected=expected)
+    public_key: Any = peer.certificate.public_key()
+    _require_signing(format, public_key, str(peer.file))
+    if key is not None:
+        _require_encryption(format, key.public_key(), owner)
+    checks = MessageChecks(
+        sender=settings.sender_name,
+        recipient=settings.recipient_name,
+        address=parameters.address,
+        signer=peer.signer(context),
+        tolerance_s=parameters.time_tolerance,
+        window=parameters.replay_window,
+    )
+    content = _content(settings, verifier=Verifier(public_key), decryption_key=key)
+    return HardenedEnvelope(form, format, content, checks, expected=expected)
+
+
+def _content(settings: RoleSettings, **keys: Any) -> ContentFormat:
+    parameters = settings.parameters
+    names = (settings.sender_name, settings.recipient_name, parameters.address)
+    return parameters.envelope.content_format()(ContentKeys(*names, **keys))
+
+
+def _message_key(
+    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext
+) -> tuple[PrivateKey, str]:
+    """The private key of a role's messages, and whose it is: that of TLS unless messages have one. Raises UserError."""
+    own = load_message_identity(settings, context) or identity
+    assert own is not None
+    return own.load_private_key(), own.name
+
+
+def load_signer(settings: RoleSettings, context: RoleContext) -> tuple[x509.Certificate, ...]:
+    """The certificate that messages are verified with, and its chain; none without signatures. Raises UserError."""
+    signed = settings.parameters.protection is not Protection.NONE
+    return tuple(load_certificates(peer_certificate_file(settings, context))) if signed else ()
+
+
+def peer_check(settings: RoleSettings, context: RoleContext) -> RevocationCheck | None:
+    """The check of the other end's certificate by CRLs; None where there are none. Raises UserError."""
+    return check_of(with_copies(settings.identity, settings, context)) if settings.identity is not None else None
+
+
+@dataclass(frozen=True)
+class _Peer:
+    """The other end's certificate; `refusal` is why trust or CRLs of this end refuse it, empty: they do not."""
+
+    file: Path
+    certificate: x509.Certificate
+    refusal: str
+
+    @classmethod
+    def load(cls, settings: RoleSettings, context: RoleContext) -> _Peer:
+        """Read and judge it; an expired one is noted. Raises UserError."""
+        file = peer_certificate_file(settings, context)
+        certificate, *chain = load_certificates(file)
+        check = peer_check(settings, context)
+        refusal = check.refusal((certificate, *chain), Purpose.ANY) if check is not None else ""
+        problem = validity_problem(certificate, datetime.now(UTC))
+        if problem is not None and not refusal:
+            context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
+        return cls(file, certificate, refusal)
+
+    def require_accepted(self) -> None:
+        """Raises UserError if it is refused."""
+        if self.refusal:
+            raise UserError(f"The other end's certificate {self.file} cannot be used: {self.refusal}.")
+
+    def signer(self, context: RoleContext) -> KnownSigner:
+        """It as the signer of messages: if it is refused, so is each of them."""
+        if self.refusal:
+            context.event("identity", f"The sender's messages are refused: {self.refusal}.", Level.WARNING)
+        certificate = self.certificate
+        return KnownSigner(certificate.not_valid_before_utc, certificate.not_valid_after_utc, self.refusal)
+
+
+def _require_signing(format: EnvelopeFormat, key: Any, owner: str) -> None:
+    if not format.signs_with(key):
+        raise UserError(
+            f"The key of {owner} cannot sign messages of the envelope {format.value}: it needs "
+            f"{key_titles(format.signing)}."
+        )
+
+
+def _require_encryption(format: EnvelopeFormat, key: Any, owner: str) -> None:
+    if not format.encrypts_to(key):
+        raise UserError(
+            f"Bodies of the envelope {format.value} cannot be encrypted to the key of {owner}: it needs "
+            f"{key_titles(format.encryption)}."
+        )

@@ -1,0 +1,98 @@
+"""Runs of Tests 3 and 4 with each envelope over the embedded broker: figures, sizes, refusals, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from labconsole.model.validation_faults import fault_sentence
+from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
+from labconsole_amqp.link.connection import connect
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_amqp.wire.envelope import find_stamp
+from labconsole_amqp.wire.payload import load_payload
+from labconsole_amqp.wire.protected_message import decode_protected
+from tests.labconsole_amqp.lab import Lab, run
+from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+
+@pytest.mark.parametrize("test", (3, 4))
+@pytest.mark.parametrize("envelope", HARDENED)
+def test_each_envelope_carries_a_run(envelope: EnvelopeFormat, test: int, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=test, envelope=envelope.value, count=30, numbered=True)
+    all_good(outcome, 30)
+    payload = len(load_payload("fpl-tac").data)
+    assert outcome.figures["sent_size"] == pytest.approx(outcome.parameters.message_size(payload), abs=1)
+    wanted = {"sign_time", "verify_time"} | ({"encrypt_time", "decrypt_time"} if test == 4 else set())
+    assert wanted <= outcome.figures.keys()
+    example = decode_protected(outcome.artefacts["message.amqp"])
+    assert example.content_type.decode() == envelope.content_types[test == 4]
+
+
+def test_a_run_without_an_envelope_in_its_parameters_has_the_sources() -> None:
+    assert AmqpParameters.of_stored({"test": 4}).envelope is EnvelopeFormat.SEED_2025
+    with pytest.raises(ValidationError) as caught:
+        AmqpParameters.model_validate({"test": 3, "envelope": "pgp"})
+    assert "compact" in fault_sentence(caught.value, AmqpParameters)
+
+
+def test_the_sources_envelope_is_warned_about_and_others_are_not() -> None:
+    def warned(**settings: object) -> str:
+        return " ".join(AmqpTrial().warnings(AmqpParameters.model_validate(settings)))
+
+    assert "replayed" in warned(test=3) and "CBC" not in warned(test=3)
+    assert "AES-CBC without a MAC" in warned(test=4)
+    assert "seed-2025" not in warned(test=2) + warned(test=4, envelope="compact")
+
+
+def replaying(count: int) -> Callable[[Lab], None]:
+    """Take the next messages from the queue while a run is in progress, and send each of them twice."""
+
+    def replay(lab: Lab) -> None:
+        with connect(endpoint(lab, tls=True)) as connection:
+            thief = Receiver(connection, "labconsole", window=count)
+            taken: list[bytes] = []
+            while len(taken) < count:
+                taken += thief.receive(count - len(taken), 0.1).raw.values()
+            thief.close()
+            sender = Sender(connection, "labconsole")
+            for message in taken * 2:
+                while not len(sender.send_messages([message], find_stamp(message))):
+                    sender.pump(0.1)
+            assert sender.drain(5) == 0
+
+    return replay
+
+
+@pytest.mark.parametrize("test", (3, 4))
+def test_replays_are_refused_and_counted(test: int, tmp_path: Path) -> None:
+    lab = Lab(tmp_path / "run", during=replaying(5))
+    outcome = lab.run(test=test, envelope="compact", count=150, loop="open", rate=300.0, numbered=True, patience=2.0)
+    assert outcome.failure is None
+    assert {reason: metric.value for reason, metric in outcome.labelled("failed_verifications").items()} == {
+        "replayed": 5
+    }
+    assert (outcome.figures["lost"], outcome.figures["duplicated"]) == (0, 5)
+    assert outcome.verdicts["all messages were accepted"] == "fail"
+
+
+def test_repeats_where_connections_are_restored_are_duplicates_and_only_one_was_lost_excuses_them(
+    tmp_path: Path,
+) -> None:
+    lab = Lab(tmp_path / "run", during=replaying(5))
+    outcome = lab.run(
+        test=3, envelope="compact", count=150, loop="open", rate=300.0, numbered=True, reconnect=5.0, patience=2.0
+    )
+    assert outcome.failure is None
+    assert (outcome.figures["duplicated"], outcome.figures["failed_verifications"]) == (5, 0)
+    assert outcome.verdicts["all messages were accepted"] == "pass"
+    assert outcome.verdicts["no message arrived twice or from elsewhere"] == "fail", "no connection was lost"
+    assert "failed" not in outcome.frame.channels, "the live figure is the stored one"
