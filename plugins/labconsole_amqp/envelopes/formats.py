@@ -94,6 +94,19 @@ class EnvelopeFormat(StrEnum):
         "labconsole_amqp.envelopes.compact:CompactContent",
     )
 
+    CMS = (
+        "cms",
+        "S/MIME 4.0 (CMS)",
+        "RFC 8551, RFC 5652: SignedData by RSASSA-PSS or ECDSA with SHA-256, AuthEnvelopedData (RFC 5083) by "
+        "AES-256-GCM, RSAES-OAEP with SHA-256",
+        "partners in general: every CMS tool reads it, `openssl cms` for one",
+        METADATA,
+        ("application/pkcs7-mime; smime-type=signed-data", "application/pkcs7-mime; smime-type=authEnveloped-data"),
+        (*_RSA, KeyType.P_256),
+        _RSA,
+        "labconsole_amqp.envelopes.cms_content:CmsContent",
+    )
+
     @property
     def is_hardened(self) -> bool:
         """Whether it signs the metadata of a message, and protects against replays."""

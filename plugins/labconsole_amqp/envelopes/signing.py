@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import SubjectKeyIdentifier
 
 from labconsole.security.x509.key_types import KeyType, PrivateKey, PublicKey, type_of
 
@@ -36,6 +37,8 @@ class Signer(Protocol):
     """RSA signs by RSASSA-PSS with SHA-256, P-256 by ECDSA with SHA-256 (DER), others by their own scheme."""
     key_id: bytes
     """As `key_id` of its public key."""
+    subject_key_id: bytes
+    """The subject key identifier of its certificate (SHA-1 of the public key: RFC 5280, 4.2.1.2)."""
 
     def sign(self, data: bytes) -> bytes:
         """The signature of `data`; any thread may call it."""
@@ -67,6 +70,7 @@ class KeySigner:
         assert found is not None
         self.type = found
         self.key_id = key_id(key.public_key())
+        self.subject_key_id = SubjectKeyIdentifier.from_public_key(key.public_key()).digest
         self._sign: Any = key.sign
         self._arguments = _arguments(found)
 
@@ -80,6 +84,7 @@ class ExampleSigner:
     """Gives octets as long as a signature, to measure messages without a key."""
 
     key_id = bytes(KEY_ID_BYTES)
+    subject_key_id = bytes(20)
 
     def __init__(self, type: KeyType) -> None:
         self.type = type
@@ -108,6 +113,7 @@ class Verifier:
         assert found is not None
         self.type = found
         self.key_id = key_id(key)
+        self.subject_key_id = SubjectKeyIdentifier.from_public_key(key).digest
         self._verify: Any = key.verify
         self._arguments = _arguments(found)
 
