@@ -1,5 +1,7 @@
 """The built-in identities of the State "Lab": a CA, State A, State B and a broker, created on first use.
 
+State A and State B get further identities for messages, with keys of other types, when a run first needs them.
+
 Key files are written first and their rows by one change under a lock: two processes create one set, and one killed
 in the middle leaves nothing that is used. A set that is no longer usable (expired, revoked, a key or the secret
 missing) is replaced by a new one, which gets the names; the old certificates are hidden, and their files stay, since a
@@ -8,7 +10,7 @@ run may still use them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -16,6 +18,8 @@ from pathlib import Path
 from secrets import token_hex
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
@@ -23,7 +27,7 @@ from labconsole.paths import pki_dir
 from labconsole.security.identities import IdentityFiles, LoadedIdentity, load_identity, validity_problem
 from labconsole.security.pki.change import Change
 from labconsole.security.pki.identities import files_of
-from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, own_passphrase
+from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, opened_key, own_passphrase
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import CertificateRecord, IdentityRecord, Origin, State
 from labconsole.security.pki.snapshot import Snapshot
@@ -48,7 +52,8 @@ _PROFILES = {
     STATE_B: CertificateProfile.STATE,
     BROKER: CertificateProfile.TLS_SERVER,
 }
-_KEY_TYPE = KeyType.RSA_2048  # as in the source's tool; the paper itself names no algorithm
+LAB_KEY_TYPE = KeyType.RSA_2048
+"""As in the source's tool; the paper itself names no algorithm."""
 _DOMAIN = "lab.test"  # reserved for tests by RFC 6761
 THIS_MACHINE = (
     x509.DNSName("localhost"),
@@ -106,6 +111,60 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
         raise UserError(f"The lab identities cannot be created in {directory}: {error.strerror or error}.") from error
 
 
+def lab_message_identity(holder: str, type: KeyType, directory: Path | None = None) -> IdentityFiles:
+    """The lab identity of STATE_A or STATE_B for messages, with a key of this type, under the same name and CA.
+
+    It is created unless a usable one exists. Never prompts.
+
+    Raises:
+        UserError: as `lab_identities`.
+    """
+    directory = directory or pki_dir()
+    lab_identities(directory)
+    try:
+        with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
+            return _found_or_created_for_messages(directory, holder, type)
+    except Timeout as error:
+        raise UserError(
+            f"Another process has been creating lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
+        ) from error
+    except OSError as error:
+        raise UserError(
+            f"The message identity of {holder} cannot be created in {directory}: {error.strerror or error}."
+        ) from error
+
+
+def _found_or_created_for_messages(directory: Path, holder: str, type: KeyType) -> IdentityFiles:
+    """The message identity in `directory`, of the current CA. The caller has the lock. Raises UserError, OSError."""
+    snapshot = _snapshot(directory)
+    (holders,) = (one for one in _named(snapshot) if one.name == holder)
+    *_, root = snapshot.chain_of(snapshot.certificate_by_id[holders.certificate])
+    name = f"{holder}-{type.value}"
+    of_lab = [one for one in snapshot.identities if (one.state, one.name) == (holders.state, name)]
+    for identity in of_lab:
+        record = snapshot.certificate_by_id[identity.certificate]
+        if root in snapshot.chain_of(record) and not _problem_of([record], [files_of(identity, snapshot, directory)]):
+            return files_of(identity, snapshot, directory)
+    source, passphrase = own_passphrase(directory)
+    key = make_key(directory, type, source, passphrase)
+    assert root.key is not None
+    with opened_key(directory, snapshot.key_by_id[root.key]) as authority, PkiStore.open(directory) as store:
+        encrypts = isinstance(key.private, RSAPrivateKey | EllipticCurvePrivateKey)
+        profile = CertificateProfile.STATE if encrypts else CertificateProfile.MESSAGE_SIGNING
+        issuer, validity = Issuer(root.certificate, authority), Validity.for_days(_IDENTITY_DAYS)
+        names = (x509.DNSName(f"{holder}.{_DOMAIN}"),)
+        certificate = issue(issuer, key.private.public_key(), lab_name(holder), names, profile, validity)
+        with store.change() as change:
+            state = change.snapshot().state_by_id[holders.state]
+            record = _add(change, state, f"{name} {token_hex(4)}", key, certificate, profile)
+            change.name_identity(name, record.id)
+            trusted = {row.certificate for row in snapshot.trust if row.withdrawn is None}
+            for old in {identity.certificate for identity in of_lab} - trusted:
+                change.remove(old)
+        made = store.snapshot()
+    return files_of(next(one for one in made.identities if one.certificate == record.id), made, directory)
+
+
 def _found_or_created(directory: Path) -> LabIdentities:
     """The set in `directory`, created again if it is not usable. The caller has the lock. Raises UserError, OSError."""
     why = "The lab identities were created."
@@ -116,7 +175,7 @@ def _found_or_created(directory: Path) -> LabIdentities:
             return _set_of(snapshot, directory)
         why = f"The lab identities were re-created, since {problem}."
     source, passphrase = own_passphrase(directory)
-    keys = {name: make_key(directory, _KEY_TYPE, source, passphrase) for name in (_AUTHORITY, *_PROFILES)}
+    keys = {name: make_key(directory, LAB_KEY_TYPE, source, passphrase) for name in (_AUTHORITY, *_PROFILES)}
     with PkiStore.open(directory) as store:
         with store.change() as change:
             _make(change, keys)
@@ -156,19 +215,30 @@ def _set_of(snapshot: Snapshot, directory: Path) -> LabIdentities:
 
 def _problem(snapshot: Snapshot, directory: Path) -> str | None:
     """Why the set in `snapshot` is not usable (completes "since ..."), or None."""
-    for record in _certificates(snapshot):
+    try:
+        return _problem_of(_certificates(snapshot), _set_of(snapshot, directory).by_name.values())
+    except UserError as error:
+        return _no_longer_usable(error)
+
+
+def _problem_of(records: Iterable[CertificateRecord], files: Collection[IdentityFiles]) -> str | None:
+    """Why certificates or key files are not usable (completes "since ..."), or None."""
+    for record in records:
         problem = "was revoked" if record.revoked is not None else _not_valid_throughout(record.certificate)
         if problem is not None:
             return f"the certificate of {short_name(record.certificate)} {problem}"
     try:
-        files = _set_of(snapshot, directory).by_name.values()
         for source in {one.secret_source for one in files}:
             source.resolve("the lab identities")
         for one in files:
             read_private(one.key, "key file")
     except UserError as error:
-        return f"the old ones do not serve any more ({str(error).rstrip('.')})"
+        return _no_longer_usable(error)
     return None
+
+
+def _no_longer_usable(error: UserError) -> str:
+    return f"the old ones do not serve any more ({str(error).rstrip('.')})"
 
 
 def _not_valid_throughout(certificate: x509.Certificate) -> str | None:

@@ -81,20 +81,20 @@ def ends(
     signing, encryption = signing or format.signing[0], encryption or format.encryption[0]
     form = MessageForm(protection, numbered=numbered)
     make = format.content_format()
-    signs = private_key(signing, signed_by)
+    signs, encrypts = private_key(signing, signed_by), protection is Protection.SIGNED_ENCRYPTED
     sends = ContentKeys(
         sender,
         recipient,
         address,
         signer=KeySigner(signs),
-        recipient_key=private_key(encryption, encrypted_to).public_key(),
+        recipient_key=private_key(encryption, encrypted_to).public_key() if encrypts else None,
     )
     receives = ContentKeys(
         SENDER,
         RECIPIENT,
         ADDRESS,
         verifier=Verifier(private_key(signing, "sender").public_key()),
-        decryption_key=private_key(encryption, "recipient"),
+        decryption_key=private_key(encryption, "recipient") if encrypts else None,
     )
     checks = MessageChecks(
         sender=SENDER,

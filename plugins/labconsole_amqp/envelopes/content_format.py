@@ -31,7 +31,7 @@ class RefusedError(Exception):
 class ContentKeys:
     """The keys of one end, and the names of both; an end has only what it needs.
 
-    `recipient_key` encrypts, `decryption_key` decrypts.
+    `recipient_key` encrypts, `decryption_key` decrypts: with one of them, messages are encrypted.
     """
 
     sender: str
@@ -71,6 +71,11 @@ class ContentFormat(ABC):
     @abstractmethod
     def decrypt(self, octets: bytes) -> Content:
         """The signed content in an encrypted one, not verified yet."""
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether messages are encrypted, too."""
+        return self.keys.recipient_key is not None or self.keys.decryption_key is not None
 
     @property
     def signer(self) -> Signer:

@@ -12,7 +12,7 @@ from labconsole_amqp.envelopes.content_format import ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
 from labconsole_amqp.envelopes.signing import ExampleSigner
-from labconsole_amqp.wire.envelope import message_number
+from labconsole_amqp.wire.envelope import Protection, message_number
 
 _RSA_BITS = {KeyType.RSA_2048: 2048, KeyType.RSA_3072: 3072, KeyType.RSA_4096: 4096}
 
@@ -25,8 +25,14 @@ def example_size(
 
     Exact, but for ECDSA signatures in DER, which differ by a byte or two.
     """
-    signer, recipient_key = ExampleSigner(format.signing[0]), _recipient_key(format.encryption[0])
-    keys = ContentKeys(sender, recipient, address, signer=signer, recipient_key=recipient_key)
+    encrypts = form.protection is Protection.SIGNED_ENCRYPTED
+    keys = ContentKeys(
+        sender,
+        recipient,
+        address,
+        signer=ExampleSigner(format.signing[0]),
+        recipient_key=_recipient_key(format.encryption[0]) if encrypts else None,
+    )
     envelope = HardenedEnvelope(form, format, format.content_format()(keys))
     return len(envelope.protect(b"x" * payload_length, message_number(0, 0)).message)
 

@@ -107,6 +107,31 @@ class EnvelopeFormat(StrEnum):
         "labconsole_amqp.envelopes.cms_content:CmsContent",
     )
 
+    JOSE = (
+        "jose",
+        "JOSE (JWS, JWE)",
+        "RFC 7515, RFC 7797: detached JWS by ES256 or PS256; RFC 7516: JWE by ECDH-ES or RSA-OAEP-256, A256GCM",
+        "partners whose tools come from the web",
+        METADATA,
+        ("application/octet-stream", "application/jose"),
+        (KeyType.P_256, *_RSA),
+        (KeyType.P_256, *_RSA),
+        "labconsole_amqp.envelopes.jose_content:JoseContent",
+    )
+
+    COSE = (
+        "cose",
+        "COSE (CBOR)",
+        "RFC 9052, RFC 9053: COSE_Sign1 by ES256, metadata as CWT claims (RFC 9597); COSE_Encrypt by ECDH-ES + "
+        "HKDF-256, A256GCM",
+        "small payloads and narrow links",
+        METADATA,
+        ('application/cose; cose-type="cose-sign1"', 'application/cose; cose-type="cose-encrypt"'),
+        (KeyType.P_256,),
+        (KeyType.P_256,),
+        "labconsole_amqp.envelopes.cose_content:CoseContent",
+    )
+
     @property
     def is_hardened(self) -> bool:
         """Whether it signs the metadata of a message, and protects against replays."""

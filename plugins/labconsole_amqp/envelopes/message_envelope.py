@@ -117,7 +117,7 @@ class HardenedEnvelope(MessageEnvelope):
         self._content = content
         self._checks = checks
         self._expected = expected
-        self._encrypts = form.protection is Protection.SIGNED_ENCRYPTED
+        self._encrypts = content.encrypts
         self._content_type = format.content_types[self._encrypts].encode()
 
     def protect(self, body: bytes, number: int) -> SealedMessage:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import SubjectKeyIdentifier
@@ -88,20 +89,23 @@ class ExampleSigner:
 
     def __init__(self, type: KeyType) -> None:
         self.type = type
-        r_and_s = (1 << 255) | 1, (1 << 254) | 1
-        ecdsa = type is KeyType.P_256
-        self._signature = ec_signature(*r_and_s) if ecdsa else bytes(signature_bytes(type))
+        ecdsa = encode_dss_signature(1 << 255, 1 << 254)
+        self._signature = ecdsa if type is KeyType.P_256 else bytes(signature_bytes(type))
 
     def sign(self, data: bytes) -> bytes:
         """Octets that verify nothing."""
         return self._signature
 
 
-def ec_signature(r: int, s: int) -> bytes:
-    """The DER form of an ECDSA signature."""
-    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+def raw_signature(der: bytes) -> bytes:
+    """An ECDSA signature of P-256 as the two numbers one after the other, as JOSE and COSE have it."""
+    return b"".join(one.to_bytes(P256_COORDINATE_BYTES, "big") for one in decode_dss_signature(der))
 
-    return encode_dss_signature(r, s)
+
+def der_signature(raw: bytes) -> bytes:
+    """The DER form of `raw_signature`."""
+    r, s = raw[:P256_COORDINATE_BYTES], raw[P256_COORDINATE_BYTES:]
+    return encode_dss_signature(int.from_bytes(r, "big"), int.from_bytes(s, "big"))
 
 
 class Verifier:

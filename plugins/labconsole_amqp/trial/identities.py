@@ -17,7 +17,15 @@ from labconsole.errors import UserError
 from labconsole.model.trial import RunContext
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.key_files import is_encrypted
-from labconsole.security.lab_identities import BROKER, STATE_A, STATE_B, LabIdentities, lab_identities
+from labconsole.security.lab_identities import (
+    BROKER,
+    LAB_KEY_TYPE,
+    STATE_A,
+    STATE_B,
+    LabIdentities,
+    lab_identities,
+    lab_message_identity,
+)
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretRequest
 from labconsole.security.x509.extensions import alternative_names
@@ -77,14 +85,14 @@ class RunIdentities:
     def message_roles(self) -> dict[EndName, RoleName]:
         """The identity that signs messages, and the one that bodies are encrypted to, by end, where this test has them.
 
-        It is that of TLS unless one is named.
+        It is that of TLS, unless one is named, or the lab's has a key of another type than the envelope's first.
         """
         ends: dict[Protection, tuple[EndName, ...]] = {
             Protection.SIGNED: ("sender",),
             Protection.SIGNED_ENCRYPTED: ("sender", "receiver"),
         }
         return {
-            end: _MESSAGE_ROLES[end] if self.name(_MESSAGE_ROLES[end]) else end
+            end: _MESSAGE_ROLES[end] if self.name(_MESSAGE_ROLES[end]) or self._lab_message_type(end) else end
             for end in ends.get(self._parameters.protection, ())
         }
 
@@ -159,6 +167,12 @@ class RunIdentities:
         """Whether the role has a lab identity, whose passphrase is never asked for."""
         return not self.name(role) and not self._parameter(role, "certificate")
 
+    def _lab_message_type(self, end: EndName) -> KeyType | None:
+        """The type of key of an end's lab identity for messages; None where there is none."""
+        format = self._parameters.envelope
+        type = (format.signing if end == "sender" else format.encryption)[0]
+        return type if self.uses_lab_identity(end) and type is not LAB_KEY_TYPE else None
+
     @cached_property
     def _lab(self) -> LabIdentities:
         lab = lab_identities()
@@ -182,6 +196,11 @@ class RunIdentities:
             files = self._database.files(self.name(role))
             self._check(role, files)
             return files
+        if role in ("sender_message", "receiver_message"):
+            end: EndName = "sender" if role == "sender_message" else "receiver"
+            type = self._lab_message_type(end)
+            assert type is not None
+            return lab_message_identity(_LAB_NAMES[end], type)
         if self.uses_lab_identity(role):
             return self._lab.files(_LAB_NAMES[role])
         passphrase_file = self._parameter(role, "passphrase_file")

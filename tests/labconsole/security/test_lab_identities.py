@@ -21,12 +21,21 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from labconsole.errors import UserError
-from labconsole.security.identities import IdentityFiles, load_certificates
-from labconsole.security.lab_identities import BROKER, STATE, STATE_A, STATE_B, LabIdentities, lab_identities
+from labconsole.security.identities import IdentityFiles, load_certificates, load_identity
+from labconsole.security.lab_identities import (
+    BROKER,
+    STATE,
+    STATE_A,
+    STATE_B,
+    LabIdentities,
+    lab_identities,
+    lab_message_identity,
+)
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import Origin
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.key_types import KeyType, type_of
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
 from tests.labconsole.security.pki.pki_lab import OwnState
@@ -311,3 +320,37 @@ def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(UserError, match="cannot be created in"):
         lab_identities(file / "pki")
+
+
+@pytest.mark.parametrize("type", [KeyType.P_256, KeyType.ED25519, KeyType.ML_DSA_44])
+def test_message_identities_have_the_holders_name_and_ca_and_the_wanted_key(lab: Path, type: KeyType) -> None:
+    set_of_lab = lab_identities(lab)
+    files = lab_message_identity(STATE_A, type, lab)
+    [certificate] = load_certificates(files.certificate)
+    holder = set_of_lab.identity(STATE_A).certificate
+    assert certificate.subject == holder.subject and certificate.issuer == holder.issuer
+    assert type_of(certificate.public_key()) is type
+    identity = load_identity(files, "state-a")
+    assert identity.load_private_key().public_key() == certificate.public_key()
+    assert files.key.read_bytes().startswith(b"-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert os.name != "posix" or stat.S_IMODE(files.key.stat().st_mode) == 0o600
+    assert lab_message_identity(STATE_A, type, lab) == files, "later uses find it"
+    assert lab_identities(lab).by_name == set_of_lab.by_name, "the set is the same"
+    assert lab_message_identity(STATE_B, type, lab).certificate != files.certificate
+
+
+def test_a_message_identity_follows_its_ca_and_replaces_a_lost_key(lab: Path) -> None:
+    first = lab_message_identity(STATE_A, KeyType.P_256, lab)
+    first.key.unlink()
+    second = lab_message_identity(STATE_A, KeyType.P_256, lab)
+    assert second.key.exists() and second.certificate != first.certificate
+    lab_identities(lab).files(STATE_B).key.unlink()
+    renewed = lab_identities(lab)
+    third = lab_message_identity(STATE_A, KeyType.P_256, lab)
+    [certificate] = load_certificates(third.certificate)
+    [authority] = load_certificates(renewed.authority_file)
+    certificate.verify_directly_issued_by(authority)
+    shown = [row for row in snapshot_of(lab).certificates if row.removed is None and row.certificate == certificate]
+    assert len(shown) == 1
+    hidden = {row.certificate for row in snapshot_of(lab).certificates if row.removed is not None}
+    assert set(load_certificates(first.certificate)) <= hidden

@@ -104,6 +104,14 @@ def test_two_states_by_name(tmp_path: Path, test: int) -> None:
     assert not [name for name, content in outcome.artefacts.items() if b"PRIVATE" in content]
 
 
+@pytest.mark.parametrize("envelope", ["cose", "jose"])
+def test_messages_are_protected_by_identities_with_the_keys_of_the_envelope(tmp_path: Path, envelope: str) -> None:
+    keys = {"sender_message_identity": "alpha-ec", "receiver_message_identity": "beta-ec"}
+    outcome = run(tmp_path / "run", test=4, envelope=envelope, **keys)
+    assert outcome.failure is None
+    assert set(outcome.verdicts.values()) == {"pass"}
+
+
 def test_a_certificate_of_a_ca_that_the_broker_does_not_trust_is_refused(tmp_path: Path) -> None:
     outcome = run(tmp_path / "run", test=2, sender_identity="alpha-unknown")
     assert outcome.failure is not None
@@ -133,6 +141,11 @@ def test_the_labs_end_does_not_trust_a_states_broker(tmp_path: Path) -> None:
         (
             {"test": 3, "sender_message_identity": "alpha-ec"},
             "alpha-ec is not RSA, with which messages of the envelope",
+        ),
+        ({"test": 3, "envelope": "cose"}, "alpha-client is not ECDSA P-256, with which messages of the envelope cose"),
+        (
+            {"test": 4, "envelope": "compact", "receiver_message_identity": "beta-ec"},
+            "beta-ec is not RSA, with which messages of the envelope compact are encrypted",
         ),
         ({"test": 4, "receiver_message_identity": "gamma"}, "There is no identity gamma"),
     ],
