@@ -1,4 +1,4 @@
-"""Verdicts of a comparison: those of a column's runs, counted over its repeats, next to the published ones."""
+"""Verdicts as lines: of a comparison, counted over repeats and next to published ones, and of a run's preflight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from labconsole.analysis.columns import Column, RunGroup, counterpart
 from labconsole.analysis.number_format import NO_FIGURE
 from labconsole.analysis.published_figures import PublishedColumn
-from labconsole.model.metrics import Verdict
+from labconsole.model.metrics import Verdict, VerdictKind
 
 Verdicts = Mapping[int, Sequence[Verdict]]
 """Verdicts of runs, by the run's id."""
@@ -20,7 +20,8 @@ class VerdictCell:
     """A verdict in one column.
 
     `result` is `"fail"` where one of `runs` runs failed, `"pass"` where all passed, `"unknown"` otherwise; of a
-    published column (0 runs) it may be `"not tested"`. Where the column has no such verdict, it is empty.
+    preflight check it may be `"warning"` or `"not applicable"`, of a published column (0 runs) `"not tested"`. Where
+    the column has no such verdict, it is empty.
     `reason` is that of the first run that did not pass, or of the only run.
     """
 
@@ -40,11 +41,12 @@ class VerdictLine:
 
     name: str
     cells: tuple[VerdictCell, ...]
+    kind: VerdictKind = VerdictKind.FINDING
 
     @property
     def passed(self) -> bool:
         """Whether it passed in every run of every column that has it, and no source has it."""
-        return all(cell.result in ("", "pass") and not cell.reference for cell in self.cells)
+        return all(cell.result in ("", "pass", "not applicable") and not cell.reference for cell in self.cells)
 
 
 def verdict_lines(columns: Sequence[Column], verdicts: Verdicts) -> tuple[VerdictLine, ...]:
@@ -52,7 +54,23 @@ def verdict_lines(columns: Sequence[Column], verdicts: Verdicts) -> tuple[Verdic
     own = [_of_runs(column, verdicts) if isinstance(column, RunGroup) else {} for column in columns]
     theirs = [column.verdicts if isinstance(column, PublishedColumn) else {} for column in columns]
     names = dict.fromkeys(name for found in (*own, *theirs) for name in found)
-    return tuple(VerdictLine(name, tuple(_cells(columns, own, name))) for name in names)
+    kinds = {name: one[0].kind for found in own for name, one in found.items()}
+    return tuple(
+        VerdictLine(name, tuple(_cells(columns, own, name)), kinds.get(name, VerdictKind.FINDING)) for name in names
+    )
+
+
+def preflight_folded(lines: Sequence[VerdictLine]) -> tuple[VerdictLine, ...]:
+    """The lines with those of preflight checks that passed everywhere as one."""
+    passed = [line for line in lines if line.kind is VerdictKind.PREFLIGHT and line.passed]
+    if not passed:
+        return tuple(lines)
+    cells = tuple(
+        next((cell for cell in of_column if cell.result == "pass"), of_column[0])
+        for of_column in zip(*(line.cells for line in passed), strict=True)
+    )
+    one = VerdictLine(f"preflight: {len(passed)} checks", cells, VerdictKind.PREFLIGHT)
+    return (one, *(line for line in lines if line not in passed))
 
 
 def result_text(results: Sequence[str]) -> str:
@@ -101,6 +119,51 @@ def _published_cell(column: PublishedColumn, name: str, measured: set[str]) -> V
 
 
 def _together(results: set[str]) -> str:
-    if "fail" in results:
-        return "fail"
-    return "pass" if results == {"pass"} else "unknown"
+    judged = results - {"not applicable"}
+    if not judged:
+        return "not applicable"
+    worst = ("fail", "unknown", "warning", "pass")
+    return next((result for result in worst if result in judged), "unknown")
+
+
+PREFLIGHT = "preflight"
+"""The name of the line for all checks."""
+_WORST_FIRST = ("fail", "warning", "unknown", "pass")
+_COUNTED = {
+    "fail": "failed",
+    "warning": "with a warning",
+    "unknown": "not known",
+    "pass": "passed",
+    "not applicable": "not applicable",
+}
+
+
+@dataclass(frozen=True)
+class PreflightLines:
+    """The verdicts of a run: those of its preflight, and the `others`.
+
+    `summary` counts the checks, None without any. `open` are those that need attention, `folded` those that passed or
+    do not apply.
+    """
+
+    summary: Verdict | None
+    open: tuple[Verdict, ...]
+    folded: tuple[Verdict, ...]
+    others: tuple[Verdict, ...]
+
+
+def preflight_lines(verdicts: Sequence[Verdict]) -> PreflightLines:
+    """The verdicts of a run, with its preflight checks apart from the others."""
+    checks = [one for one in verdicts if one.kind is VerdictKind.PREFLIGHT]
+    others = tuple(one for one in verdicts if one.kind is not VerdictKind.PREFLIGHT)
+    folded = tuple(one for one in checks if one.result in ("pass", "not applicable"))
+    return PreflightLines(
+        _summary(checks) if checks else None, tuple(one for one in checks if one not in folded), folded, others
+    )
+
+
+def _summary(checks: Sequence[Verdict]) -> Verdict:
+    counts = Counter(one.result for one in checks)
+    counted = ", ".join(f"{counts[result]} {words}" for result, words in _COUNTED.items() if counts[result])
+    worst = next((result for result in _WORST_FIRST if counts[result]), "pass")
+    return Verdict(PREFLIGHT, worst, f"{len(checks)} checks: {counted}.", kind=VerdictKind.PREFLIGHT)

@@ -25,7 +25,7 @@ from labconsole.store.records import RunStatus
 
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓", Direction.NEUTRAL: ""}
 _STYLES = {Judgement.BETTER: "green", Judgement.WORSE: "red"}
-_RESULT_STYLES = {"pass": "green", "fail": "red"}
+_RESULT_STYLES = {"pass": "green", "fail": "red", "warning": "yellow"}
 _NARROW, _NARROW_METRIC, _METRIC = 100, 26, 36
 """Below this width of a terminal the titles of metrics are broken earlier."""
 _NARROW_HEAD, _HEAD = 16, 24
@@ -192,7 +192,7 @@ def _verdicts(console: Console, comparison: Comparison, lines: Sequence[VerdictL
 def _verdict(console: Console, cell: VerdictCell) -> Text:
     """The result; beneath it the reason, or whether the runs of a published column's scenario have the same one."""
     text = Text(_wrapped_heading(console, cell.text), _RESULT_STYLES.get(cell.result, ""))
-    if cell.result in ("fail", "unknown") and cell.reason:
+    if cell.result in ("fail", "warning", "unknown") and cell.reason:
         text.append(f"\n{_wrapped_heading(console, cell.reason)}", "dim")
     if cell.agrees is not None:
         text.append("\nas ours" if cell.agrees else "\nnot as ours", "dim")

@@ -11,6 +11,7 @@ from rich.table import Table
 from labconsole.analysis.change import origin_words
 from labconsole.analysis.comparison_notes import MARK
 from labconsole.analysis.number_format import format_figure, row_scale
+from labconsole.analysis.verdict_lines import preflight_lines
 from labconsole.cli.database import open_database
 from labconsole.cli.exit_codes import FINISHED
 from labconsole.cli.terminal import output
@@ -99,8 +100,10 @@ def _print(
     for reason in dict.fromkeys(metric.not_judged for metric in detail.metrics if metric.not_judged):
         names = ", ".join(metric.name for metric in detail.metrics if metric.not_judged == reason)
         console.print(f"Not judged: {names}: {reason}.")
-    for verdict in detail.verdicts:
-        console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}")
+    lines = preflight_lines(detail.verdicts)
+    for verdict in (lines.summary, *lines.open, *lines.folded, *lines.others):
+        if verdict is not None:
+            console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}")
     changed = ", ".join(f"{name}={value}" for name, value in row.parameters.items() if value != "")
     console.print(f"Parameters: {changed}")
     if detail.sites:

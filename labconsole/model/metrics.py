@@ -80,11 +80,17 @@ class VerdictKind(StrEnum):
     """Nothing lost, refused, duplicated or changed: a run that fails it proves nothing (exit code 3)."""
     FINDING = "finding"
     """A service level or another result: the profile's thresholds decide whether it matters."""
+    PREFLIGHT = "preflight"
+    """A check before T0. Views show those that passed as one line; one that failed ended the run before it began."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A pass or fail drawn only from recorded evidence. `result` is `"pass"`, `"fail"` or `"unknown"`."""
+    """A pass or fail drawn only from recorded evidence.
+
+    `result` is `"pass"`, `"fail"` or `"unknown"`; that of a preflight check may also be `"warning"` or `"not
+    applicable"`.
+    """
 
     name: str
     result: str

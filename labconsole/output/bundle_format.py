@@ -241,7 +241,7 @@ class VerdictRow(_Model):
 
     position: _Count
     name: _Text
-    result: Literal["pass", "fail", "unknown"]
+    result: Literal["pass", "fail", "unknown", "warning", "not applicable"]
     reason: _Text
     evidence: _Object
     kind: Annotated[str, _one_of(VerdictKind)] = VerdictKind.FINDING

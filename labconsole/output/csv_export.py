@@ -1,5 +1,5 @@
-"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, events, samples, artefacts and
-attachments."""
+"""Runs as CSV files (RFC 4180, UTF-8): parameters, sites, provenance, metrics, verdicts, events, samples, artefacts
+and attachments."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ _METRIC_COLUMNS = (
     *("run", "uuid", "campaign", "profile", "scenario", "kind", "repeat", "status", "started", "ended"),
     *("metric", "value", "unit", "direction", "origin", "labels", "samples"),
 )
+_VERDICT_COLUMNS = ("kind", "name", "result", "reason", "evidence")
 _ARTEFACT_COLUMNS = ("name", "type", "size [B]", "SHA-256")
 _ATTACHMENT_COLUMNS = ("file", "role", "name", "type", "size [B]", "SHA-256", "state")
 _EVENT_COLUMNS = ("time", "t [ns]", "source", "level", "event", "message", "data")
@@ -66,11 +67,11 @@ def export_run(
     """Write one run to `directory` (made if needed) and return the files.
 
     `parameters.csv`, `provenance.csv`, `sites.csv` (where the profile named sites: one a row), `metrics.csv`,
-    `events.csv` and, for each series, `samples-<series>.csv` with a row per sample of every role; for each table that
-    the run's trial derives from them, if `plugins` know it, another. Where there are artefacts, `artefacts.csv` lists
-    them with their SHA-256, and they themselves are in `artefacts`; the same for `attachments.csv` and `attachments`,
-    with a folder for each role. Files of the same name are replaced, all when the last one is complete. Raises
-    StoreError and ExportError.
+    `verdicts.csv` (where the run has any), `events.csv` and, for each series, `samples-<series>.csv` with a row per
+    sample of every role; for each table that the run's trial derives from them, if `plugins` know it, another. Where
+    there are artefacts, `artefacts.csv` lists them with their SHA-256, and they themselves are in `artefacts`; the same
+    for `attachments.csv` and `attachments`, with a folder for each role. Files of the same name are replaced, all when
+    the last one is complete. Raises StoreError and ExportError.
     """
     (detail,) = ended_runs(reader, [run_id])
     return _export(reader, detail, directory, plugins, progress)
@@ -90,6 +91,7 @@ def _export(
         "provenance.csv": (("what", "value"), _provenance(detail, reader.evidence(run_id), left_out)),
         **({"sites.csv": (keys, ([site.get(key, "") for key in keys] for site in detail.sites))} if keys else {}),
         "metrics.csv": (_METRIC_COLUMNS, _metrics(detail)),
+        **({"verdicts.csv": (_VERDICT_COLUMNS, _verdicts(detail))} if detail.verdicts else {}),
         "events.csv": (_EVENT_COLUMNS, _events(detail)),
         **({"artefacts.csv": (_ARTEFACT_COLUMNS, map(astuple, artefacts))} if artefacts else {}),
         **({"attachments.csv": (_ATTACHMENT_COLUMNS, _attached(attachments))} if attachments else {}),
@@ -143,6 +145,12 @@ def _metrics(detail: RunDetail) -> Iterator[Sequence[Any]]:
         labels = ";".join(f"{name}={value}" for name, value in sorted(metric.labels.items()))
         figures = (metric.value, metric.unit, str(metric.direction), str(metric.origin), labels, metric.samples)
         yield *of_run, metric.name, *figures
+
+
+def _verdicts(detail: RunDetail) -> Iterator[Sequence[Any]]:
+    for verdict in detail.verdicts:
+        evidence = to_json(verdict.evidence) if verdict.evidence else ""
+        yield str(verdict.kind), verdict.name, verdict.result, verdict.reason, evidence
 
 
 def _events(detail: RunDetail) -> Iterator[Sequence[Any]]:

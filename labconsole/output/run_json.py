@@ -11,7 +11,7 @@
 | `definitions` | version of the trial's metric definitions by which the figures were evaluated |
 | `metrics` | name -> `value`, `unit`, `direction`, `origin`, `samples` (number), `not_judged` (why, or empty) |
 | `labelled_metrics` | the same with `name` and `labels`, in a list |
-| `verdicts` | `name`, `kind` (integrity, finding), `result` (pass, fail, unknown), `reason`, `evidence` |
+| `verdicts` | `name`, `kind` (integrity, finding, preflight), `result` (pass, fail ...), `reason`, `evidence` |
 | `sites`, `provenance` | the profile's resource table; what it was measured with |
 | `roles` | started roles: `name`, `host`, `clock_domain`, `files` (`key`, `name`, `size` in bytes, `sha256`) |
 | `events` | `time`, `t_ns` (clock of the run), `source`, `level`, `name`, `message`, `data` |

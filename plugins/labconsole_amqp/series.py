@@ -70,7 +70,11 @@ QUEUE_TIME_CHANNEL = LiveChannel("queue_time", "Time in queue at full speed (fro
 """In a closed loop."""
 
 CONNECTED = "connected"
-"""Event: a sender or receiver has connected; data: connect_ns, attach_ns, tls, cipher, container."""
+"""Event: a sender or receiver has connected; data: connect_ns, attach_ns, tls, cipher, container, checks."""
+
+PREFLIGHT = "preflight"
+"""Event: the preflight failed at one end, or passed at all ends (event of the worker); data: `checks`, as
+`preflight.checks.Check.to_json` has them."""
 
 LINK_LOST, RECONNECTED = "connection lost", "connected again"
 """Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""

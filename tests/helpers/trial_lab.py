@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.run_context import WorkerContext
 from labconsole.errors import UserError
-from labconsole.model.metrics import Evaluation
+from labconsole.model.metrics import Evaluation, VerdictKind
 from labconsole.model.parameters import Parameters
 from labconsole.model.series import Event
 from labconsole.model.trial import Trial
@@ -41,8 +41,9 @@ class Outcome(Generic[P]):
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """Results by name."""
-        return {verdict.name: verdict.result for verdict in self.evaluation.verdicts}
+        """Results by name, without those of the preflight."""
+        found = (one for one in self.evaluation.verdicts if one.kind is not VerdictKind.PREFLIGHT)
+        return {verdict.name: verdict.result for verdict in found}
 
     def events_named(self, name: str) -> list[Event]:
         """The events with this name."""

@@ -9,7 +9,7 @@ from labconsole.analysis.comparison import Comparison, RunGroup
 from labconsole.analysis.number_format import NO_FIGURE, format_duration, format_figure
 from labconsole.analysis.parameter_texts import ParameterValue, describe_parameters, in_effect, value_text
 from labconsole.analysis.published_figures import PublishedColumn
-from labconsole.analysis.verdict_lines import VerdictCell
+from labconsole.analysis.verdict_lines import VerdictCell, preflight_folded
 from labconsole.model.parameters import Parameters
 from labconsole.model.series import Event
 from labconsole.output.report.document import Align, Block, Fact, Facts, Head, Heading, Paragraph, Table, TextCell, Tone
@@ -107,12 +107,12 @@ def verdict_tables(material: ReportData) -> list[Table]:
         return []
     if len(material.rows) == 1:
         return [_verdicts_of_run(comparison)]
-    tables = []
+    tables, lines = [], preflight_folded(comparison.verdicts)
     for part in parts(comparison):
-        indices = [index for index in part if any(line.cells[index].result for line in comparison.verdicts)]
+        indices = [index for index in part if any(line.cells[index].result for line in lines)]
         rows = tuple(
             (TextCell(line.name, Tone.STRONG), *(_verdict_cell(line.cells[index]) for index in indices))
-            for line in comparison.verdicts
+            for line in lines
             if any(line.cells[index].result for index in indices)
         )
         heads = (
@@ -256,6 +256,8 @@ def result_cell(result: str, text: str, details: tuple[tuple[str, Tone], ...] = 
         return TextCell(f"✗ {text}", Tone.BAD, details)
     if result == "pass":
         return TextCell(f"✓ {text}", Tone.GOOD, details)
+    if result == "warning":
+        return TextCell(f"! {text}", Tone.STRONG, details)
     return TextCell(text, Tone.MUTED, details)
 
 

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from labconsole.model.trial import Direction, Evaluation, Event, Metric, MetricKind, Origin, Samples, Verdict
+from labconsole.model.trial import (
+    Direction,
+    Evaluation,
+    Event,
+    Metric,
+    MetricKind,
+    Origin,
+    Samples,
+    Verdict,
+    VerdictKind,
+)
 from labconsole_amqp.drills.drill_parameters import RevocationParameters, Revoked, Rotated, RotationParameters
 from labconsole_amqp.drills.operator_role import OLD_REFUSED, STEP, WITHDRAWN
 from labconsole_amqp.drills.revoked_sender_role import TURNED_AWAY
@@ -74,9 +84,9 @@ def evaluate_revocation(parameters: RevocationParameters, samples: Samples, even
     messages = evaluation.evaluate(parameters.messaging(), samples, events)
     own = list(_revocation_metrics(parameters, samples, events))
     figures = {one.name: one.value for one in own}
-    verdicts = list(_revocation_verdicts(parameters, figures, events))
+    preflight = (one for one in messages.verdicts if one.kind is VerdictKind.PREFLIGHT)
     kept = (one for one in messages.metrics if one.name != "lost")
-    return Evaluation((*own, *kept), tuple(verdicts))
+    return Evaluation((*own, *kept), (*preflight, *_revocation_verdicts(parameters, figures, events)))
 
 
 def _withdrawn_ns(events: Sequence[Event]) -> int | None:

@@ -7,8 +7,10 @@ import socket
 import ssl
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from types import TracebackType
 
 from cryptography import x509
@@ -101,15 +103,55 @@ class ConnectTimes:
         return self.tcp_ns + self.tls_ns + self.sasl_ns + self.open_ns
 
 
+class ConnectStep(StrEnum):
+    """The steps of connecting."""
+
+    TCP = "TCP"
+    TLS = "TLS"
+    CERTIFICATE = "certificate"
+    """The broker's certificate is not accepted."""
+    REVOCATION = "revocation"
+    SASL = "SASL"
+    """SASL, and AMQP open."""
+
+
+class ConnectError(UserError):
+    """Connecting failed at `step`."""
+
+    def __init__(self, sentence: str, step: ConnectStep) -> None:
+        super().__init__(sentence)
+        self.step = step
+
+
+@contextmanager
+def _step(step: ConnectStep) -> Iterator[None]:
+    """Raise each fault in the block as that of this step, unless it names another one."""
+    try:
+        yield
+    except ConnectError:
+        raise
+    except UserError as error:
+        raise ConnectError(str(error), step) from error
+
+
 class Connection:
     """An open connection, created by `connect`. All methods but `wake` belong to one thread.
 
-    `times`: duration of connecting; `tls_version` and `cipher`: what TLS negotiated (None without TLS).
+    `times`: duration of connecting; `tls_version` and `cipher`: what TLS negotiated (None without TLS); `revocation`:
+    the check by which the broker's certificate was judged, None without CRLs.
     """
 
-    def __init__(self, endpoint: Endpoint, engine: ProtonEngine, times: ConnectTimes, pump: SocketPump) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        engine: ProtonEngine,
+        times: ConnectTimes,
+        pump: SocketPump,
+        revocation: RevocationCheck | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self.times = times
+        self.revocation = revocation
         self.engine = engine
         self.container = decode_c_string(lib.pn_connection_remote_container(engine.connection))
         sock = engine.sock
@@ -188,18 +230,23 @@ class Connection:
 
 
 def connect(endpoint: Endpoint) -> Connection:
-    """Connect, authenticate, and exchange AMQP open. Raises UserError: the step that failed, and what to do."""
-    context = client_context(endpoint.tls) if endpoint.tls is not None else None
-    check = endpoint.tls.revocation_check() if endpoint.tls is not None else None
+    """Connect, authenticate, and exchange AMQP open. Raises ConnectError: the step that failed, and what to do."""
+    with _step(ConnectStep.TLS):
+        context = client_context(endpoint.tls) if endpoint.tls is not None else None
+    with _step(ConnectStep.REVOCATION):
+        check = endpoint.tls.revocation_check() if endpoint.tls is not None else None
     began = now_ns()
-    sock = open_tcp(endpoint)
+    with _step(ConnectStep.TCP):
+        sock = open_tcp(endpoint)
     tcp_done = now_ns()
     try:
         if endpoint.tls is not None and context is not None:
-            sock = _tls(endpoint, endpoint.tls, context, sock)
+            with _step(ConnectStep.TLS):
+                sock = _tls(endpoint, endpoint.tls, context, sock)
         tls_done = now_ns()
         if check is not None:
-            _refuse_revoked(endpoint, check, sock)
+            with _step(ConnectStep.REVOCATION):
+                _refuse_revoked(endpoint, check, sock)
         begins_sasl = now_ns()
         sock.setblocking(False)
     except BaseException:
@@ -210,9 +257,10 @@ def connect(endpoint: Endpoint) -> Connection:
     try:
         _prepare(endpoint, engine, f"labconsole-{uuid.uuid4()}")
         deadline = time.monotonic() + endpoint.connect_timeout_s
-        _authenticate(endpoint, engine, pump, deadline)
-        sasl_done = now_ns()
-        _await_open(endpoint, engine, pump, deadline)
+        with _step(ConnectStep.SASL):
+            _authenticate(endpoint, engine, pump, deadline)
+            sasl_done = now_ns()
+            _await_open(endpoint, engine, pump, deadline)
         opened = now_ns()
     except BaseException:
         pump.close()
@@ -220,7 +268,7 @@ def connect(endpoint: Endpoint) -> Connection:
         raise
     tls_ns = tls_done - tcp_done if endpoint.tls is not None else 0
     times = ConnectTimes(tcp_done - began, tls_ns, sasl_done - begins_sasl, opened - sasl_done)
-    return Connection(endpoint, engine, times, pump)
+    return Connection(endpoint, engine, times, pump, check)
 
 
 def open_tcp(endpoint: Endpoint) -> socket.socket:
@@ -251,7 +299,9 @@ def _tls(endpoint: Endpoint, tls: TlsSettings, context: ssl.SSLContext, sock: so
         _handshake(endpoint, secure)
     except OSError as error:
         secure.close()
-        raise UserError(client_failure(endpoint.name, name, tls, error)) from error
+        refused = isinstance(error, ssl.SSLCertVerificationError)
+        step = ConnectStep.CERTIFICATE if refused else ConnectStep.TLS
+        raise ConnectError(client_failure(endpoint.name, name, tls, error), step) from error
     except UserError:
         secure.close()
         raise
@@ -305,7 +355,7 @@ def _authenticate(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, de
         if outcome != lib.PN_SASL_NONE:
             raise UserError(_sasl_refusal(endpoint, decode_c_string(lib.pn_sasl_get_mech(sasl))))
         if engine.over:
-            raise UserError(_closed_before_open(endpoint, engine))
+            raise _closed_before_open(endpoint, engine)
         _pump_once(endpoint, engine, pump, deadline)
 
 
@@ -314,7 +364,7 @@ def _await_open(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, dead
         if engine.remote_closed:
             raise UserError(f"{endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
         if engine.over:
-            raise UserError(_closed_before_open(endpoint, engine))
+            raise _closed_before_open(endpoint, engine)
         _pump_once(endpoint, engine, pump, deadline)
     if engine.remote_closed:
         raise UserError(f"{endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
@@ -332,16 +382,17 @@ def _pump_once(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadl
         and not engine.heard
         and probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.TLS
     ):
-        raise UserError(tls_port_remedy(endpoint.name))
+        raise ConnectError(tls_port_remedy(endpoint.name), ConnectStep.TLS)
     try:
         pump.turn(left)
     except UserError as error:
         # In TLS 1.3 a client learns only now that the server refuses its certificate.
         if endpoint.tls is not None and isinstance(error.__cause__, ssl.SSLError):
             name = endpoint.tls.server_name or endpoint.host
-            raise UserError(client_failure(endpoint.name, name, endpoint.tls, error.__cause__)) from error
+            sentence = client_failure(endpoint.name, name, endpoint.tls, error.__cause__)
+            raise ConnectError(sentence, ConnectStep.TLS) from error
         if isinstance(error.__cause__, ConnectionError):
-            raise UserError(_closed_before_open(endpoint, engine)) from error
+            raise _closed_before_open(endpoint, engine) from error
         raise
 
 
@@ -356,21 +407,24 @@ def _sasl_refusal(endpoint: Endpoint, chosen: str | None) -> str:
     return f"{endpoint.name} accepts no client without user or certificate (SASL ANONYMOUS refused)"
 
 
-def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> str:
-    """The sentence for a broker that closed before the connection was open, without a reason in AMQP."""
+def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> ConnectError:
+    """The fault of a broker that closed before the connection was open, without a reason in AMQP."""
     name, condition = endpoint.name, engine.condition or ""
+    sasl, tls = ConnectStep.SASL, ConnectStep.TLS
     if "got: AMQP SASL layer" in condition:
-        return f"{name} accepts no client without authentication: give user and password, or a client certificate"
+        remedy = "give user and password, or a client certificate"
+        return ConnectError(f"{name} accepts no client without authentication: {remedy}", sasl)
     if _TLS_ALERT.search(condition):
-        return tls_port_remedy(name)
+        return ConnectError(tls_port_remedy(name), tls)
     if "protocol header got" in condition:
-        return f"{name} does not speak AMQP 1.0: check the port, and the broker's plugin for AMQP 1.0"
+        remedy = "check the port, and the broker's plugin for AMQP 1.0"
+        return ConnectError(f"{name} does not speak AMQP 1.0: {remedy}", sasl)
     if endpoint.tls is not None:
         shown = "our client certificate" if endpoint.tls.identity else "a client without certificate"
-        return f"{name} closed the connection right after TLS: it does not seem to accept {shown}"
+        return ConnectError(f"{name} closed the connection right after TLS: it does not seem to accept {shown}", tls)
     if probe_port_protocol(endpoint.host, endpoint.port) is PortProtocol.TLS:
-        return tls_port_remedy(name)
-    return f"{name} closed the connection before AMQP was open: is it an AMQP 1.0 port?"
+        return ConnectError(tls_port_remedy(name), tls)
+    return ConnectError(f"{name} closed the connection before AMQP was open: is it an AMQP 1.0 port?", sasl)
 
 
 def _close_reason(condition: str | None) -> str:

@@ -13,7 +13,7 @@ from labconsole.model.operation import conduct
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.connection_check import CheckConnection, ConnectionParameters
+from labconsole_amqp.trial.connection_check import WARNING, CheckConnection, ConnectionParameters
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
@@ -100,7 +100,8 @@ class ConnectionTest(QWidget):
     def _done(self, result: CheckResult) -> None:
         steps, fault = result
         self._check_finished()
-        lines = [*([f"✗ {fault}"] if fault else []), *(f"✓ {step}" for step in steps)]
+        marked = [step if step.startswith(WARNING) else f"✓ {step}" for step in steps]
+        lines = [f"✗ {fault}", *marked] if fault else marked
         self._show("\n".join(lines), "bad" if fault else "good", "error" if fault else "good")
 
     def _failed(self, sentence: str) -> None:

@@ -7,19 +7,29 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import REMEDY, Level
-from labconsole.security.identities import LoadedIdentity, require_valid
+from labconsole.security.identities import LoadedIdentity, load_certificates, require_valid
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole_amqp.choices import Leftover
+from labconsole_amqp.choices import BrokerChoice, Leftover
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 from labconsole_amqp.parameters import AmqpParameters, field_label
+from labconsole_amqp.preflight.checks import (
+    CheckName,
+    Preflight,
+    certificate_check,
+    connection_checks,
+    depth_check,
+    full_sentence,
+    link_check,
+)
 from labconsole_amqp.roles.role_settings import (
     USE_IDENTITIES,
     RoleSettings,
@@ -29,12 +39,7 @@ from labconsole_amqp.roles.role_settings import (
     report_use,
     tls_settings,
 )
-from labconsole_amqp.series import (
-    CONNECTED,
-    LINK_LOST,
-    OPEN_LOOP,
-    RECONNECTED,
-)
+from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, PREFLIGHT, RECONNECTED
 
 _POLL_S = 0.002
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
@@ -86,6 +91,7 @@ class LinkRole(Role):
         self._outage: _Outage | None = None
         self.reconnects = 0
         """How often the connection was lost and restored."""
+        self.preflight = Preflight()
 
     @property
     def turned_away(self) -> bool:
@@ -120,6 +126,9 @@ class LinkRole(Role):
     @abstractmethod
     def work(self) -> dict[str, Any]:
         """As `Role.run`. Raises UserError, whose text may be a clause."""
+
+    def check_attached(self) -> None:
+        """Do the checks of the preflight that this end has besides, once it is attached. Raises UserError."""
 
     def take_command(self) -> dict[str, Any] | None:
         """The trial's next command, None without one; one to use other identities is carried out. Raises UserError."""
@@ -178,32 +187,59 @@ class LinkRole(Role):
         self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=1)
 
     def prepare(self) -> dict[str, Any]:
-        """Load, wait for the command to connect, connect and attach. Raises UserError."""
-        with self._in_full_sentences():
-            identity = load_own_identity(self.settings, self.context)
-            self.load(identity)
-            if identity is not None:
-                require_valid(identity, identity.name)
-            host, port, shaper = await_connect_command(self.context)
-            self._broker = f"{host}:{port}"
-            tls = tls_settings(identity, self.parameters, self.settings.server_name)
-            self._endpoint = broker = endpoint(self.parameters, host, port, tls, self.context.secret, shaper)
-            if self.settings.check_queue:
-                with connect(broker) as first:
-                    require_empty_queue(first, self.parameters, self.context)
-            self._connection = connect(broker)
-            attach_ns = self.attach()
-        times = self._connection.times
+        """Load, wait for the command to connect, connect and attach: what was found is the preflight of this end.
+
+        Reports it as `checks`. Raises UserError.
+        """
+        try:
+            with self._in_full_sentences():
+                attach_ns = self._connect()
+        except UserError as error:
+            if (failed := self.preflight.failed) is not None:
+                sentence, checks = f"Preflight failed at {failed.name}: {error}", self.preflight.to_json()
+                self.context.event(PREFLIGHT, sentence, Level.ERROR, checks=checks)
+            raise
+        times = self.connection.times
         self.context.event(
             CONNECTED,
             f"Connected in {times.total_ns / 1e6:.1f} ms.",
             connect_ns=times.total_ns,
             attach_ns=attach_ns,
-            tls=self._connection.tls_version,
-            cipher=self._connection.cipher,
-            container=self._connection.container,
+            tls=self.connection.tls_version,
+            cipher=self.connection.cipher,
+            container=self.connection.container,
+            checks=self.preflight.to_json(),
         )
-        return {}
+        return {"checks": self.preflight.to_json()}
+
+    def _connect(self) -> int:
+        """Connect and attach, and record the checks; returns the time of the attach, ns. Raises UserError."""
+        preflight, parameters = self.preflight, self.parameters
+        identity = load_own_identity(self.settings, self.context)
+        self.load(identity)
+        if identity is not None:
+            with preflight.checking(CheckName.OWN_CERTIFICATE):
+                require_valid(identity, identity.name)
+            chain = load_certificates(identity.certificate_file)
+            preflight.add(certificate_check(CheckName.OWN_CERTIFICATE, chain, datetime.now(UTC)))
+        host, port, shaper = await_connect_command(self.context)
+        self._broker = preflight.broker = f"{host}:{port}"
+        tls = tls_settings(identity, parameters, self.settings.server_name)
+        self._endpoint = broker = endpoint(parameters, host, port, tls, self.context.secret, shaper)
+        if self.settings.check_queue:
+            # Over a connection of its own: RabbitMQ does not always answer the end of a link.
+            with preflight.checking(CheckName.LINK), connect(broker) as first:
+                drained = require_empty_queue(first, parameters, self.context, preflight)
+            preflight.add(depth_check(0, PROBED_MESSAGES, drained))
+        with preflight.checking(CheckName.TCP):
+            self._connection = connect(broker)
+        own_broker = parameters.broker is BrokerChoice.EMBEDDED
+        preflight.add(*connection_checks(self._connection, own_broker=own_broker))
+        with preflight.checking(CheckName.LINK):
+            attach_ns = self.attach()
+        preflight.add(link_check(self.settings.role, parameters.address, attach_ns))
+        self.check_attached()
+        return attach_ns
 
     def run(self) -> dict[str, Any]:
         """Work until the end. Raises UserError."""
@@ -284,31 +320,29 @@ class LinkRole(Role):
             raise UserError(full_sentence(str(error), self._broker)) from error
 
 
-def full_sentence(clause: str, broker: str) -> str:
-    """A clause that may begin with the broker's name, as a sentence with capital and full stop."""
-    begun = f"The broker {clause}" if broker and clause.startswith(broker) else clause[:1].upper() + clause[1:]
-    return begun if begun.endswith((".", "?", "!")) else f"{begun}."
-
-
 PROBED_MESSAGES = 1000
 """Messages in a queue are counted up to this number."""
 _MAX_DRAINED = 1_000_000
 
 
-def require_empty_queue(connection: Connection, parameters: AmqpParameters, context: RoleContext) -> None:
-    """Drain the queue if the parameters say so. Raises UserError: there are messages in it."""
+def require_empty_queue(
+    connection: Connection, parameters: AmqpParameters, context: RoleContext, preflight: Preflight
+) -> int:
+    """Drain the queue if the parameters say so; returns how many messages. Raises UserError: there are some in it."""
     drained = 0
     if parameters.leftover is Leftover.DRAIN:
         drained = drain_queue(connection, parameters.address, _MAX_DRAINED)
         if drained:
             context.event("drained", f"{drained} messages were in the queue and were discarded.", Level.WARNING)
     depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
-    if depth and drained:
-        raise UserError(
-            f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} messages "
-            "were discarded: stop the sender, and run again."
-        )
-    if depth:
+    if not depth:
+        return drained
+    with preflight.checking(CheckName.QUEUE_DEPTH):
+        if drained:
+            raise UserError(
+                f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} "
+                "messages were discarded: stop the sender, and run again."
+            )
         number = f"{depth} messages" if depth < PROBED_MESSAGES else f"{PROBED_MESSAGES} messages or more"
         context.event(
             REMEDY,

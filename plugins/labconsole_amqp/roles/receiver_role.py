@@ -14,9 +14,10 @@ from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
-from labconsole_amqp.choices import Loop, Mode, Settlement
+from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
 from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
+from labconsole_amqp.preflight.checks import awaited_queue_check, own_queue_check
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
@@ -114,6 +115,13 @@ class ReceiverRole(LinkRole):
         for learnt in self._learnt:
             self._link.learn(learnt)
         return self._link.attach_ns
+
+    def check_attached(self) -> None:
+        """Say what is known of the queue, unless it was counted."""
+        if self.parameters.mode is Mode.RECEIVER:
+            self.preflight.add(awaited_queue_check())
+        elif self.parameters.broker is BrokerChoice.EMBEDDED:
+            self.preflight.add(own_queue_check())
 
     def work(self) -> dict[str, Any]:
         """Receive until the end. Raises UserError."""

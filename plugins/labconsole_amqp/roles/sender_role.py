@@ -17,6 +17,7 @@ from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelopes.message_envelope import SealedMessage
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.preflight.checks import CheckName, size_check
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_protection import sender_envelope
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
@@ -77,18 +78,23 @@ class SenderRole(LinkRole):
 
     def prepare(self) -> dict[str, Any]:
         """As `LinkRole`; reports an example of this run's messages (its time stamp is not set). Raises UserError."""
-        super().prepare()
+        found = super().prepare()
         if len(self._example) > _LARGEST_EXAMPLE:
-            return {}
-        return {"example": base64.b64encode(self._example).decode()}
+            return found
+        return {**found, "example": base64.b64encode(self._example).decode()}
 
     def attach(self) -> int:
-        """Attach, and check that the broker accepts messages of this size. Raises UserError."""
+        """Attach. Raises UserError."""
         parameters, settled = self.parameters, self.parameters.settlement is Settlement.PRE_SETTLED
         link = Sender(self.connection, parameters.address, settled=settled, keeps=self._keeps, after=self._before)
         self._link = self._before = link
-        self._link.check_size(len(self._example))
         return self._link.attach_ns
+
+    def check_attached(self) -> None:
+        """Check that the broker accepts messages of this size. Raises UserError."""
+        with self.preflight.checking(CheckName.MESSAGE_SIZE):
+            largest, broker = self._link.max_message_size, self.connection.endpoint.name
+            self.preflight.add(size_check(len(self._example), largest, broker))
 
     def work(self) -> dict[str, Any]:
         """Send everything, then wait for the last acknowledgement. Raises UserError."""

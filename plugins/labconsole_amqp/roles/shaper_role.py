@@ -9,7 +9,8 @@ from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.link.connection import Endpoint, open_tcp
-from labconsole_amqp.roles.link_role import await_connect_command, full_sentence
+from labconsole_amqp.preflight.checks import full_sentence
+from labconsole_amqp.roles.link_role import await_connect_command
 from labconsole_amqp.roles.role_settings import RoleSettings
 from labconsole_amqp.series import LINK_CALIBRATED, LINK_FAULT, WORK_DONE
 from labconsole_amqp.shaping.calibration import calibrate

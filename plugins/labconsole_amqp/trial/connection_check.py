@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, ValidationError
@@ -15,21 +16,33 @@ from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.profiles.profile import override
 from labconsole.profiles.profile_file import ProfileError
-from labconsole.security.identities import load_identity, require_valid
+from labconsole.security.identities import LoadedIdentity, load_certificates, load_identity, require_valid
 from labconsole.security.secrets import Prompt, SecretRequest
-from labconsole.security.x509.names import short_name
-from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.choices import BrokerChoice, Mode
-from labconsole_amqp.link.connection import Connection, connect
+from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.queue_probe import probe_queue_depth, try_attach
-from labconsole_amqp.link.sender import too_large
-from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.link_role import PROBED_MESSAGES, full_sentence
+from labconsole_amqp.preflight.checks import (
+    Check,
+    CheckName,
+    CheckResult,
+    Preflight,
+    awaited_queue_check,
+    certificate_check,
+    connection_checks,
+    depth_check,
+    full_sentence,
+    link_check,
+    size_check,
+)
+from labconsole_amqp.roles.link_role import PROBED_MESSAGES
 from labconsole_amqp.roles.role_settings import endpoint, passphrase_request, tls_settings
 from labconsole_amqp.trial.identities import RoleName, RunIdentities, secret_requests
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
+
+WARNING = "! "
+"""What the sentence of a check with a warning begins with."""
 
 
 def _with_key(settings: tuple[str, ...]) -> tuple[str, ...]:
@@ -78,8 +91,8 @@ class CheckConnection(Operation[ConnectionParameters]):
     name: ClassVar[str] = "amqp.test-connection"
     title: ClassVar[str] = "Test connection"
     description: ClassVar[str] = (
-        "Connects to an external broker as a run would, and reports TCP, TLS, the broker's certificate, SASL, the "
-        "queue and the largest message. Nothing is sent."
+        "Connects to an external broker as a run would, and reports the checks of a run's preflight: TCP, TLS, the "
+        "broker's certificate, SASL, the queue and the largest message. Nothing is sent."
     )
     parameters: ClassVar[type[Parameters]] = ConnectionParameters
 
@@ -87,91 +100,81 @@ class CheckConnection(Operation[ConnectionParameters]):
         return tuple(secret_requests(parameters.run_parameters()))
 
     def run(self, parameters: ConnectionParameters, context: OperationContext) -> Result:
-        steps: list[str] = []
+        found: list[tuple[RoleName, Check]] = []
 
-        def report(step: str) -> None:
-            steps.append(step)
-            context.say(step)
+        def report(end: RoleName, check: Check) -> None:
+            found.append((end, check))
+            if check.result is not CheckResult.NOT_APPLICABLE:
+                context.say(step(end, check))
 
         check_connection(parameters.run_parameters(), context.secret, report)
-        return Result((), {"steps": steps})
+        shown = [step(end, check) for end, check in found if check.result is not CheckResult.NOT_APPLICABLE]
+        return Result((), {"steps": shown, "checks": [{"end": end, **check.to_json()} for end, check in found]})
 
 
-def check_connection(parameters: AmqpParameters, prompt: Prompt, report: Callable[[str], None]) -> None:
-    """Connect each end of this console, attach it to the queue, and `report` each successful step.
+def step(end: RoleName, check: Check) -> str:
+    """A check of an end in one sentence."""
+    mark = WARNING if check.result is CheckResult.WARNING else ""
+    return f"{mark}{end.capitalize()}, {check.name}: {check.sentence}"
+
+
+def check_connection(parameters: AmqpParameters, prompt: Prompt, report: Callable[[RoleName, Check], None]) -> None:
+    """Connect each end of this console, attach it to the queue, and `report` each check of a run's preflight.
 
     `prompt` returns the secrets that the operator entered, by the keys of `secret_requests`. Nothing is sent; messages
     that are counted in the queue are released again. Takes at most about 12 s an end.
 
     Raises:
-        UserError: the step that failed, and what to do, in one sentence.
+        UserError: the check that failed, which is not reported, and what to do, in one sentence.
     """
     identities = RunIdentities(parameters)
     for role in identities.local_roles:
-        broker = f"{parameters.host}:{parameters.port}"
+        preflight = Preflight(partial(report, role))
+        preflight.broker = f"{parameters.host}:{parameters.port}"
         try:
-            tls = _tls(parameters, identities, role, prompt) if parameters.tls else None
-            with connect(endpoint(parameters, parameters.host, parameters.port, tls, prompt)) as connection:
-                _report_connection(role, connection, report)
-                if tls is not None:
-                    report(f"{role.capitalize()}: {_broker_certificate(connection, tls)}")
-                _try_queue(role, connection, parameters, report)
+            _check_end(preflight, parameters, identities, role, prompt)
         except UserError as error:
-            raise UserError(f"{role.capitalize()}: {full_sentence(str(error), broker)}") from error
+            name = f", {preflight.failed.name}" if preflight.failed is not None else ""
+            raise UserError(f"{role.capitalize()}{name}: {full_sentence(str(error), preflight.broker)}") from error
 
 
-def _tls(parameters: AmqpParameters, identities: RunIdentities, role: RoleName, prompt: Prompt) -> TlsSettings | None:
+def _check_end(
+    preflight: Preflight, parameters: AmqpParameters, identities: RunIdentities, role: RoleName, prompt: Prompt
+) -> None:
+    tls = None
+    if parameters.tls:
+        with preflight.checking(CheckName.OWN_CERTIFICATE):
+            identity = _identity(identities, role, prompt)
+        chain = load_certificates(identity.certificate_file)
+        preflight.add(certificate_check(CheckName.OWN_CERTIFICATE, chain, datetime.now(UTC)))
+        tls = tls_settings(identity, parameters, identities.server_name)
+    target = endpoint(parameters, parameters.host, parameters.port, tls, prompt)
+    with preflight.checking(CheckName.TCP):
+        connection = connect(target)
+    with connection:
+        preflight.add(*connection_checks(connection, own_broker=False))
+        with preflight.checking(CheckName.LINK):
+            attach_ns, largest = try_attach(connection, parameters.address, role)
+        preflight.add(link_check(role, parameters.address, attach_ns))
+        if role == "sender":
+            with preflight.checking(CheckName.MESSAGE_SIZE):
+                preflight.add(size_check(_message_size(parameters), largest, target.name))
+        if parameters.mode is Mode.RECEIVER:
+            preflight.add(awaited_queue_check())
+        elif role == ("sender" if parameters.mode is Mode.SENDER else "receiver"):
+            with preflight.checking(CheckName.QUEUE_DEPTH):
+                depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
+            preflight.add(depth_check(depth, PROBED_MESSAGES))
+
+
+def _identity(identities: RunIdentities, role: RoleName, prompt: Prompt) -> LoadedIdentity:
     files = identities.files(role)
     request = passphrase_request(files, f"the {role}")
     identity = load_identity(files, f"the {role}", lambda _: prompt(request.key))
     require_valid(identity, f"the {role}")
-    return tls_settings(identity, parameters, identities.server_name)
+    return identity
 
 
-def _report_connection(role: RoleName, connection: Connection, report: Callable[[str], None]) -> None:
-    times, target = connection.times, connection.endpoint
-    name = role.capitalize()
-    report(f"{name}: TCP connection to {target.name} in {times.tcp_ns / 1e6:.1f} ms.")
-    if connection.tls_version is not None:
-        report(f"{name}: {connection.tls_version} with {connection.cipher} in {times.tls_ns / 1e6:.1f} ms.")
-    container = f" Broker: {connection.container}." if connection.container else ""
-    login_ns = times.sasl_ns + times.open_ns
-    report(f"{name}: logged in by SASL {target.mechanism} in {login_ns / 1e6:.1f} ms.{container}")
-
-
-def _broker_certificate(connection: Connection, tls: TlsSettings) -> str:
-    """What a run would rely on about the broker's certificate, as a sentence."""
-    presented = connection.peer_certificates
-    leaf, now = presented[0], datetime.now(UTC)
-    days = (leaf.not_valid_after_utc - now).days
-    check = tls.revocation_check()
-    revocation = "whether it is revoked is not known, without a CRL of each of its CAs"
-    if check is not None and check.knows_all(presented, Purpose.TLS_SERVER):
-        revocation = "by the CRLs it is not revoked"
-    return (
-        f"the broker's certificate is {short_name(leaf)}, by {short_name(leaf.issuer)}, valid until "
-        f"{leaf.not_valid_after_utc:%Y-%m-%d} ({days} days); {revocation}."
-    )
-
-
-def _size(parameters: AmqpParameters, largest: int, broker: str) -> str:
-    """Whether messages of this run are small enough, as a sentence. Raises UserError: they are not."""
+def _message_size(parameters: AmqpParameters) -> int:
     payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
-    size = parameters.message_size(len(payload.data))
-    if largest and size > largest:
-        raise UserError(too_large(size, broker, largest))
-    return f"messages have {size:,} B, and the broker takes {f'up to {largest:,} B' if largest else 'any size'}."
-
-
-def _try_queue(
-    role: RoleName, connection: Connection, parameters: AmqpParameters, report: Callable[[str], None]
-) -> None:
-    verb = "send to" if role == "sender" else "receive from"
-    attach_ns, largest = try_attach(connection, parameters.address, "sender" if role == "sender" else "receiver")
-    report(f"{role.capitalize()}: may {verb} the queue {parameters.address} ({attach_ns / 1e6:.1f} ms).")
-    if role == "sender":
-        report(f"Sender: {_size(parameters, largest, connection.endpoint.name)}")
-    if role == ("sender" if parameters.mode is Mode.SENDER else "receiver") and parameters.mode is not Mode.RECEIVER:
-        depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
-        count = f"{PROBED_MESSAGES:,} messages or more" if depth == PROBED_MESSAGES else f"{depth:,} messages"
-        report("The queue is empty." if not depth else f"The queue is not empty: {count}.")
+    return parameters.message_size(len(payload.data))

@@ -12,6 +12,7 @@ from labconsole.analysis.caveats import busy
 from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict, VerdictKind
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.preflight.preflight_verdicts import preflight_verdicts
 from labconsole_amqp.roles.schedule import full_speed, open_loop
 from labconsole_amqp.series import (
     CONNECTED,
@@ -76,7 +77,8 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         *_cpu(events),
     ]
     reasons = (f"{_PHASE_LABELS[phase]} {reason}" for phase, reason in disturbed.items() if reason)
-    return Evaluation(tuple(metrics), tuple(_verdicts(parameters, joined, metrics)), "; ".join(reasons))
+    verdicts = (*preflight_verdicts(events), *_verdicts(parameters, joined, metrics))
+    return Evaluation(tuple(metrics), verdicts, "; ".join(reasons))
 
 
 def _busy_phases(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> dict[Phase, str]:

@@ -12,11 +12,13 @@ from labconsole.model.trial import RoleHandle, RoleSpec, RunContext
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.preflight.checks import Check, one_clock_check
+from labconsole_amqp.preflight.preflight_verdicts import summary
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command, open_loop_command
 from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, senders_done
 from labconsole_amqp.roles.role_settings import RoleSettings
-from labconsole_amqp.series import OPEN_LOOP, RECEIVED_CHANNEL, SENT_CHANNEL
+from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL
 from labconsole_amqp.trial.followed_identities import RolesByName, following_identities
 from labconsole_amqp.trial.identities import RunIdentities, keep_artefacts
 from labconsole_amqp.wire.envelope import Protection
@@ -71,6 +73,7 @@ class MessagingRun:
         direct = connect_command(host, port)
         shaped = [_shaped_command(shaper, direct, parameters) for shaper in shapers]
         sender_info: Mapping[str, Any] = {}
+        checks: list[Check] = []
         # One after the other, so that none disturbs the other's connect time; the first checks the queue.
         for role in (*receivers, *senders, *others):
             if context.stop_requested:
@@ -79,6 +82,9 @@ class MessagingRun:
             role.command(shaped[0] if parameters.is_shaped_for(end) and role not in others else direct)
             info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
             sender_info = info if role in senders else sender_info
+            checks += map(Check.from_json, info.get("checks", ()))
+        own = [one_clock_check()] if parameters.mode is Mode.BOTH else []
+        context.event(PREFLIGHT, summary([*checks, *own]), checks=[check.to_json() for check in own])
         keep_artefacts(parameters, identities, payload, sender_info, context)
         for broker in brokers:
             broker.command(MEASURE_COMMAND)

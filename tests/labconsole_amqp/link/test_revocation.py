@@ -35,6 +35,7 @@ from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.preflight.checks import Check, CheckName, CheckResult
 from labconsole_amqp.trial.connection_check import check_connection
 from tests.labconsole.security.pki.pki_lab import VALID, OwnState, issue_for
 from tests.labconsole_amqp.broker.test_broker_command import broker as broker_command
@@ -267,13 +268,14 @@ def test_crls_of_what_a_state_trusts_are_among_its_files(states: States) -> None
 def test_connection_test_says_whether_revocation_is_known(states: States, known: bool) -> None:
     states.crl(states.beta if known else states.alpha)
     settings = {"sender_identity": "alpha-client", "mode": "sender", "server_name": "localhost", "address": "q"}
-    reported: list[str] = []
+    reported: dict[str, Check] = {}
     with serving(broker(states)) as running:
         asked = AmqpParameters.model_validate({**settings, "test": 2, "broker": "external", "port": running.ports.tls})
-        check_connection(asked, lambda _: None, reported.append)
-    (certificate,) = (step for step in reported if "certificate" in step)
-    assert certificate.startswith("Sender: the broker's certificate is beta-broker, by Beta Root CA, valid until ")
-    assert ("by the CRLs it is not revoked" if known else "not known, without a CRL") in certificate
+        check_connection(asked, lambda _: None, lambda _, check: reported.update({check.name: check}))
+    certificate, revocation = reported[CheckName.CERTIFICATE], reported[CheckName.REVOCATION]
+    assert certificate.sentence.startswith("beta-broker, by Beta Root CA, valid until ")
+    assert revocation.result is (CheckResult.PASSED if known else CheckResult.WARNING)
+    assert ("By the CRLs" if known else "import a CRL of each of its CAs") in revocation.sentence
 
 
 def test_trial_refuses_the_messages_of_a_signer_that_was_revoked(states: States, tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.connection import Endpoint
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.preflight.checks import full_sentence
 from labconsole_amqp.roles import role_settings
-from labconsole_amqp.roles.link_role import full_sentence
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, foreign_authority, write_identity
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving

@@ -21,7 +21,7 @@ from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.trial.connection_check import check_connection
+from labconsole_amqp.trial.connection_check import check_connection, step
 from labconsole_ui.theme.theme import Theme, ThemeMode
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, write_identity
@@ -51,7 +51,7 @@ def parameters(broker: RunningBroker, test: int = 2, **more: object) -> AmqpPara
 
 def steps(asked: AmqpParameters) -> list[str]:
     reported: list[str] = []
-    check_connection(asked, lambda _: None, reported.append)
+    check_connection(asked, lambda _: None, lambda end, check: reported.append(step(end, check)))
     dated = [re.sub(r"\d{4}-\d\d-\d\d \(\d+ days\)", "DATE", sentence) for sentence in reported]
     return [re.sub(r"\d+\.\d ms", "N ms", re.sub(r"Lab CA [0-9a-f]{8}", "Lab CA", sentence)) for sentence in dated]
 
@@ -61,18 +61,20 @@ def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure:
         send_all(Sender(client, "q"), template(), 3)
     name = f"127.0.0.1:{secure.ports.tls}"
     expected = []
-    for role, verb in (("Receiver", "receive from"), ("Sender", "send to")):
+    for role, verb, own in (("Receiver", "receive from", "state-b"), ("Sender", "send to", "state-a")):
         expected += [
-            f"{role}: TCP connection to {name} in N ms.",
-            f"{role}: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms.",
-            f"{role}: logged in by SASL EXTERNAL in N ms. Broker: labconsole-broker.",
-            f"{role}: the broker's certificate is broker, by Lab CA, valid until DATE; whether it is revoked is not "
-            "known, without a CRL of each of its CAs.",
-            f"{role}: may {verb} the queue q (N ms).",
+            f"{role}, own certificate: {own}, by Lab CA, valid until DATE.",
+            f"{role}, TCP: Connected to {name} in N ms.",
+            f"{role}, TLS: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms.",
+            f"{role}, broker's certificate: broker, by Lab CA, valid until DATE.",
+            f"! {role}, revocation: Whether the broker's certificate is revoked is not known: import a CRL of each of "
+            "its CAs on the page Certificates, and choose an identity by name.",
+            f"{role}, SASL: Logged in by EXTERNAL in N ms. Broker: labconsole-broker.",
+            f"{role}, link: May {verb} the queue q (N ms).",
         ]
-    expected.append("Sender: messages have 282 B, and the broker takes any size.")
+    expected.append("Sender, message size: Messages have 282 B, and the broker takes any size.")
     reported = steps(parameters(secure))
-    assert sorted(reported) == sorted([*expected, "The queue is not empty: 3 messages."])
+    assert sorted(reported) == sorted([*expected, "! Receiver, queue depth: The queue is not empty: 3 messages."])
     assert secure.broker.depths() == {"q": 3}
 
 
@@ -99,7 +101,7 @@ def test_messages_that_are_too_large_are_found_before_a_run() -> None:
     settings = BrokerSettings(queues=("q",), limits=QueueLimits(max_message_size=1000))
     with serving(settings) as running:
         small = parameters(running, test=1, mode="sender", payload="fpl-tac")
-        assert "Sender: messages have 282 B, and the broker takes up to 1,000 B." in steps(small)
+        assert "Sender, message size: Messages have 282 B, and the broker takes up to 1,000 B." in steps(small)
         with pytest.raises(UserError, match=r"message has 42,756 bytes, but .* takes at most 1,000"):
             steps(parameters(running, test=1, mode="sender", payload="fpl-fixm"))
 
@@ -127,7 +129,7 @@ def test_the_command_prints_the_steps(secure: RunningBroker) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Receiver: may receive from the queue q" in done.stdout
+    assert "Receiver, link: May receive from the queue q" in done.stdout
     wrong = subprocess.run([*command, "--port", "70000"], capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 2
     assert "--port: input should be less than or equal to 65535" in wrong.stderr
@@ -151,8 +153,8 @@ def test_the_button_shows_what_was_found_until_the_form_changes(
     offered.show_for(AmqpParameters())
     assert offered.isHidden(), "the embedded broker starts with the run"
     for asked, first in (
-        (parameters(secure), "✓ Sender: TCP connection"),
-        (parameters(secure, address="other"), "✗ Sender: The broker 127.0.0.1"),
+        (parameters(secure), "✓ Sender, own certificate: state-a"),
+        (parameters(secure, address="other"), "✗ Sender, link: The broker 127.0.0.1"),
     ):
         offered.show_for(asked)
         assert not offered.isHidden()

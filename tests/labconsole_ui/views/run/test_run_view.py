@@ -428,3 +428,33 @@ def test_failed_check_of_a_run_is_shown_and_an_unknown_verdict_is_not_a_cross(
 
 def test_an_unknown_run_is_reported(make: Callable[..., RunView]) -> None:
     assert make(99).header.title.text().startswith("There is no run 99")
+
+
+def test_a_passed_preflight_is_one_line_that_opens_into_its_checks(
+    make: Callable[..., RunView], stored: StoredRuns, qtbot: QtBot
+) -> None:
+    [run_id] = stored.finished(("Plain", {"test": 1}))
+    preflight = VerdictKind.PREFLIGHT
+    verdicts = (
+        Verdict("preflight: TCP", "pass", "Connected.", kind=preflight),
+        Verdict("preflight: TLS", "not applicable", "Test 1 has no TLS.", kind=preflight),
+        Verdict("preflight: revocation", "warning", "Not known: import a CRL.", kind=preflight),
+        Verdict("all messages arrived", "pass", "Every message arrived.", kind=VerdictKind.INTEGRITY),
+    )
+    stored.store.replace_evaluation(run_id, Evaluation((), verdicts))
+    view = make(run_id)
+    table = view.tables["verdicts"]
+    view.tabs.setCurrentWidget(table)
+    closed = [
+        ["Warning", "preflight", "3 checks: 1 with a warning, 1 passed, 1 not applicable."],
+        ["Warning", "preflight: revocation", "Not known: import a CRL."],
+        ["Pass", "all messages arrived", "Every message arrived."],
+    ]
+    assert rows(view, "verdicts") == closed
+    line = table.visualRect(table.model().index(0, 1)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=line)
+    assert [row[1] for row in rows(view, "verdicts")] == [
+        *("preflight", "preflight: revocation", "preflight: TCP", "preflight: TLS", "all messages arrived")
+    ]
+    qtbot.keyClick(table, Qt.Key.Key_Return)
+    assert rows(view, "verdicts") == closed

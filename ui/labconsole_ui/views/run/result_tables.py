@@ -17,7 +17,12 @@ from labconsole_ui.tables.record_table import Field
 
 translate = QCoreApplication.translate
 
-VERDICT_ICONS = {"pass": ("good", "good"), "fail": ("error", "bad")}
+VERDICT_ICONS = {
+    "pass": ("good", "good"),
+    "fail": ("error", "bad"),
+    "warning": ("warning", "warning"),
+    "not applicable": ("info", "muted"),
+}
 LEVEL_ICONS = {Level.INFO: ("info", "muted"), Level.WARNING: ("warning", "warning"), Level.ERROR: ("error", "bad")}
 
 
@@ -136,6 +141,8 @@ def verdict_fields() -> list[Field[Verdict]]:
         "pass": translate("RunView", "Pass"),
         "fail": translate("RunView", "Fail"),
         "unknown": translate("RunView", "Unknown"),
+        "warning": translate("RunView", "Warning"),
+        "not applicable": translate("RunView", "n/a"),
     }
     return [
         Field(

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from labconsole.analysis.parameter_texts import describe_parameters
 from labconsole.engine.queue import ShownStatus
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Curve
+from labconsole.model.trial import Curve, Verdict
 from labconsole.store import edits
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunRow, RunStatus
@@ -36,6 +36,7 @@ from labconsole_ui.views.run.evidence import EvidencePane
 from labconsole_ui.views.run.loaded_run import LoadedRun, load_curves, load_run
 from labconsole_ui.views.run.run_header import RunHeader
 from labconsole_ui.views.run.stored_files import StoredFilesPane
+from labconsole_ui.views.run.verdict_table import VerdictTable
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import busy_bar, plain_label
 
@@ -197,7 +198,7 @@ class RunView(QWidget):
             describe_parameters(detail.row.parameters, model),
         )
         if detail.verdicts:
-            yield partial(self._fill, "verdicts", self.tr("Verdicts"), result_tables.verdict_fields(), detail.verdicts)
+            yield partial(self._show_verdicts, detail.verdicts)
         yield partial(
             self._fill, "events", self.tr("Events"), result_tables.event_fields(loaded.begin_ns), detail.events
         )
@@ -231,6 +232,14 @@ class RunView(QWidget):
         if key == "events":
             self.tabs.setTabText(self.tabs.indexOf(table), f"{title} ({len(rows)})")
         table.fit_columns(widest=WIDEST_PARAMETER if key == "parameters" else 320)
+
+    def _show_verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        table = self.tables.get("verdicts")
+        if table is None:
+            table = self.tables["verdicts"] = VerdictTable(self.tr("Verdicts"), self._theme, self)
+            self.tabs.addTab(table, self.tr("Verdicts"))
+        assert isinstance(table, VerdictTable)
+        table.show_verdicts(verdicts)
 
     def _with_button(self, table: DataTable) -> QWidget:
         page = QWidget(self)
