@@ -18,6 +18,7 @@ from labconsole_amqp.choices import (
     Mode,
     TlsVersion,
 )
+from labconsole_amqp.envelopes.formats import PINNED
 
 
 def _identity_file(title: str, description: str, kind: str = "file") -> Any:
@@ -33,6 +34,12 @@ def _identity_name(title: str, description: str, **shown_if: Any) -> Any:
 def _message_identity(title: str, description: str, shown_if: dict[str, Any]) -> Any:
     """The field of an identity for messages, where TLS has another one."""
     return parameter(title, description, max_length=64, group="Identities", shown_if=shown_if)
+
+
+def _encryption_key(title: str, description: str) -> Any:
+    """The field of a key that is pinned by file, for the envelopes that have such keys."""
+    shown_if = {**WITH_ENCRYPTION, "envelope": [format.value for format in PINNED]}
+    return parameter(title, description, group="Identities", kind="file", shown_if=shown_if)
 
 
 class IdentityParameters(Parameters):
@@ -91,6 +98,21 @@ class IdentityParameters(Parameters):
             WITH_ENCRYPTION,
         ),
     ] = ""
+    receiver_encryption_key: Annotated[
+        str,
+        _encryption_key(
+            "Receiver's encryption key",
+            "File of the private key that bodies are encrypted to (PKCS#8, PEM, encrypted, 0600), where no certificate "
+            "carries it; empty: the lab's. The receiver's passphrase file is for it, too",
+        ),
+    ] = ""
+    receiver_encryption_public_key: Annotated[
+        str,
+        _encryption_key(
+            "Receiver's public encryption key",
+            "File of its public key (PEM), for the sender; empty: the lab's",
+        ),
+    ] = ""
     trust: Annotated[
         str,
         _identity_file(
@@ -135,6 +157,18 @@ class IdentityParameters(Parameters):
         if certificate and info.data.get(by_name):
             raise ValueError(f"`{by_name}` names that identity already: leave one of the two out")
         return certificate
+
+    @field_validator("receiver_encryption_public_key")
+    @classmethod
+    def _check_encryption_key_is_a_pair(cls, public_key: str, info: ValidationInfo) -> str:
+        """A console that plays both ends needs both files, or none."""
+        private_key = info.data.get("receiver_encryption_key")
+        if info.data.get("test") == 4 and info.data.get("mode") is Mode.BOTH and bool(public_key) != bool(private_key):
+            raise ValueError(
+                "the sender needs the public key and the receiver the private one: set both "
+                "`receiver_encryption_key` and `receiver_encryption_public_key`, or none of them for the lab's"
+            )
+        return public_key
 
     @field_validator("sender_key", "receiver_key")
     @classmethod

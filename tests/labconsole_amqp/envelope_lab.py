@@ -9,6 +9,8 @@ from typing import Any
 
 from labconsole.security.x509.key_types import KeyType, generate
 from labconsole_amqp.envelopes.content_format import ContentKeys
+from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyType
+from labconsole_amqp.envelopes.encryption_keys import generate as generate_for_bodies
 from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
 from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
@@ -35,7 +37,7 @@ CASES = [
 @lru_cache(maxsize=32)
 def private_key(type: Any, owner: str = "") -> Any:
     """The private key of an owner, made once."""
-    return generate(type)
+    return generate_for_bodies(type) if isinstance(type, EncryptionKeyType) else generate(type)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.envelopes.content_format import ContentKeys
+from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyType, generate
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
 from labconsole_amqp.envelopes.signing import ExampleSigner
@@ -38,8 +39,10 @@ def example_size(
 
 
 @lru_cache(maxsize=16)
-def _recipient_key(type: KeyType) -> Any:
+def _recipient_key(type: KeyType | EncryptionKeyType) -> Any:
     """A public key of this type; of RSA, one whose factors are not known to anyone, since finding some takes long."""
+    if isinstance(type, EncryptionKeyType):
+        return generate(type).public_key()
     if type in _RSA_BITS:
         return rsa.RSAPublicNumbers(65537, 2 ** (_RSA_BITS[type] - 1) + 1).public_key()
     return ec.generate_private_key(ec.SECP256R1()).public_key()

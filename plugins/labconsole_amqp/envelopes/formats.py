@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
 from labconsole.security.x509.key_types import TITLES, KeyType, type_of
+from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyType
 
 if TYPE_CHECKING:
     from labconsole_amqp.envelopes.content_format import ContentFormat
@@ -22,6 +23,10 @@ _RSA = (KeyType.RSA_2048, KeyType.RSA_3072, KeyType.RSA_4096)
 
 METADATA = "body, sender, recipient, AMQP address, message id with sequence, creation time"
 """What every hardened format signs."""
+
+_PKCS7 = "application/pkcs7-mime; smime-type=signed-data", "application/pkcs7-mime; smime-type=authEnveloped-data"
+_CMS = "labconsole_amqp.envelopes.cms_content:CmsContent"
+_KEM = "the key by ML-KEM-768 (FIPS 203, RFC 9936, RFC 9629) with HKDF-SHA256"
 
 
 class EnvelopeFormat(StrEnum):
@@ -34,7 +39,7 @@ class EnvelopeFormat(StrEnum):
         signs: What its signature covers.
         content_types: The media types of signed, and of signed and encrypted messages; empty without a registered one.
         signing: Types of keys that sign.
-        encryption: Types of keys that bodies are encrypted to.
+        encryption: Types of keys that bodies are encrypted to; a pinned one is the only one.
     """
 
     label: str
@@ -43,7 +48,7 @@ class EnvelopeFormat(StrEnum):
     signs: str
     content_types: tuple[str, str]
     signing: tuple[KeyType, ...]
-    encryption: tuple[KeyType, ...]
+    encryption: tuple[KeyType | EncryptionKeyType, ...]
     _implementation: str
 
     def __new__(
@@ -55,7 +60,7 @@ class EnvelopeFormat(StrEnum):
         signs: str,
         content_types: tuple[str, str],
         signing: tuple[KeyType, ...],
-        encryption: tuple[KeyType, ...],
+        encryption: tuple[KeyType | EncryptionKeyType, ...],
         implementation: str,
     ) -> EnvelopeFormat:
         """`implementation` is the class of its content as `module:name`; empty for the source's own envelope."""
@@ -101,10 +106,10 @@ class EnvelopeFormat(StrEnum):
         "AES-256-GCM, RSAES-OAEP with SHA-256",
         "partners in general: every CMS tool reads it, `openssl cms` for one",
         METADATA,
-        ("application/pkcs7-mime; smime-type=signed-data", "application/pkcs7-mime; smime-type=authEnveloped-data"),
+        _PKCS7,
         (*_RSA, KeyType.P_256),
         _RSA,
-        "labconsole_amqp.envelopes.cms_content:CmsContent",
+        _CMS,
     )
 
     JOSE = (
@@ -132,17 +137,58 @@ class EnvelopeFormat(StrEnum):
         "labconsole_amqp.envelopes.cose_content:CoseContent",
     )
 
+    ML_DSA_44 = (
+        "ml-dsa-44",
+        "Post-quantum: ML-DSA-44, ML-KEM-768 (CMS)",
+        f"as cms, by ML-DSA-44 (FIPS 204, RFC 9882) with SHA-512; {_KEM}",
+        "what post-quantum signatures and encryption will cost",
+        METADATA,
+        _PKCS7,
+        (KeyType.ML_DSA_44,),
+        (EncryptionKeyType.ML_KEM_768,),
+        _CMS,
+    )
+    ML_DSA_65 = (
+        "ml-dsa-65",
+        "Post-quantum: ML-DSA-65, ML-KEM-768 (CMS)",
+        f"as cms, by ML-DSA-65 (FIPS 204, RFC 9882) with SHA-512; {_KEM}",
+        "the same at the higher security category (3)",
+        METADATA,
+        _PKCS7,
+        (KeyType.ML_DSA_65,),
+        (EncryptionKeyType.ML_KEM_768,),
+        _CMS,
+    )
+    HYBRID = (
+        "hybrid",
+        "Hybrid: Ed25519, HPKE with ML-KEM-768 and X25519",
+        "Ed25519 (RFC 8032) in the compact layout; HPKE (RFC 9180) with MLKEM768-X25519 (X-Wing), HKDF-SHA256, "
+        "AES-256-GCM",
+        "bodies that must stay secret for long, with small signatures of today",
+        METADATA,
+        ("", ""),
+        (KeyType.ED25519,),
+        (EncryptionKeyType.ML_KEM_768_X25519,),
+        "labconsole_amqp.envelopes.hybrid_content:HybridContent",
+    )
+
     @property
     def is_hardened(self) -> bool:
         """Whether it signs the metadata of a message, and protects against replays."""
         return bool(self._implementation)
+
+    @property
+    def pinned_key(self) -> EncryptionKeyType | None:
+        """The type of key that bodies are encrypted to, where it is pinned by file; None: it is in a certificate."""
+        (first, *_) = self.encryption
+        return first if isinstance(first, EncryptionKeyType) else None
 
     def signs_with(self, public_key: PublicKeyTypes) -> bool:
         """Whether messages can be signed by the private key of such a public key."""
         return self._uses(public_key, self.signing)
 
     def encrypts_to(self, public_key: PublicKeyTypes) -> bool:
-        """Whether bodies can be encrypted to such a key."""
+        """Whether bodies can be encrypted to such a key of a certificate."""
         return self._uses(public_key, self.encryption)
 
     def content_format(self) -> type[ContentFormat]:
@@ -151,16 +197,23 @@ class EnvelopeFormat(StrEnum):
         found: type[ContentFormat] = getattr(importlib.import_module(module), name)
         return found
 
-    def _uses(self, public_key: PublicKeyTypes, types: tuple[KeyType, ...]) -> bool:
+    def _uses(self, public_key: PublicKeyTypes, types: tuple[KeyType | EncryptionKeyType, ...]) -> bool:
         if not self.is_hardened:  # RSA keys of any length, as before there were other formats
             return isinstance(public_key, RSAPublicKey)
         return type_of(public_key) in types
 
 
 HARDENED = tuple(format for format in EnvelopeFormat if format.is_hardened)
+PINNED = tuple(format for format in EnvelopeFormat if format.pinned_key is not None)
 
 
-def key_titles(types: tuple[KeyType, ...]) -> str:
+def key_titles(types: tuple[KeyType | EncryptionKeyType, ...]) -> str:
     """Types of keys in a sentence: `RSA or ECDSA P-256`."""
-    *first, last = dict.fromkeys("RSA" if type in _RSA else TITLES[type] for type in types)
+    *first, last = dict.fromkeys(_title(type) for type in types)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def _title(type: KeyType | EncryptionKeyType) -> str:
+    if isinstance(type, EncryptionKeyType):
+        return f"{type.label} (by file)"
+    return "RSA" if type in _RSA else TITLES[type]

@@ -23,7 +23,9 @@ from labconsole_amqp.envelopes.signing import KeySigner, Verifier
 from labconsole_amqp.link.revocation import RevocationCheck, check_of
 from labconsole_amqp.roles.role_settings import (
     RoleSettings,
+    load_decryption_key,
     load_message_identity,
+    load_recipient_key,
     peer_certificate_file,
     with_copies,
 )
@@ -45,8 +47,11 @@ def sender_envelope(settings: RoleSettings, identity: LoadedIdentity | None, con
         recipient = rsa_public_key(peer.certificate, str(peer.file)) if peer is not None else None
         return SourceEnvelope(form, signing_key=rsa_private_key(key, owner), recipient_key=recipient)
     _require_signing(format, key.public_key(), owner)
-    recipient_key = peer.certificate.public_key() if peer is not None else None
-    if peer is not None:
+    recipient_key: Any = None
+    if peer is not None and format.pinned_key is not None:
+        recipient_key = load_recipient_key(settings, format.pinned_key, context)
+    elif peer is not None:
+        recipient_key = peer.certificate.public_key()
         _require_encryption(format, recipient_key, str(peer.file))
     return HardenedEnvelope(form, format, _content(settings, signer=KeySigner(key), recipient_key=recipient_key))
 
@@ -59,8 +64,11 @@ def receiver_envelope(
     if form.protection is Protection.NONE:
         return SourceEnvelope(form, expected=expected)
     peer = _Peer.load(settings, context)
-    key, owner = None, ""
-    if form.protection is Protection.SIGNED_ENCRYPTED:
+    key: Any = None
+    owner = ""
+    if form.protection is Protection.SIGNED_ENCRYPTED and format.pinned_key is not None:
+        key = load_decryption_key(settings, format.pinned_key, context)
+    elif form.protection is Protection.SIGNED_ENCRYPTED:
         key, owner = _message_key(settings, identity, context)
     if not format.is_hardened:
         peer.require_accepted()
@@ -69,7 +77,7 @@ def receiver_envelope(
         return SourceEnvelope(form, verification_key=verification_key, decryption_key=decryption_key, expected=expected)
     public_key: Any = peer.certificate.public_key()
     _require_signing(format, public_key, str(peer.file))
-    if key is not None:
+    if key is not None and format.pinned_key is None:
         _require_encryption(format, key.public_key(), owner)
     checks = MessageChecks(
         sender=settings.sender_name,

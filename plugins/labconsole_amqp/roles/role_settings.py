@@ -9,6 +9,7 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from pydantic import BaseModel, ConfigDict
 
+from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level, RoleSpec
 from labconsole.security.identities import (
@@ -19,13 +20,15 @@ from labconsole.security.identities import (
 )
 from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
+from labconsole_amqp.envelopes import encryption_keys
+from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles, EncryptionKeyType
 from labconsole_amqp.link.connection import Endpoint, ShapedPath
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import IDENTITIES_KEPT, IDENTITIES_USED
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
 
-_TRUST, _CRLS, _PEER = "trust", "crls", "peer"
+_TRUST, _CRLS, _PEER, _ENCRYPTION_KEY = "trust", "crls", "peer", "encryption key"
 
 
 def password_request(parameters: AmqpParameters) -> SecretRequest:
@@ -42,6 +45,14 @@ def passphrase_request(files: IdentityFiles, role: str) -> SecretRequest:
     return SecretRequest(f"key {files.key.absolute()}", f"the key of {role}, {files.key}", files.secret_source)
 
 
+def encryption_key_request(files: EncryptionKeyFiles) -> SecretRequest:
+    """The passphrase of the receiver's encryption key."""
+    assert files.key is not None
+    return SecretRequest(
+        f"key {files.key.absolute()}", f"the receiver's encryption key, {files.key}", files.secret_source
+    )
+
+
 class RoleIdentities(BaseModel):
     """What a role proves itself with and whom it trusts: at the start of a run, or since the database has changed."""
 
@@ -55,6 +66,8 @@ class RoleIdentities(BaseModel):
     """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
     """Certificate of the other end: the receiver's to encrypt for, the sender's to verify with."""
+    encryption_key: EncryptionKeyFiles | None = None
+    """The receiver's key that bodies are encrypted to, where it is pinned by file."""
     sender_name: str = ""
     recipient_name: str = ""
     """The subjects that a hardened envelope signs; empty with the source's."""
@@ -98,6 +111,8 @@ class RoleSettings(RoleIdentities):
             requests.append(passphrase_request(self.identity, self.name))
         if self.message_identity is not None:
             requests.append(passphrase_request(self.message_identity, self.messages))
+        if self.role == "receiver" and self.encryption_key is not None and self.encryption_key.key is not None:
+            requests.append(encryption_key_request(self.encryption_key))
         if self.parameters.username:
             requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
@@ -113,7 +128,9 @@ class RoleSettings(RoleIdentities):
 
         Of identities only certificates are copied: a file that contains a private key is read in place.
         """
+        pinned = self.encryption_key.public_key if self.role == "sender" and self.encryption_key is not None else None
         certificates = {
+            _ENCRYPTION_KEY: pinned,
             _TRUST: self.identity.trust if self.identity is not None else None,
             _CRLS: self.identity.crls if self.identity is not None else None,
             _PEER: self.peer_certificate,
@@ -168,6 +185,33 @@ def load_message_identity(settings: RoleSettings, context: RoleContext) -> Loade
     identity = _loaded(files, settings.messages, passphrase_request(files, settings.messages), context)
     require_valid(identity, identity.name)
     return identity
+
+
+def load_decryption_key(settings: RoleSettings, type: EncryptionKeyType, context: RoleContext) -> Any:
+    """The receiver's private key that is pinned by file. Raises UserError."""
+    files = settings.encryption_key
+    assert files is not None
+    if files.key is None:
+        raise UserError(
+            "A receiver decrypts with a private key: set `receiver_encryption_key` to that of "
+            "`receiver_encryption_public_key`."
+        )
+    secret = None
+    if encryption_keys.is_encrypted(files.key):
+        request = encryption_key_request(files)
+        secret = request.resolve(lambda _: context.secret(request.key))
+    else:
+        context.event("identity", f"The key file {files.key} is not encrypted.", Level.WARNING)
+    return encryption_keys.load_private(files.key, type, secret)
+
+
+def load_recipient_key(settings: RoleSettings, type: EncryptionKeyType, context: RoleContext) -> Any:
+    """The receiver's public key that is pinned by file. Raises UserError."""
+    files = settings.encryption_key
+    assert files is not None
+    if files.public_key is None:
+        raise UserError("A sender encrypts to a public key: set `receiver_encryption_public_key`.")
+    return encryption_keys.load_public(context.file(_ENCRYPTION_KEY) or files.public_key, type)
 
 
 def peer_certificate_file(settings: RoleSettings, context: RoleContext) -> Path:

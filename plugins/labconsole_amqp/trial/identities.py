@@ -31,10 +31,18 @@ from labconsole.security.secrets import SecretRequest
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.names import name_as_text, short_name
+from labconsole.security.x509.parsing import read_file
 from labconsole_amqp.choices import BrokerChoice, Mode
+from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles
 from labconsole_amqp.envelopes.formats import key_titles
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.role_settings import RoleIdentities, passphrase_request, password_request
+from labconsole_amqp.roles.role_settings import (
+    RoleIdentities,
+    encryption_key_request,
+    passphrase_request,
+    password_request,
+)
+from labconsole_amqp.trial.lab_encryption_keys import lab_encryption_key
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import Payload
 
@@ -109,6 +117,22 @@ class RunIdentities:
         certificate = load_certificates(self.certificate(self.message_roles.get(end, end)))[0]
         return name_as_text(certificate.subject) or short_name(certificate)
 
+    @cached_property
+    def encryption_key(self) -> EncryptionKeyFiles | None:
+        """The receiver's key that is pinned by file; None where bodies are not encrypted to such a key."""
+        parameters, type = self._parameters, self._parameters.envelope.pinned_key
+        if type is None or parameters.protection is not Protection.SIGNED_ENCRYPTED:
+            return None
+        private, public = parameters.receiver_encryption_key, parameters.receiver_encryption_public_key
+        if not private and not public:
+            return lab_encryption_key(type)
+        passphrase_file = parameters.receiver_passphrase_file
+        return EncryptionKeyFiles(
+            key=Path(private) if private else None,
+            public_key=Path(public) if public else None,
+            passphrase_file=Path(passphrase_file) if passphrase_file else None,
+        )
+
     def message_files(self, end: EndName) -> IdentityFiles | None:
         """The identity of an end's messages with its key, None where it is that of TLS."""
         role = self.message_roles.get(end, end)
@@ -142,6 +166,7 @@ class RunIdentities:
             message_identity=self.message_files(own),
             server_name=self.server_name if tls else "",
             peer_certificate=self.message_certificate(_OTHER_END[role]),
+            encryption_key=self.encryption_key,
             sender_name=self.message_subject("sender"),
             recipient_name=self.message_subject("receiver"),
         )
@@ -171,7 +196,8 @@ class RunIdentities:
         """The type of key of an end's lab identity for messages; None where there is none."""
         format = self._parameters.envelope
         type = (format.signing if end == "sender" else format.encryption)[0]
-        return type if self.uses_lab_identity(end) and type is not LAB_KEY_TYPE else None
+        other = isinstance(type, KeyType) and type is not LAB_KEY_TYPE
+        return KeyType(type) if other and self.uses_lab_identity(end) else None
 
     @cached_property
     def _lab(self) -> LabIdentities:
@@ -215,14 +241,13 @@ class RunIdentities:
         key = load_certificates(files.certificate)[0].public_key()
         end = next((end for end, one in self.message_roles.items() if one == role), None)
         format = self._parameters.envelope
-        fits, types = {
-            "sender": (format.signs_with, format.signing),
-            "receiver": (format.encrypts_to, format.encryption),
-        }.get(end or "", (None, ()))
-        if fits is not None and not fits(key):
+        signs = end == "sender"
+        fits = end is None or (format.signs_with(key) if signs else format.pinned_key or format.encrypts_to(key))
+        if not fits:
+            types = format.signing if signs else format.encryption
             raise UserError(
                 f"The key of the identity {self.name(role)} is not {key_titles(types)}, with which messages of the "
-                f"envelope {format.value} are {'signed' if end == 'sender' else 'encrypted'}: choose another identity "
+                f"envelope {format.value} are {'signed' if signs else 'encrypted'}: choose another identity "
                 "for the messages, another envelope, or Test 2."
             )
         if type_of(key) in _ML_DSA and ssl.OPENSSL_VERSION_INFO < _FIRST_OPENSSL_WITH_ML_DSA:
@@ -243,6 +268,8 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     for role in dict.fromkeys((*local, *(role for end, role in messages.items() if end in local))):
         if not identities.uses_lab_identity(role):
             yield from _passphrase_requests(identities, role)
+    if "receiver" in local and parameters.receiver_encryption_key and (pinned := identities.encryption_key) is not None:
+        yield encryption_key_request(pinned)
 
 
 def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[SecretRequest]:
@@ -273,6 +300,11 @@ def keep_artefacts(
     for name, path in _certificates(parameters, identities).items():
         pem = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in load_certificates(path))
         context.artefact(name, "application/x-pem-file", pem)
+    pinned = identities.encryption_key
+    if pinned is not None and pinned.public_key is not None:
+        context.artefact(
+            "receiver-encryption-key.pem", "application/x-pem-file", read_file(pinned.public_key, "key file")
+        )
     if "example" in sender:
         context.artefact("message.amqp", "application/octet-stream", base64.b64decode(sender["example"]))
 
