@@ -32,7 +32,15 @@ plugin = Plugin(
         ),
     },
     doctor_checks=("labconsole_amqp.doctor:checks",),
-    profiles=("demo", "swim-within-malaysia", "swim-my-sg", "swim-my-sg-shaped", "rotation-drill", "revocation-drill"),
+    profiles=(
+        "demo",
+        "swim-within-malaysia",
+        "swim-my-sg",
+        "swim-my-sg-shaped",
+        "swim-envelopes",
+        "rotation-drill",
+        "revocation-drill",
+    ),
     published=("swim-wp16",),
     table_shapes=("labconsole_amqp.source_tables:TABLES",),
 )

@@ -13,7 +13,7 @@ from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyType
 from labconsole_amqp.envelopes.encryption_keys import generate as generate_for_bodies
 from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
 from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks
-from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
+from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageEnvelope, MessageForm
 from labconsole_amqp.envelopes.signing import KeySigner, Verifier
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage
@@ -42,10 +42,10 @@ def private_key(type: Any, owner: str = "") -> Any:
 
 @dataclass(frozen=True)
 class Ends:
-    """A sender and a receiver of one format."""
+    """A sender and a receiver of one envelope."""
 
-    sender: HardenedEnvelope
-    receiver: HardenedEnvelope
+    sender: MessageEnvelope
+    receiver: MessageEnvelope
 
     def protect(self, sequence: int = 0, body: bytes = PAYLOAD) -> bytes:
         """The encoded message of a sequence number."""

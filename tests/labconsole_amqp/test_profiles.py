@@ -6,6 +6,7 @@ import pytest
 
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import Order, Profile, load_profile
+from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.wire.envelope import encoded_size
 from labconsole_amqp.wire.payload import load_payload
@@ -89,3 +90,10 @@ def test_the_source_s_campaigns_have_both_phases_at_one_rate_for_each_payload(na
     }
     assert found == {("small", 250.0, 5.0, 20.0), ("fpl-tac", 250.0, 5.0, 20.0), ("fpl-fixm", 100.0, 5.0, 20.0)}
     assert {s.parameters["loop"] for s in profile(name).scenarios} == {"both"}
+
+
+def test_the_envelopes_profile_has_every_format_in_both_tests() -> None:
+    scenarios = [dict(scenario.parameters) for scenario in profile("swim-envelopes").scenarios]
+    parameters = [AmqpParameters.model_validate(one) for one in scenarios]
+    assert {(one.test, one.envelope) for one in parameters} == {(t, f) for t in (3, 4) for f in EnvelopeFormat}
+    assert len(parameters) == 2 * len(EnvelopeFormat)

@@ -229,6 +229,7 @@ def test_sizes_are_known_before(format: EnvelopeFormat, protection: Protection) 
             for durable in (False, True):
                 form = MessageForm(protection, durable=durable, numbered=numbered)
                 pair = ends(format, protection)
+                assert isinstance(pair.sender, HardenedEnvelope)
                 sender = HardenedEnvelope(form, format, pair.sender._content)
                 size = len(sender.protect(b"x" * length, message_number(0, 0)).message)
                 known = example_size(format, form, length, SENDER, RECIPIENT, ADDRESS)
