@@ -138,9 +138,15 @@ def boot_id() -> str:
 
 def this_process() -> Owner:
     """The identity of this process, as stored with a run."""
-    started = _started(os.getpid())
-    assert started is not None
-    return Owner(os.getpid(), started, boot_id())
+    found = find_process(os.getpid())
+    assert found is not None
+    return found
+
+
+def find_process(pid: int) -> Owner | None:
+    """The identity of the process `pid`, by which `is_alive` recognises it; None if there is none or it is a zombie."""
+    started = _started(pid)
+    return None if started is None else Owner(pid, started, boot_id())
 
 
 def is_alive(owner: Owner) -> bool:

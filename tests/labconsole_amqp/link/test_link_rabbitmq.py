@@ -20,11 +20,11 @@ from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire import envelope
 from labconsole_amqp.wire.template import Template
 from tests.helpers.parallel import run_parallel
-from tests.labconsole_amqp import rabbitmq
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link_transfer import PAYLOAD, template
+from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
 
-pytestmark = pytest.mark.skipif(not rabbitmq.available(), reason="rabbitmq-server is not installed")
+pytestmark = pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
 
 CLIENT = "State A"
 QUEUES = tuple(f"q{number}" for number in range(6))
@@ -34,15 +34,15 @@ QUEUES = tuple(f"q{number}" for number in range(6))
 class Foreign:
     """The broker, and endpoints of its ports."""
 
-    broker: rabbitmq.RabbitMq
+    broker: RealBroker
     pki: LabCa
     plain: Endpoint
     secure: Endpoint
 
 
 @pytest.fixture(scope="module")
-def fresh_queues() -> Iterator[str]:
-    return map(rabbitmq.RabbitMq.address, QUEUES)
+def fresh_queues(foreign: Foreign) -> Iterator[str]:
+    return map(foreign.broker.address, QUEUES)
 
 
 @pytest.fixture
@@ -56,17 +56,8 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     folder = tmp_path_factory.mktemp("foreign")
     pki = LabCa(folder / "pki")
     server, client = pki.issue("broker"), pki.issue(CLIENT, encrypted=True)
-    with rabbitmq.rabbitmq_broker(
-        folder, queues=QUEUES, clients=(CLIENT,), ca_file=pki.ca_file, identity=server
-    ) as broker:
-        tls = tls_of(client)
-        assert broker.tls_port is not None
-        yield Foreign(
-            broker,
-            pki,
-            Endpoint(broker.host, broker.port, username=rabbitmq.USER, password=rabbitmq.PASSWORD),
-            Endpoint(broker.host, broker.tls_port, tls),
-        )
+    with RealBroker("rabbitmq", folder, queues=QUEUES, clients=(CLIENT,), trust=pki.ca_file, identity=server) as broker:
+        yield Foreign(broker, pki, broker.plain, broker.secure(tls_of(client)))
 
 
 def send_all(sender: Sender, message: Template, count: int) -> None:
@@ -145,7 +136,7 @@ def refusals(foreign: Foreign) -> Mapping[str, Future[str]]:
     unknown = foreign.pki.issue("State X")
     tls = tls_of(unknown)
     endpoints = {
-        "password": Endpoint(foreign.plain.host, foreign.plain.port, username=rabbitmq.USER, password="wrong"),
+        "password": Endpoint(foreign.plain.host, foreign.plain.port, username=USER, password="wrong"),
         "name": Endpoint(foreign.secure.host, foreign.secure.port, tls),
     }
 

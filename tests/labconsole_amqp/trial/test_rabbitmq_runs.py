@@ -15,18 +15,18 @@ import pytest
 from proton import Message, symbol
 
 from labconsole.security.identities import IdentityFiles
-from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.wire.envelope import FieldsIn, decode
 from labconsole_amqp.wire.payload import load_payload
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab import Lab, Outcome, run
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa
-from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
+from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
 from tests.labconsole_amqp.trial.test_amqp_trial import ALWAYS, CRYPTO, PAYLOADS, SIZES, SIZES_IN_ANNOTATIONS
 
 pytestmark = [
-    pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)"),
+    pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq"))),
     pytest.mark.usefixtures("lab_home"),
 ]
 
@@ -56,19 +56,17 @@ class Foreign:
     """A running RabbitMQ, which accepts state-x and state-y by their certificates (SASL EXTERNAL)."""
 
     def __init__(
-        self, rabbit: RabbitMq, ca: LabCa, sender: IdentityFiles, receiver: IdentityFiles, folder: Path
+        self, rabbit: RealBroker, ca: LabCa, sender: IdentityFiles, receiver: IdentityFiles, folder: Path
     ) -> None:
         self.rabbit = rabbit
         self._ca, self._sender, self._receiver = ca, sender, receiver
-        self._password = _private(folder / "password", PASSWORD)
         self._passphrase = _private(folder / "passphrase", PASSPHRASE)
-        self.login = Endpoint(rabbit.host, rabbit.port, username=USER, password=PASSWORD)
 
     def settings(self, test: int, queue: str, **more: Any) -> dict[str, Any]:
         """Parameters of a run through it: user and password for Test 1, client certificates for the others."""
-        common = {"broker": "external", "host": "127.0.0.1", "address": RabbitMq.address(queue), "test": test}
+        common = {"broker": "external", "host": "127.0.0.1", "address": self.rabbit.address(queue), "test": test}
         if test == 1:
-            common |= {"port": self.rabbit.port, "username": USER, "password_file": str(self._password)}
+            common |= {"port": self.rabbit.port, "username": USER, "password_file": str(self.rabbit.password_file)}
         else:
             common |= {
                 "port": self.rabbit.tls_port,
@@ -84,8 +82,8 @@ class Foreign:
 
     def fetch(self, queue: str, count: int) -> list[bytes]:
         """The raw messages in the queue."""
-        with connect(self.login) as connection:
-            receiver, raw = Receiver(connection, RabbitMq.address(queue)), []
+        with connect(self.rabbit.plain) as connection:
+            receiver, raw = Receiver(connection, self.rabbit.address(queue)), []
             deadline = time.monotonic() + 10
             while len(raw) < count and time.monotonic() < deadline:
                 batch = receiver.receive(count - len(raw), 0.2)
@@ -107,8 +105,8 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
     cases = (*FIGURES, *LEFT, *(("options", place) for place in range(len(OPTIONS))))
     queues = ("q", "left", "several", *map(queue_of, cases))
-    with rabbitmq_broker(
-        folder, queues=queues, clients=("state-x", "state-y"), ca_file=ca.ca_file, identity=server
+    with RealBroker(
+        "rabbitmq", folder, queues=queues, clients=("state-x", "state-y"), trust=ca.ca_file, identity=server
     ) as rabbit:
         yield Foreign(rabbit, ca, sender, receiver, folder)
 

@@ -20,7 +20,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab, Outcome
-from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
+from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
 from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -189,14 +189,11 @@ def test_broker_is_stopped_and_started_in_mid_run(tmp_path: Path) -> None:
     assert figures["lost"] == 2_000 - figures["received"] + figures["duplicated"]
 
 
-@pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)")
+@pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
 def test_connections_to_rabbitmq_are_restored_without_loss(tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.touch(0o600)
-    password.write_text(PASSWORD)
-    with rabbitmq_broker(tmp_path / "broker") as rabbit, cut_relay(rabbit.port) as relay:
-        values = {"broker": "external", "port": relay.port, "address": RabbitMq.address("q"), "username": USER}
-        values |= {"password_file": str(password), "numbered": True, "durable": True, "reconnect": 30.0}
+    with RealBroker("rabbitmq", tmp_path / "broker") as rabbit, cut_relay(rabbit.port) as relay:
+        values = {"broker": "external", "port": relay.port, "address": rabbit.address("q"), "username": USER}
+        values |= {"password_file": str(rabbit.password_file), "numbered": True, "durable": True, "reconnect": 30.0}
         outcome = Lab(tmp_path / "run", during=cutting(relay, 3, 500)).run(**values, count=3_000, **PACED)
     nothing_lost(outcome, 3_000)
     assert outcome.figures["reconnects"] >= 1

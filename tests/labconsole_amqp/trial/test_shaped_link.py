@@ -15,7 +15,7 @@ from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker
 from tests.labconsole_amqp.lab import Lab, Outcome, run
-from tests.labconsole_amqp.rabbitmq import PASSWORD, USER, RabbitMq, available, rabbitmq_broker
+from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
 from tests.labconsole_amqp.trial.test_bad_input import Files, broker, files, login, through
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -80,14 +80,11 @@ def test_an_external_broker_is_reached_over_the_link_by_its_own_name(
         assert outcome.failure is not None and "other.example" in str(outcome.failure)
 
 
-@pytest.mark.skipif(not available(), reason="rabbitmq-server is not installed (Debian: rabbitmq-server)")
+@pytest.mark.skipif(missing("rabbitmq") is not None, reason=str(missing("rabbitmq")))
 def test_rabbitmq_is_reached_over_the_link(tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.touch(0o600)
-    password.write_text(PASSWORD)
-    with rabbitmq_broker(tmp_path / "broker") as rabbit:
-        values = {"broker": "external", "port": rabbit.port, "address": RabbitMq.address("q"), "username": USER}
-        values |= {"password_file": str(password), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
+    with RealBroker("rabbitmq", tmp_path / "broker") as rabbit:
+        values = {"broker": "external", "port": rabbit.port, "address": rabbit.address("q"), "username": USER}
+        values |= {"password_file": str(rabbit.password_file), "payload": "fpl-fixm", "count": 8, "warm_up": 2}
         outcome = run(tmp_path / "run", **values, **SHAPED, link_delay=20.0)
     whole(outcome, 10)
     figures = outcome.figures
