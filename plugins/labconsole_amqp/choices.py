@@ -23,11 +23,15 @@ class BrokerChoice(StrEnum):
 
 
 class Loop(StrEnum):
-    """Closed: as fast as credit allows. Open: at a given rate, independent of the broker. Both: one after the other."""
+    """Closed: as fast as credit allows. Open: at a given rate, independent of the broker. Both: one after the other.
+
+    Sweep: open, in steps of other rates, up to the highest at which p99 of latency stays under a limit.
+    """
 
     CLOSED = "closed"
     OPEN = "open"
     BOTH = "both"
+    SWEEP = "sweep"
 
 
 class Shaping(StrEnum):
@@ -80,6 +84,7 @@ LABELS: dict[str, dict[str, str]] = {
         "closed": "Closed: as fast as credit allows",
         "open": "Open: at a given rate",
         "both": "Both phases: full speed, then at a given rate",
+        "sweep": "Rate sweep: the highest rate with p99 under a limit",
     },
     "shaping": {"outside": "Not by the console", "built-in": "By the console"},
     "link_ends": {"both": "Senders and receivers", "sender": "Senders only", "receiver": "Receivers only"},

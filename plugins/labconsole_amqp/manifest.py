@@ -38,6 +38,7 @@ plugin = Plugin(
         "swim-my-sg",
         "swim-my-sg-shaped",
         "swim-envelopes",
+        "protection-cost",
         "rotation-drill",
         "revocation-drill",
     ),

@@ -38,13 +38,14 @@ TEST_TITLES = {
 TEST_DESCRIPTIONS = {
     1: "No TLS, no signature: the benchmark of the other three.",
     2: "TLS on the connection; the client proves itself by its certificate (SASL EXTERNAL).",
-    3: "As Test 2, and every message carries the sender's signature (RSA, SHA-256): non-repudiation.",
-    4: "As Test 3, and every body is encrypted for the receiver (AES-256-CBC, key wrapped by RSA-OAEP).",
+    3: "As Test 2, and every message carries the sender's signature (in the source RSA, SHA-256): non-repudiation.",
+    4: "As Test 3, and every body is encrypted for the receiver (in the source AES-256-CBC, key wrapped by RSA-OAEP).",
 }
 
 
 _COUNTED = {"loop": ["closed", "open"]}
 _PHASES = {"loop": "both"}
+_SWEEP = {"loop": "sweep"}
 _HARDENED = {**WITH_SIGNATURES, "envelope": [format.value for format in HARDENED]}
 _EXAMPLE_NAMES = "CN=state-a,O=Lab Console", "CN=state-b,O=Lab Console"
 """Sender and recipient as the lab's identities have them."""
@@ -173,7 +174,8 @@ class _MessagingParameters(Parameters):
         "Loop",
         (
             "Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it. "
-            "Both phases: throughput at full speed, then latency at the rate, in one run that goes by time"
+            "Both phases: throughput at full speed, then latency at the rate, in one run that goes by time. "
+            "Rate sweep: the highest rate at which latency stays under a limit"
         ),
         default=Loop.CLOSED,
         group="Load",
@@ -181,13 +183,13 @@ class _MessagingParameters(Parameters):
     )
     rate: float = parameter(
         "Rate",
-        "Messages per second of each sender",
+        "Messages per second of each sender; of a rate sweep, in its first step",
         default=1000.0,
         gt=0,
         le=1_000_000,
         group="Load",
         unit="msg/s",
-        shown_if={"loop": ["open", "both"]},
+        shown_if={"loop": ["open", "both", "sweep"]},
     )
     full_speed: float = parameter(
         "Full speed for",
@@ -208,6 +210,26 @@ class _MessagingParameters(Parameters):
         group="Load",
         unit="s",
         shown_if=_PHASES,
+    )
+    p99_limit: float = parameter(
+        "Limit of p99",
+        "The latency that 99 % of the messages must keep",
+        default=20.0,
+        gt=0,
+        le=60_000,
+        group="Load",
+        unit="ms",
+        shown_if=_SWEEP,
+    )
+    step: float = parameter(
+        "Step",
+        "Length of each step of the sweep, after 0.2 s of warm-up",
+        default=2.0,
+        ge=0.5,
+        le=3600,
+        group="Load",
+        unit="s",
+        shown_if=_SWEEP,
     )
     senders: int = parameter("Senders", "Sender processes", default=1, ge=1, le=16, group="Load")
     receivers: int = parameter("Receivers", "Receiver processes", default=1, ge=1, le=16, group="Load")
@@ -329,9 +351,10 @@ class _MessagingParameters(Parameters):
     @field_validator("loop")
     @classmethod
     def _check_loop_fits_mode(cls, loop: Loop, info: ValidationInfo) -> Loop:
-        """Only a console that plays both ends can wait until the queue is empty between the phases."""
-        if loop is Loop.BOTH and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
-            raise ValueError("both phases need both ends in this console: set `mode` to both, or `loop` to open")
+        """Only a console that plays both ends can wait until the queue is empty between phases or steps."""
+        if loop in (Loop.BOTH, Loop.SWEEP) and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
+            what = "both phases need" if loop is Loop.BOTH else "a rate sweep needs"
+            raise ValueError(f"{what} both ends in this console: set `mode` to both, or `loop` to open")
         return loop
 
     @field_validator("numbered")
@@ -344,7 +367,7 @@ class _MessagingParameters(Parameters):
             raise ValueError(
                 "with several senders or receivers messages need numbers to be distinguished: set `numbered` to true"
             )
-        counts = values.get("loop") is Loop.BOTH or values.get("mode") is Mode.RECEIVER
+        counts = values.get("loop") in (Loop.BOTH, Loop.SWEEP) or values.get("mode") is Mode.RECEIVER
         if values.get("reconnect") and counts:
             raise ValueError(
                 "messages that are sent again after a lost connection need numbers, so that none is counted twice: set "
@@ -383,8 +406,13 @@ class _MessagingParameters(Parameters):
         return (Outcome.REPLAYED,) if self.reconnect else ()
 
     @property
+    def is_counted(self) -> bool:
+        """Whether the number of messages is set, rather than found by the run."""
+        return self.loop in (Loop.CLOSED, Loop.OPEN)
+
+    @property
     def per_sender(self) -> int:
-        """Messages that each sender sends, warm-up included, where their number is set (not with both phases)."""
+        """Messages that each sender sends, warm-up included, where their number is set (`is_counted`)."""
         return self.warm_up + self.count
 
     @property

@@ -92,6 +92,10 @@ WORK_DONE = "work done"
 """Event: a sender, receiver or broker has finished; data: cpu_ns since T0, messages; a sender's end_ns; a receiver's
 `end` (`ReceiverEnd`)."""
 
+SWEEP_STEP = "sweep step"
+"""Event of the worker: a step of a sweep begins; data: begin_ns, first (each sender's first sequence in it), rate (of
+each sender, messages per second), seconds (after its warm-up)."""
+
 OPEN_LOOP = "open loop"
 """Event of the worker: the second of two phases begins; data: begin_ns, first (each sender's first sequence in it)."""
 

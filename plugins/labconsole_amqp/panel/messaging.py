@@ -13,7 +13,6 @@ from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.identities import names
-from labconsole_amqp.choices import Loop
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.wire.payload import payload_path
@@ -120,7 +119,7 @@ class AmqpPanel(TrialPanel):
                 tr("AmqpPanel", "What AMQP, signature and encryption add to each payload"),
             ),
         ]
-        if parameters.loop is not Loop.BOTH:  # the number of messages in a phase is measured, not set
+        if parameters.is_counted:
             volume = _size(encoded * parameters.per_sender * parameters.senders)
             tooltip = tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP")
             facts.append(Fact(tr("AmqpPanel", "Volume of a run"), volume, tooltip))

@@ -73,9 +73,12 @@ def await_connect_command(context: RoleContext) -> tuple[str, int, int | None]:
     return command["host"], command["port"], command["shaper"]
 
 
-def open_loop_command(begin_ns: int, first: Sequence[int]) -> dict[str, Any]:
-    """The command that starts the second of two phases at `begin_ns`; `first`: each sender's first sequence in it."""
-    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first)}
+def open_loop_command(begin_ns: int, first: Sequence[int], rate: float, seconds: float) -> dict[str, Any]:
+    """The command that starts the second of two phases, or a step of a sweep, at `begin_ns`: see `schedule.open_loop`.
+
+    `first`: each sender's first sequence in it.
+    """
+    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first), "rate": rate, "seconds": seconds}
 
 
 class LinkRole(Role):

@@ -45,6 +45,9 @@ from labconsole_amqp.wire.template import Template, learn_template, plain_templa
 
 COUNT_COMMAND = {"do": "count"}
 """The command to report the number of messages received."""
+LATENCY_COMMAND = {"do": "latency"}
+"""The command to report p99 of the latencies of the open loop so far, ns; None without any."""
+_P99 = 0.99
 
 _BATCH = 512
 _SEALED_BATCH = 32
@@ -80,6 +83,8 @@ class ReceiverRole(LinkRole):
         self._senders_reconnects = 0
         self._to_come = self.parameters.per_sender * self.parameters.senders
         self._open_loops: list[SendSchedule] = []
+        self._latencies: list[NDArray[np.int64]] = []
+        """Of a step of a sweep, ns."""
 
     def load(self, identity: LoadedIdentity | None) -> None:
         """Load the payload that is expected, and keys. Raises UserError."""
@@ -165,9 +170,14 @@ class ReceiverRole(LinkRole):
         match command.get("do"):
             case "count":
                 self.context.report(received=self._different)
+            case "latency":
+                latencies = np.concatenate([np.zeros(0, np.int64), *self._latencies])
+                p99 = int(np.quantile(latencies, _P99, method="inverted_cdf")) if len(latencies) else None
+                self.context.report(p99_ns=p99, count=len(latencies))
             case "open loop":
-                first = command["first"]
-                self._open_loops = [open_loop(self.parameters, command["begin_ns"], sequence) for sequence in first]
+                begin_ns, rate, seconds = command["begin_ns"], command["rate"], command["seconds"]
+                self._open_loops = [open_loop(begin_ns, sequence, rate, seconds) for sequence in command["first"]]
+                self._latencies = []
             case "all sent":
                 self._senders_done, self._to_come = True, command["sent"]
                 self._senders_reconnects = command["reconnects"]
@@ -263,7 +273,7 @@ class ReceiverRole(LinkRole):
     ) -> None:
         """Report latencies to the live view: as the evaluation does, but without the sender's samples."""
         parameters = self.parameters
-        if parameters.loop is Loop.BOTH and not self._open_loops:
+        if not (parameters.is_counted or self._open_loops):
             return  # at full speed only throughput is measured
         if parameters.numbered:
             sender, sequence = (numbers >> SENDER_SHIFT) - 1, numbers & SEQUENCE_MASK
@@ -283,6 +293,8 @@ class ReceiverRole(LinkRole):
             if parameters.mode is Mode.BOTH:
                 counted &= sequence < parameters.per_sender
             latencies = latency_from_stamp_ns(received_ns[counted], self._wall_offset_ns, stamps_ms[counted])
+        if parameters.loop is Loop.SWEEP:
+            self._latencies.append(latencies)
         channel = QUEUE_TIME_CHANNEL if parameters.loop is Loop.CLOSED else LATENCY_CHANNEL
         self.context.observe(channel.name, latencies)
 

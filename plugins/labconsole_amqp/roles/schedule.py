@@ -77,13 +77,14 @@ def full_speed(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
     )
 
 
-def open_loop(parameters: AmqpParameters, begin_ns: int, first: int) -> SendSchedule:
-    """The second of two phases: all messages that are due within a time, from sequence `first` on."""
+def open_loop(begin_ns: int, first: int, rate: float, seconds: float) -> SendSchedule:
+    """The second of two phases, or a step of a sweep: all messages that are due within `seconds` after the warm-up,
+    from sequence `first` on."""
     return SendSchedule(
         begin_ns,
         first=first,
-        rate=parameters.rate,
-        count=math.ceil((OPEN_LOOP_WARM_UP_S + parameters.open_loop) * parameters.rate),
+        rate=rate,
+        count=math.ceil((OPEN_LOOP_WARM_UP_S + seconds) * rate),
         warm_up_ns=int(OPEN_LOOP_WARM_UP_S * 1e9),
         warm_up=Phase.OPEN_LOOP_WARM_UP,
         phase=Phase.OPEN_LOOP,

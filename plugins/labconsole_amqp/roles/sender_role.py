@@ -22,10 +22,13 @@ from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_protection import sender_envelope
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealingPool
-from labconsole_amqp.series import ACKNOWLEDGED, SENT, SENT_CHANNEL, WORK_DONE
+from labconsole_amqp.series import ACKNOWLEDGED, OPEN_LOOP, SENT, SENT_CHANNEL, WORK_DONE
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
 from labconsole_amqp.wire.template import Template, plain_template
+
+FINISH = {"do": "finish"}
+"""The command to a sender after its last phase or step."""
 
 _BATCH = 512
 _SEALED_BATCH = 256
@@ -122,20 +125,26 @@ class SenderRole(LinkRole):
         return {"sent": self._done, "reconnects": self.reconnects}
 
     def _schedules(self) -> Iterator[SendSchedule]:
-        """Yield the schedule of each phase; between two phases, wait for the trial's command."""
+        """Yield the schedule of each phase or step; between two of them, wait for the trial's command."""
         begin_ns = self.context.start_ns
-        if self.parameters.loop is not Loop.BOTH:
+        if self.parameters.is_counted:
             yield whole_run(self.parameters, begin_ns)
             return
-        yield full_speed(self.parameters, begin_ns)
+        if self.parameters.loop is Loop.BOTH:
+            yield full_speed(self.parameters, begin_ns)
+        while (command := self._next_phase())["do"] == OPEN_LOOP:
+            yield open_loop(command["begin_ns"], self._done, command["rate"], command["seconds"])
+
+    def _next_phase(self) -> dict[str, Any]:
+        """Report that the phase or step is over, and wait for the command to begin the next one, or to finish."""
         self.context.report(sent=self._done)
         while (command := self.take_command()) is None:
             if self.context.stop_requested:
-                return
+                return FINISH
             with self.restoring():
                 self._link.pump(_WAIT_S)
             self.context.tick()
-        yield open_loop(self.parameters, command["begin_ns"], self._done)
+        return command
 
     def _send_plain(self, schedule: SendSchedule) -> None:
         template = self._template()

@@ -155,23 +155,36 @@ def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
     The number of messages may differ: slow tests have fewer, throughput is per second and latency per message.
     (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
     of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
+    Two envelopes of one test are a fair pair, too.
     """
-    label = _LABELS.get((reference.test, other.test), "")
+    label, may_differ = _LABELS.get((reference.test, other.test), ""), _MAY_DIFFER
+    if _other_envelope(reference, other):
+        label = f"Envelope {other.envelope.value} against {reference.envelope.value}"
+        may_differ |= {"envelope", "fields_in"}
     one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")
     unlike = (
         name
-        for name in one.keys() - _MAY_DIFFER
+        for name in one.keys() - may_differ
         if one[name] != two[name] and all(in_effect(name, values, AmqpParameters) for values in (one, two))
     )
     return "" if any(unlike) else label
+
+
+def _other_envelope(reference: AmqpParameters, other: AmqpParameters) -> bool:
+    """Whether the two are the same test with signatures, in other envelopes."""
+    signed = reference.protection is not Protection.NONE
+    return signed and reference.test == other.test and reference.envelope is not other.envelope
 
 
 def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
     """Questions on the cost of `other` over `reference`: in throughput, in latency at an equal rate."""
     if not _contrast_label(reference, other):
         return ()
-    *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
-    added = f"{', '.join(first)} and {last}" if first else last
+    if _other_envelope(reference, other):
+        added = f"the envelope {other.envelope.value}"
+    else:
+        *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
+        added = f"{', '.join(first)} and {last}" if first else last
     throughput = Question(
         f"What does {added} cost in throughput?",
         "throughput",
@@ -179,5 +192,16 @@ def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Questi
         left_of="messages a second",
     )
     latency = Question(f"What does {added} cost in latency?", "latency_mean", f"With {added}")
-    by_loop = {Loop.CLOSED: (throughput,), Loop.OPEN: (latency,), Loop.BOTH: (throughput, latency)}
+    at_limit = Question(
+        f"What does {added} cost at your load?",
+        "highest_rate",
+        added[0].upper() + added[1:],
+        left_of=f"messages a second with p99 under {other.p99_limit:g} ms",
+    )
+    by_loop = {
+        Loop.CLOSED: (throughput,),
+        Loop.OPEN: (latency,),
+        Loop.BOTH: (throughput, latency),
+        Loop.SWEEP: (at_limit,),
+    }
     return by_loop[other.loop]

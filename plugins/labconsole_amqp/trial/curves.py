@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Curve, Event, Samples
-from labconsole_amqp.choices import Mode
+from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.latency import latencies_ns, measures
+from labconsole_amqp.trial.sweep_evaluation import sweep_curves
 
 _INTERVALS = 200
 _SHORTEST_S = 0.1
@@ -49,6 +50,8 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
                 Curve(title, measure.title, "ms", t_s, values)
                 for title, values in zip(("p50", "p99"), quantiles, strict=True)
             ]
+    if parameters.loop is Loop.SWEEP:
+        lines += sweep_curves(parameters, joined, events, zero_ns)
     return tuple(lines)
 
 

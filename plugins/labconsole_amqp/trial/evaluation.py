@@ -20,6 +20,7 @@ from labconsole_amqp.series import (
     OPEN_LOOP,
     OUTCOMES,
     RECONNECTED,
+    SWEEP_STEP,
     WORK_DONE,
     Phase,
     ReceiverEnd,
@@ -27,6 +28,7 @@ from labconsole_amqp.series import (
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
 from labconsole_amqp.trial.latency import counted_rows, latency_figures
 from labconsole_amqp.trial.metrics import metric
+from labconsole_amqp.trial.sweep_evaluation import sweep_figures
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
@@ -57,8 +59,10 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     doubts = {phase: "; ".join(filter(None, (disturbed.get(phase, ""), lost))) for phase in _PHASE_LABELS}
     receiving = list(_receiving(parameters, joined, definitions, doubts[Phase.FULL_SPEED]))
     speed = next((one.value for one in receiving if one.name == "throughput"), None)
+    swept, found = _sweep(parameters, samples, joined, events)
     unrecorded = _unrecorded(parameters, joined, events, definitions)
     metrics = [
+        *swept,
         *_connecting(events),
         *_calibration(events),
         *_sending(parameters, joined, events),
@@ -77,8 +81,19 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         *_cpu(events),
     ]
     reasons = (f"{_PHASE_LABELS[phase]} {reason}" for phase, reason in disturbed.items() if reason)
-    verdicts = (*preflight_verdicts(events), *_verdicts(parameters, joined, metrics))
+    verdicts = (*preflight_verdicts(events), *found, *_verdicts(parameters, joined, metrics))
     return Evaluation(tuple(metrics), verdicts, "; ".join(reasons))
+
+
+def _sweep(
+    parameters: AmqpParameters, samples: Samples, joined: JoinedSamples, events: Sequence[Event]
+) -> tuple[tuple[Metric, ...], tuple[Verdict, ...]]:
+    """The figures and verdicts of a rate sweep; none of another run."""
+    if parameters.loop is not Loop.SWEEP:
+        return (), ()
+    begun = [event.data["begin_ns"] for event in events if event.name == SWEEP_STEP]
+    last_ns = int(joined.sent["sent_ns"][-1]) if len(joined.sent["sent_ns"]) else 0
+    return sweep_figures(parameters, joined, events, busy(samples, begun[0], last_ns) if begun else "")
 
 
 def _busy_phases(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> dict[Phase, str]:
@@ -91,7 +106,7 @@ def _busy_phases(parameters: AmqpParameters, samples: Samples, events: Sequence[
         first = full_speed(parameters, begins["T0"])
         found[Phase.FULL_SPEED] = busy(samples, first.begin_ns + first.warm_up_ns, first.end_ns)
     if OPEN_LOOP in begins:
-        second = open_loop(parameters, begins[OPEN_LOOP], 0)
+        second = open_loop(begins[OPEN_LOOP], 0, parameters.rate, parameters.open_loop)
         begin_ns = second.begin_ns + second.warm_up_ns
         found[Phase.OPEN_LOOP] = busy(samples, begin_ns, begin_ns + int(parameters.open_loop * 1e9))
     return found
@@ -139,6 +154,7 @@ def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence
         times = sent["sent_ns"][sent["phase"] == Phase.FULL_SPEED]
         if len(times) > 1 and times[-1] > times[0]:
             yield metric("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
+    if not parameters.is_counted:
         return
     done = _events_of(events, WORK_DONE, "sender")
     connects = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
@@ -157,6 +173,8 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
         return
     yield metric("received", total, total)
     yield metric("received_size", float(np.mean(received["size"])), total)
+    if parameters.loop is Loop.SWEEP:
+        return
     both = parameters.loop is Loop.BOTH
     counts = counted_rows(parameters, joined, Phase.FULL_SPEED if both else Phase.WHOLE)
     times = received["received_ns"][counts]

@@ -39,7 +39,7 @@ class Measure:
 
 
 def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
-    """Time in queue in a closed loop, latency in an open one, both with both phases."""
+    """Time in queue in a closed loop, latency in an open one, both with both phases; a sweep has those of its steps."""
     queue_time, latency = ("queue_time", "Time in queue at full speed"), ("latency", "Latency")
     match parameters.loop:
         case Loop.CLOSED:
@@ -48,6 +48,8 @@ def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
             return (Measure(*latency),)
         case Loop.BOTH:
             return Measure(*queue_time, Phase.FULL_SPEED), Measure(*latency, Phase.OPEN_LOOP)
+        case Loop.SWEEP:
+            return ()
 
 
 def counted_rows(parameters: AmqpParameters, joined: JoinedSamples, phase: Phase = Phase.WHOLE) -> NDArray[np.bool_]:

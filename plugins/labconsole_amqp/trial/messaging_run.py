@@ -16,11 +16,13 @@ from labconsole_amqp.preflight.checks import Check, one_clock_check
 from labconsole_amqp.preflight.preflight_verdicts import summary
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command, open_loop_command
-from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, senders_done
+from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, LATENCY_COMMAND, senders_done
 from labconsole_amqp.roles.role_settings import RoleSettings
-from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL
+from labconsole_amqp.roles.sender_role import FINISH
+from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_STEP
 from labconsole_amqp.trial.followed_identities import RolesByName, following_identities
 from labconsole_amqp.trial.identities import RunIdentities, keep_artefacts
+from labconsole_amqp.trial.rate_search import RateSearch
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
 
@@ -92,7 +94,7 @@ class MessagingRun:
         for role in (*receivers, *senders, *others):
             role.begin(begin_ns)
         channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
-        total = 0 if parameters.loop is Loop.BOTH else parameters.per_sender * parameters.senders
+        total = parameters.per_sender * parameters.senders if parameters.is_counted else 0
         context.expect(total, channel.name, begin_ns)
         context.event("T0", f"T0: begin. Senders: {len(senders)}, receivers: {len(receivers)}.", begin_ns=begin_ns)
         return True
@@ -116,6 +118,8 @@ class MessagingRun:
         parameters, context = self._parameters, self._context
         if parameters.loop is Loop.BOTH:
             _conduct_phases(parameters, context, receivers, senders)
+        elif parameters.loop is Loop.SWEEP:
+            _conduct_sweep(parameters, context, receivers, senders)
         self._wait(
             senders,
             f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue is full "
@@ -220,7 +224,46 @@ def _conduct_phases(
         first=sent,
     )
     for role in (*receivers, *senders):
-        role.command(open_loop_command(begin_ns, sent))
+        role.command(open_loop_command(begin_ns, sent, parameters.rate, parameters.open_loop))
+    for sender in senders:
+        sender.report(parameters.open_loop + _LONGEST_DRAIN_S)
+        sender.command(FINISH)
+
+
+def _conduct_sweep(
+    parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
+) -> None:
+    """Try one rate after the other, until the highest that keeps the limit is found. Raises UserError."""
+    longest_s = parameters.step + _LONGEST_DRAIN_S
+    search = RateSearch(parameters.rate)
+    sent = [sender.report(longest_s)["sent"] for sender in senders]
+    while (rate := search.next) is not None:
+        begin_ns = now_ns() + _PAUSE_NS
+        total = rate * len(senders)
+        context.event(
+            SWEEP_STEP,
+            f"Step {search.steps + 1}: {total:,.0f} messages a second.",
+            begin_ns=begin_ns,
+            first=sent,
+            rate=rate,
+            seconds=parameters.step,
+        )
+        for role in (*receivers, *senders):
+            role.command(open_loop_command(begin_ns, sent, rate, parameters.step))
+        sent = [sender.report(longest_s)["sent"] for sender in senders]
+        search.record(_keeps_limit(parameters, receivers, sum(sent)))
+    for sender in senders:
+        sender.command(FINISH)
+
+
+def _keeps_limit(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> bool:
+    """Whether all messages came, and p99 of the step's at each receiver is within the limit."""
+    if _received(parameters, receivers, sent) < sent:
+        return False
+    for receiver in receivers:
+        receiver.command(LATENCY_COMMAND)
+    p99s = [receiver.report(parameters.patience)["p99_ns"] for receiver in receivers]
+    return all(p99 is None or p99 <= parameters.p99_limit * 1e6 for p99 in p99s)
 
 
 def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> int:

@@ -88,6 +88,23 @@ METRICS: tuple[MetricKind, ...] = (
         _NEUTRAL,
         "Messages due per second in the open loop, of all senders. Latencies are judged only at the same offered rate.",
     ),
+    MetricKind(
+        "highest_rate",
+        "Highest rate under the limit",
+        "msg/s",
+        _HIGHER,
+        "Rate sweep: the highest rate of all senders at which all messages came and p99 of their latency, from "
+        "the time at which they were due, stayed under the limit, to within 10 %. The rate was tried twice at least, "
+        "and kept the limit more often than not.",
+    ),
+    MetricKind(
+        "p99_at_highest_rate",
+        "Latency p99 at that rate",
+        "ms",
+        _NEUTRAL,
+        "Of the last step at the highest rate that kept the limit.",
+    ),
+    MetricKind("sweep_steps", "Steps", "", _NEUTRAL, "Steps of the sweep, each at one rate."),
     *_time_metrics(
         "latency",
         "Latency",

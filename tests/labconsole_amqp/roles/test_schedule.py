@@ -28,7 +28,7 @@ def test_a_phase_at_full_speed_ends_by_time_and_its_first_300_ms_are_warm_up() -
 
 
 def test_an_open_loop_has_the_messages_that_are_due_in_it_and_its_first_200_ms_are_warm_up() -> None:
-    schedule = open_loop(AmqpParameters(loop="both", rate=250.0, open_loop=1.0), 1000 * MS, first=40)
+    schedule = open_loop(1000 * MS, first=40, rate=250.0, seconds=1.0)
     assert schedule.count == 300
     phases = schedule.phases(schedule.due_ns(np.arange(40, 340)))
     assert (np.count_nonzero(phases == Phase.OPEN_LOOP_WARM_UP), np.count_nonzero(phases == Phase.OPEN_LOOP)) == (

@@ -1,0 +1,104 @@
+"""Rate sweeps: steps of rates, the highest that keeps the limit of p99, and the answer of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from labconsole.model.trial import Event, Level
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import RECEIVED, SENT, Phase
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_amqp.trial.joining import join_samples, merged_by_time
+from labconsole_amqp.trial.sweep_evaluation import Step, highest, sweep_steps
+from tests.labconsole_amqp.lab import run
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+MS = 1_000_000
+
+
+def test_a_sweep_finds_a_rate_and_every_step_is_stored(tmp_path: Path) -> None:
+    settings = {"test": 4, "loop": "sweep", "rate": 50.0, "step": 0.5, "p99_limit": 200.0}
+    outcome = run(tmp_path / "run", payload="small", senders=2, numbered=True, **settings)
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    begun = outcome.events_named("sweep step")
+    assert figures["sweep_steps"] == len(begun) >= 3
+    rates = [event.data["rate"] for event in begun]
+    assert rates[:2] == [50.0, 100.0]
+    assert figures["highest_rate"] in {2 * rate for rate in rates}
+    assert figures["p99_at_highest_rate"] <= 200.0
+    assert outcome.verdicts["a rate keeps the limit"] == "pass"
+    assert (figures["lost"], figures["unknown"], figures["failed_verifications"]) == (0, 0, 0)
+    assert {"throughput", "latency_p99", "send_duration", "receive_duration"}.isdisjoint(figures)
+    curves = {
+        curve.title: curve for curve in AmqpTrial().curves(outcome.parameters, outcome.samples, outcome.samples.events)
+    }
+    assert curves["Offered"].values.tolist() == [2 * rate for rate in rates]
+
+
+def test_steps_are_judged_by_what_was_due_in_them_and_all_must_come() -> None:
+    """Three steps of 10 messages at 100/s after 0.2 s of warm-up: 5 ms late, 50 ms late, and one message missing."""
+    sent, received, events = [], [], []
+    for step, late_ms in enumerate((5, 50, 5)):
+        begin = step * 10**9
+        data = {"begin_ns": begin, "rate": 100.0 * (step + 1), "seconds": 0.1}
+        events.append(Event(begin, "worker", Level.INFO, "sweep step", "", data))
+        for index in range(30):
+            due, seq = begin + index * 10 * MS, step * 30 + index
+            phase = Phase.OPEN_LOOP_WARM_UP if index < 20 else Phase.OPEN_LOOP
+            sent.append((seq, due, due, seq, phase))
+            if (step, index) != (2, 25):
+                # Messages of the warm-up are very late, and do not count.
+                received.append((seq, due + (late_ms if index >= 20 else 900) * MS))
+    columns = np.array(sent, np.int64).T
+    sent_table = dict(zip(("seq", "intended_ns", "sent_ns", "stamp_ms", "phase"), columns, strict=True))
+    numbers, times = np.array(received, np.int64).T
+    received_table = {
+        "number": (1 << 40) + numbers,
+        "received_ns": times,
+        "stamp_ms": numbers,
+        "outcome": np.zeros(len(numbers), np.uint8),
+    }
+    parameters = AmqpParameters(loop="sweep", numbered=True, p99_limit=20.0)
+    tables = (
+        merged_by_time(SENT, [("sender-0", sent_table)]),
+        merged_by_time(RECEIVED, [("receiver-0", received_table)]),
+    )
+    steps = sweep_steps(join_samples(parameters, *tables), events)
+    assert [(step.due, step.good, step.p99_ms) for step in steps] == [(10, 10, 5.0), (10, 10, 50.0), (10, 9, None)]
+    found = highest(steps, 20.0)
+    assert found is not None and found.rate == 100.0
+    assert highest(steps, 100.0) == steps[1] and highest(steps, 1.0) is None
+
+
+def test_a_rate_that_kept_the_limit_in_half_of_its_steps_is_not_the_highest() -> None:
+    steps = [Step(0, 100.0, 5, 5, 1.0), Step(1, 200.0, 5, 5, 30.0), Step(2, 200.0, 5, 5, 2.0)]
+    assert highest(steps, 20.0) == steps[0]
+    assert highest([*steps, Step(3, 200.0, 5, 5, 3.0)], 20.0) == Step(3, 200.0, 5, 5, 3.0)
+
+
+def test_a_comparison_answers_what_protection_costs_at_the_limit() -> None:
+    plain, signed = (AmqpParameters(test=test, loop="sweep", p99_limit=50.0) for test in (1, 3))
+    (question,) = AmqpTrial().questions(plain, signed)
+    assert question.title == "What does TLS and signing cost at your load?"
+    assert (question.metric, question.left_of) == ("highest_rate", "messages a second with p99 under 50 ms")
+    assert AmqpTrial().questions(plain, AmqpParameters(test=3, loop="sweep", p99_limit=20.0)) == ()
+
+
+def test_a_comparison_answers_what_an_envelope_costs() -> None:
+    first, second = (AmqpParameters(test=3, loop="sweep", envelope=envelope) for envelope in ("compact", "cose"))
+    assert AmqpTrial().contrast(first, second) == "Envelope cose against compact"
+    (question,) = AmqpTrial().questions(first, second)
+    assert question.title == "What does the envelope cose cost at your load?"
+    other_test = AmqpParameters(test=4, loop="sweep", envelope="cose")
+    assert AmqpTrial().contrast(first, other_test) == ""
+
+
+def test_a_sweep_needs_both_ends_here() -> None:
+    with pytest.raises(ValidationError, match="a rate sweep needs both ends in this console"):
+        AmqpParameters(loop="sweep", mode="sender", broker="external")
