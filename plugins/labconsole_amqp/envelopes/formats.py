@@ -137,6 +137,18 @@ class EnvelopeFormat(StrEnum):
         "labconsole_amqp.envelopes.cose_content:CoseContent",
     )
 
+    XML_DSIG = (
+        "xml-dsig",
+        "XML Signature, XML Encryption",
+        "RFC 3275, exclusive canonical XML, RSASSA-PSS (RFC 9231) or ECDSA with SHA-256; XML Encryption 1.1 by "
+        "AES-256-GCM, RSA-OAEP with SHA-256",
+        "partners whose tools read XML alone",
+        METADATA,
+        ("application/xml", "application/xml"),
+        (*_RSA, KeyType.P_256),
+        _RSA,
+        "labconsole_amqp.envelopes.xml_content:XmlContent",
+    )
     ML_DSA_44 = (
         "ml-dsa-44",
         "Post-quantum: ML-DSA-44, ML-KEM-768 (CMS)",
