@@ -362,12 +362,12 @@ def _authenticate(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, de
 def _await_open(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
     while not engine.remote_open:
         if engine.remote_closed:
-            raise UserError(f"{endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
+            raise UserError(_open_refusal(endpoint, engine.condition))
         if engine.over:
             raise _closed_before_open(endpoint, engine)
         _pump_once(endpoint, engine, pump, deadline)
     if engine.remote_closed:
-        raise UserError(f"{endpoint.name} closed the connection: {engine.condition or 'no reason given'}")
+        raise UserError(_open_refusal(endpoint, engine.condition))
 
 
 def _pump_once(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
@@ -405,6 +405,15 @@ def _sasl_refusal(endpoint: Endpoint, chosen: str | None) -> str:
     if mechanism == "EXTERNAL":
         return f"{endpoint.name} does not let our client certificate in (SASL EXTERNAL): it must know its name"
     return f"{endpoint.name} accepts no client without user or certificate (SASL ANONYMOUS refused)"
+
+
+def _open_refusal(endpoint: Endpoint, condition: str | None) -> str:
+    """The sentence for a broker that answers AMQP open by a close; some judge the client's name only then."""
+    if condition is not None and condition.startswith(("amqp:unauthorized-access", "amqp:not-allowed")):
+        who = {"PLAIN": f"user {endpoint.username}", "EXTERNAL": "our client certificate"}
+        client = who.get(endpoint.mechanism, "a client without user or certificate")
+        return f"{endpoint.name} does not let {client} in ({condition}): it must be valid, known there, and have rights"
+    return f"{endpoint.name} closed the connection: {condition or 'no reason given'}"
 
 
 def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> ConnectError:

@@ -10,9 +10,12 @@ from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.proton_engine import condition_text, decode_c_string, lib
+from labconsole_amqp.link.socket_pump import ConnectionLostError
 
 ATTACH_TIMEOUT_S = 10.0
 _DETACH_TIMEOUT_S = 1.0
+_PASSING = ("amqp:internal-error", "amqp:connection:forced", "amqp:link:detach-forced")
+"""Reasons of a broker that stops: RabbitMQ ends the sessions before it closes connections, with the first one."""
 
 _link_numbers = itertools.count()
 
@@ -49,7 +52,7 @@ class Link:
         return now_ns() - began
 
     def _check(self) -> None:
-        """Raises UserError if the peer has closed link or session."""
+        """Raises ConnectionLostError if the peer has closed link or session and may serve again, else UserError."""
         if not (lib.pn_link_state(self._link) | lib.pn_session_state(self._session)) & lib.PN_REMOTE_CLOSED:
             return
         condition = condition_text(lib.pn_link_remote_condition(self._link)) or condition_text(
@@ -60,7 +63,8 @@ class Link:
             raise UserError(
                 f"{peer} has no queue {self.address}: create it there, or correct the address ({condition})"
             )
-        raise UserError(f"{peer} ended the {self._kind}'s link to {self.address}: {condition or 'no reason given'}")
+        sentence = f"{peer} ended the {self._kind}'s link to {self.address}: {condition or 'no reason given'}"
+        raise ConnectionLostError(sentence) if (condition or "").startswith(_PASSING) else UserError(sentence)
 
     def pump(self, timeout_s: float) -> None:
         """`Connection.pump`, and raise UserError if the peer has ended this link."""

@@ -1,0 +1,139 @@
+"""Trials through each real broker, as an operator starts it: nothing is set but host, port and queue.
+
+RabbitMQ is in the normal set, the brokers in Java in the slow one: they are downloaded once.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.errors import UserError
+from labconsole.paths import HOME_VARIABLE
+from labconsole.security.lab_identities import lab_identities
+from labconsole_amqp.link.connection import connect
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.connection_check import check_connection
+from tests.labconsole_amqp.lab import Lab, Outcome, run
+from tests.labconsole_amqp.lab_pki import LabCa, tls_of
+from tests.labconsole_amqp.real_broker import RealBroker, missing
+
+
+def _kind(name: str, *marks: pytest.MarkDecorator) -> Any:
+    return pytest.param(name, marks=[*marks, pytest.mark.skipif(missing(name) is not None, reason=str(missing(name)))])
+
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+KINDS = [_kind("rabbitmq"), _kind("artemis", pytest.mark.slow), _kind("broker-j", pytest.mark.slow)]
+LIMITS = {"rabbitmq": "any size", "artemis": "any size", "broker-j": "up to 536,870,912 B"}
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> LabCa:
+    """An authority whose clients the broker trusts, but whose names it does not know."""
+    return LabCa(tmp_path_factory.mktemp("clients"), "Clients' CA")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def broker(
+    request: pytest.FixtureRequest, clients: LabCa, _shared_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RealBroker]:
+    """A running broker with the lab's identity, which accepts the lab's clients, and any without TLS."""
+    folder = tmp_path_factory.mktemp("real")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(HOME_VARIABLE, str(_shared_home))
+        trust = folder / "trust.pem"
+        trust.write_text(lab_identities().authority_file.read_text() + clients.ca_file.read_text())
+        queues = ("labconsole", "1", "2", "3", "4", "large")
+        running = RealBroker(request.param, folder, queues=queues, trust=trust, anonymous=True)
+        running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+def settings(broker: RealBroker, test: int, queue: str = "labconsole", **more: Any) -> dict[str, Any]:
+    """What an operator enters."""
+    port = broker.port if test == 1 else broker.tls_port
+    return {"broker": "external", "port": port, "address": broker.address(queue), "test": test, **more}
+
+
+def whole(outcome: Outcome, count: int) -> None:
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert figures["sent"] == figures["received"] == count
+    assert [figures[name] for name in ("lost", "duplicated", "unknown", "failed_verifications")] == [0] * 4
+    assert set(outcome.verdicts.values()) == {"pass"}
+
+
+@pytest.mark.parametrize("test", (1, 2, 3, 4))
+def test_each_test_runs(broker: RealBroker, test: int, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", **settings(broker, test, str(test), count=500))
+    whole(outcome, 500)
+    assert {event.data["tls"] is not None for event in outcome.events_named("connected")} == {test >= 2}
+    assert "labconsole-broker" not in {event.data["container"] for event in outcome.events_named("connected")}
+
+
+def test_large_messages_pass(broker: RealBroker, tmp_path: Path) -> None:
+    payload = tmp_path / "payload"
+    payload.write_bytes(b"0123456789abcdef" * (20 * 65_536))
+    whole(run(tmp_path / "run", **settings(broker, 2, "large", payload=str(payload), count=3)), 3)
+
+
+def test_connection_test_reports_each_step(broker: RealBroker) -> None:
+    for test, login in ((1, "ANONYMOUS"), (2, "EXTERNAL")):
+        reported: list[str] = []
+        asked = AmqpParameters.model_validate(settings(broker, test))
+        check_connection(asked, lambda _: None, reported.append)
+        text = re.sub(r"\d+\.\d ms", "N ms", "\n".join(reported))
+        assert ("Sender: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms." in text) is (test == 2)
+        assert f"Receiver: logged in by SASL {login} in N ms. Broker: " in text
+        assert f"Receiver: may receive from the queue {broker.address('labconsole')} (N ms)." in text
+        assert f"Sender: messages have 282 B, and the broker takes {LIMITS[broker.kind]}." in text
+        assert "The queue is empty." in text
+
+
+def test_queue_that_is_missing_is_named(broker: RealBroker, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", **settings(broker, 1, "no-such-queue", count=5))
+    assert f"has no queue {broker.address('no-such-queue')}: create it there" in str(outcome.failure)
+
+
+def test_clients_with_unknown_certificates_are_refused(broker: RealBroker, clients: LabCa, tmp_path: Path) -> None:
+    lab_ca = lab_identities().authority_file
+    unknown_ca = LabCa(tmp_path, "Unknown CA").issue("state-a")
+    with pytest.raises(UserError, match=r"refused our client certificate|does not seem to accept our client cert"):
+        connect(broker.secure(tls_of(unknown_ca, trust=lab_ca)))
+    unknown_name = clients.issue("state-x")
+    with pytest.raises(UserError, match=r"does not let our client certificate in.*: it must know its name"):
+        connect(broker.secure(tls_of(unknown_name, trust=lab_ca)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_broker_is_stopped_and_started_in_mid_run(kind: str, tmp_path: Path) -> None:
+    """Durable messages that were acknowledged are kept, the others are sent again: none is lost."""
+    reconnecting = {"durable": True, "numbered": True, "reconnect": 120.0, "loop": "open", "rate": 300.0}
+    moving = threading.Event()
+
+    def during(lab: Lab) -> None:
+        lab.until("received", 500)
+        moving.set()
+
+    with RealBroker(kind, tmp_path / "broker", anonymous=True) as broker, ThreadPoolExecutor(1) as pool:
+        values = settings(broker, 2, "q", count=2_000, **reconnecting)
+        ending = pool.submit(lambda: Lab(tmp_path / "run", during=during).run(**values))
+        assert moving.wait(60)
+        broker.stop()
+        broker.start()
+        outcome = ending.result()
+    assert outcome.failure is None
+    figures = outcome.figures
+    assert (figures["sent"], figures["lost"], figures["unknown"], figures["reconnects"]) == (2_000, 0, 0, 2)
+    assert figures["received"] == 2_000 + figures["duplicated"]
