@@ -92,12 +92,12 @@ def test_connection_test_reports_each_step(broker: RealBroker) -> None:
     for test, login in ((1, "ANONYMOUS"), (2, "EXTERNAL")):
         reported: list[str] = []
         asked = AmqpParameters.model_validate(settings(broker, test))
-        check_connection(asked, lambda _: None, reported.append)
+        check_connection(asked, lambda _: None, lambda role, check: reported.append(f"{role}: {check.sentence}"))
         text = re.sub(r"\d+\.\d ms", "N ms", "\n".join(reported))
-        assert ("Sender: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms." in text) is (test == 2)
-        assert f"Receiver: logged in by SASL {login} in N ms. Broker: " in text
-        assert f"Receiver: may receive from the queue {broker.address('labconsole')} (N ms)." in text
-        assert f"Sender: messages have 282 B, and the broker takes {LIMITS[broker.kind]}." in text
+        assert ("sender: TLSv1.3 with TLS_AES_256_GCM_SHA384 in N ms." in text) is (test == 2)
+        assert f"receiver: Logged in by {login} in N ms. Broker: " in text
+        assert f"receiver: May receive from the queue {broker.address('labconsole')} (N ms)." in text
+        assert f"sender: Messages have 282 B, and the broker takes {LIMITS[broker.kind]}." in text
         assert "The queue is empty." in text
 
 
@@ -112,7 +112,7 @@ def test_clients_with_unknown_certificates_are_refused(broker: RealBroker, clien
     with pytest.raises(UserError, match=r"refused our client certificate|does not seem to accept our client cert"):
         connect(broker.secure(tls_of(unknown_ca, trust=lab_ca)))
     unknown_name = clients.issue("state-x")
-    with pytest.raises(UserError, match=r"does not let our client certificate in.*: it must know its name"):
+    with pytest.raises(UserError, match="does not let our client certificate in "):
         connect(broker.secure(tls_of(unknown_name, trust=lab_ca)))
 
 
