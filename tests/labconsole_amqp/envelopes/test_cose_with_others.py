@@ -18,7 +18,7 @@ from pycose.messages import CoseMessage, Sign1Message
 from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.envelopes.cbor import CborError, Tagged, decode, encode
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
-from labconsole_amqp.envelopes.signing import KeySigner, key_id
+from labconsole_amqp.envelopes.signing import KeySigner, key_id, raw_signature
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.protected_message import decode_protected, encode_protected
 from labconsole_amqp.wire.sign_encrypt import Outcome
@@ -108,6 +108,35 @@ def test_the_console_opens_what_cwt_signs_and_encrypts() -> None:
         sealed = coder.encode_and_encrypt(signed, protected={1: 3, 3: 18}, unprotected={}, recipients=[recipient])
         result = pair(Protection.SIGNED_ENCRYPTED, body).received(encode_protected(sealed, b"")[0])
         assert (result.outcome, result.payload) == (Outcome.OK, body), result.reason
+
+
+def signed_by_hand(header: dict[Any, Any]) -> bytes:
+    """A COSE_Sign1 of the expected sender with any protected header."""
+    protected = cbor2.dumps(header)
+    to_sign = cbor2.dumps(["Signature1", protected, b"", PAYLOAD])
+    signature = raw_signature(KeySigner(private_key(KeyType.P_256, "sender")).sign(to_sign))
+    return cbor2.dumps(cbor2.CBORTag(18, [protected, {}, PAYLOAD, signature]))
+
+
+def test_other_forms_and_algorithms_are_refused_even_with_a_good_signature() -> None:
+    receiver = pair(Protection.SIGNED, PAYLOAD)
+    good = {1: -7, 15: claims(1)}
+    headers: list[dict[Any, Any]] = [
+        {**good, 1: -37},
+        {15: claims(1)},
+        {**good, 2: [99], 99: 0},
+        {1: -7},
+        {1: -7, 15: []},
+        {1: -7, 15: {**claims(1), 3: b"bytes"}},
+        {1: -7, 15: {**claims(1), 6: "now"}},
+        {1: -7, 15: {**claims(1), 6: -1}},
+        {1: -7, 15: {**claims(1), 7: b"short"}},
+        {1: -7, 15: {name: value for name, value in claims(1).items() if name != "address"}},
+    ]
+    for header in headers:
+        result = receiver.received(encode_protected(signed_by_hand(header), b"")[0])
+        assert result.outcome is Outcome.MALFORMED, (header, result)
+    assert receiver.received(encode_protected(signed_by_hand(good), b"")[0]).outcome is Outcome.OK
 
 
 def test_cbor_is_that_of_cbor2_and_read_strictly() -> None:

@@ -147,3 +147,15 @@ def test_other_forms_and_algorithms_are_refused_even_with_a_good_signature() -> 
         assert result.outcome is Outcome.MALFORMED, (header, result)
     assert receiver.received(encode_protected(PAYLOAD, b"", signed_by_hand(good))[0]).outcome is Outcome.OK
     assert receiver.received(encode_protected(PAYLOAD, b"")[0]).outcome is Outcome.SIGNATURE_MISSING
+
+
+def test_base64url_has_one_form() -> None:
+    """The last digit of a signature of 64 octets has four bits that mean nothing; they must be zero."""
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    receiver = pair(KeyType.P_256, Protection.SIGNED, PAYLOAD)
+    token = signed_by_hand(claims(KeyType.P_256, 1, b64=False, crit=["b64"]))
+    last = digits.index(chr(token[-1]))
+    others = [token[:-1] + digits[last + more].encode() for more in range(1, 16)]
+    for wrong in (*others, token + b"=", token[:-1] + b"+", token[:-1] + b" " + token[-1:]):
+        assert receiver.received(encode_protected(PAYLOAD, b"", wrong)[0]).outcome is Outcome.MALFORMED
+    assert receiver.received(encode_protected(PAYLOAD, b"", token)[0]).outcome is Outcome.OK

@@ -235,3 +235,25 @@ def test_other_algorithms_and_forms_are_refused(change: tuple[str, str]) -> None
     changed = text.replace(*change)
     assert changed != text
     assert outcome(changed) in (Outcome.MALFORMED, Outcome.SIGNATURE_WRONG)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('URI="#x1"', 'URI="#x1" Type="http://www.w3.org/2000/09/xmldsig#Object"'),
+        ('Id="x1"', 'Id="x1" MimeType="text/plain"'),
+        (f' Address="{ADDRESS}"', ""),
+        (' Address="', ' Other="x" Address="'),
+        (' Number="', ' Number="99999999999999999'),
+        (' Number="', ' Number="-'),
+        ("<Body>", "<Body><x/>"),
+        ("<Body>", "text<Body>"),
+        ("</Message>", "</Message><Message/>"),
+        ("</Object>", '</Object><Object Id="x2"/>'),
+    ],
+)
+def test_other_forms_are_refused_even_with_a_good_signature(change: tuple[str, str]) -> None:
+    text = template(GOOD, 1, PAYLOAD)
+    changed = text.replace(*change)
+    assert changed != text
+    assert outcome(etree.tostring(signed_by_xmlsec(GOOD, changed))) is Outcome.MALFORMED

@@ -21,6 +21,7 @@ from proton.utils import BlockingConnection, LinkDetached
 from labconsole.errors import UserError
 from labconsole.paths import HOME_VARIABLE, pki_dir
 from labconsole.security.identities import IdentityFiles, load_identity
+from labconsole.security.lab_identities import lab_identities
 from labconsole.security.pki.identities import NamedIdentities, files_of
 from labconsole.security.pki.keys import make_key
 from labconsole.security.pki.records import Origin, TrustKind
@@ -287,6 +288,24 @@ def test_trial_refuses_the_messages_of_a_signer_that_was_revoked(states: States,
     settings |= {"sender_passphrase_file": str(sender.passphrase_file)}
     outcome = Lab(tmp_path / "run").run(test=3, count=5, payload="small", **settings)
     assert "the certificate of alpha-client is revoked" in str(outcome.failure)
+
+
+def test_a_hardened_envelope_refuses_each_message_of_a_signer_that_was_revoked(states: States, tmp_path: Path) -> None:
+    """The broker, the lab's, has no CRL; the receiver's State has it."""
+    sender, receiver = states.files("alpha-client"), states.files("beta-client")
+    states.crl(states.alpha, "alpha-client")
+    assert receiver.trust is not None
+    trust = tmp_path / "trust.pem"
+    trust.write_bytes(receiver.trust.read_bytes() + lab_identities().authority_file.read_bytes())
+    settings = {"receiver_identity": "beta-client", "trust": str(trust), "envelope": "compact"}
+    settings |= {"sender_certificate": str(sender.certificate), "sender_key": str(sender.key)}
+    settings |= {"sender_passphrase_file": str(sender.passphrase_file)}
+    outcome = Lab(tmp_path / "run").run(test=3, count=5, payload="small", **settings)
+    assert outcome.failure is None
+    refused = {reason: int(metric.value) for reason, metric in outcome.labelled("failed_verifications").items()}
+    assert refused == {"signer's certificate refused": 5}
+    assert outcome.verdicts["all messages were accepted"] == "fail"
+    assert "the certificate of alpha-client is revoked" in outcome.events_named("refused")[0].message
 
 
 def _passphrase(files: IdentityFiles) -> str:
