@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from labconsole.processes import boot_id
 
-now_ns = time.perf_counter_ns
-"""Monotonic time in ns; system-wide on Linux, macOS and Windows, so processes of one host can be compared."""
+SHIFT_VARIABLE = "LABCONSOLE_CLOCK_SHIFT"
+"""Environment variable for tests of two consoles on one computer: `OFFSET_NS` or `OFFSET_NS,DRIFT_PPM`, by which the
+clocks of this console differ from those of the computer."""
+
+
+def _clocks() -> tuple[Callable[[], int], Callable[[], int], str]:
+    """The monotonic clock, the wall clock and the shift of `SHIFT_VARIABLE`, which is empty outside of tests."""
+    shift = os.environ.get(SHIFT_VARIABLE, "")
+    if not shift:
+        return time.perf_counter_ns, time.time_ns, ""
+    offset, _, drift = shift.partition(",")
+    offset_ns, drift_ppb = int(offset), round(float(drift or 0) * 1000)
+
+    def shift_ns(t_ns: int) -> int:
+        return offset_ns + t_ns * drift_ppb // 1_000_000_000
+
+    def monotonic_ns() -> int:
+        t_ns = time.perf_counter_ns()
+        return t_ns + shift_ns(t_ns)
+
+    def unix_ns() -> int:
+        return time.time_ns() + shift_ns(time.perf_counter_ns())
+
+    return monotonic_ns, unix_ns, shift
+
+
+now_ns, wall_ns, _shift = _clocks()
+"""Monotonic time in ns, system-wide on Linux, macOS and Windows, so that processes of one host can be compared; and
+Unix time in ns, for the stamps of wire formats."""
 
 
 def wall_now() -> datetime:
@@ -26,9 +55,9 @@ def wall_offset_ns() -> int:
     """Nanoseconds to add to `now_ns()` to get Unix time (the best of five close readings)."""
     readings = []
     for _ in range(5):
-        before = time.perf_counter_ns()
-        wall = time.time_ns()
-        after = time.perf_counter_ns()
+        before = now_ns()
+        wall = wall_ns()
+        after = now_ns()
         readings.append((after - before, wall - (before + after) // 2))
     return min(readings)[1]
 
@@ -38,4 +67,5 @@ def clock_domain() -> str:
 
     On Linux the id of this boot of this machine; elsewhere the name of the host.
     """
-    return boot_id() or platform.node()
+    domain = boot_id() or platform.node()
+    return f"{domain} shifted by {_shift}" if _shift else domain

@@ -77,7 +77,7 @@ class RunQueue:
         lock_timeout_s: float = 30.0,
     ) -> None:
         """`lock_timeout_s`: how long a method may wait while another process writes. Raises StoreError."""
-        self._database = database
+        self.database = database
         self._store = Store.open(database, lock_timeout_s=lock_timeout_s)
         self._reader = Reader(database)
         self._live_hz = live_hz
@@ -301,7 +301,7 @@ class RunQueue:
         item = None if self._paused else self._next_waiting()
         if item is None or self._others.in_progress or time.monotonic() < self._turn_at_s:
             return
-        task = {"t": "run", "database": str(self._database), "run_id": item.run_id, "live_hz": self._live_hz}
+        task = {"t": "run", "database": str(self.database), "run_id": item.run_id, "live_hz": self._live_hz}
         self._job = _Job(item.run_id, WorkerProcess(task, self._wake, self._secrets.get(item.run_id)))
         self._update(item.run_id, state=QueueState.RUNNING, status=RunStatus.RUNNING, begun_s=time.monotonic())
         self._changed()
@@ -311,7 +311,7 @@ class RunQueue:
             self.refresh_other_runs()
 
     def _start_recovery(self, recovery: Recovery) -> None:
-        task = recovery.task(self._database)
+        task = recovery.task(self.database)
         self._job = _Job(recovery.run_id, WorkerProcess(task, self._wake), recovery)
 
     def _listen(self, job: _Job) -> None:

@@ -233,15 +233,15 @@ class Store:
             raise StoreError(f"Samples of run {run_id} do not fit their series: {error}.") from error
         with self.writer.transaction() as connection:
             run = self._existing(connection, run_id)
-            _append_chunks(connection, run, chunks, payloads)
+            append_chunks(connection, run, chunks, payloads)
             for piece, payload in zip(pieces, packed, strict=True):
                 append_piece(connection, run, piece, payload)
             if events:
                 key = [schema.event.c.run_id, schema.event.c.role, schema.event.c.seq]
                 statement = upsert(schema.event).on_conflict_do_nothing(index_elements=key)
-                connection.execute(statement, _event_rows(run_id, events))
+                connection.execute(statement, event_rows(run_id, events))
             for role in roles:
-                _add_role(connection, run_id, role)
+                add_role(connection, run_id, role)
             _seal_again(connection, run)
 
     def add_artefact(self, run_id: int, name: str, media_type: str, content: bytes) -> None:
@@ -263,19 +263,11 @@ class Store:
 
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
         """Store metrics and verdicts of a run in place of those it had."""
-        metrics = METRICS.rows(evaluation.metrics, run_id=run_id, position=[*range(len(evaluation.metrics))])
-        verdicts = VERDICTS.rows(
-            evaluation.verdicts,
-            run_id=run_id,
-            position=[*range(len(evaluation.verdicts))],
-            evidence=[to_shown_json(verdict.evidence) for verdict in evaluation.verdicts],
-        )
         with self.writer.transaction() as connection:
             run = self._existing(connection, run_id)
-            for table, rows in ((schema.metric, metrics), (schema.verdict, verdicts)):
+            for table in (schema.metric, schema.verdict):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
-                if rows:
-                    connection.execute(insert(table), rows)
+            insert_evaluation(connection, run_id, evaluation)
             _seal_again(connection, run)
 
     def require_runs(self, connection: Connection, run_ids: Sequence[int]) -> dict[int, RunStatus]:
@@ -295,7 +287,21 @@ class Store:
         connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(**values))
 
 
-def _append_chunks(
+def insert_evaluation(connection: Connection, run_id: int, evaluation: Evaluation) -> None:
+    """Insert metrics and verdicts of a run that has none."""
+    metrics = METRICS.rows(evaluation.metrics, run_id=run_id, position=[*range(len(evaluation.metrics))])
+    verdicts = VERDICTS.rows(
+        evaluation.verdicts,
+        run_id=run_id,
+        position=[*range(len(evaluation.verdicts))],
+        evidence=[to_shown_json(verdict.evidence) for verdict in evaluation.verdicts],
+    )
+    for table, rows in ((schema.metric, metrics), (schema.verdict, verdicts)):
+        if rows:
+            connection.execute(insert(table), rows)
+
+
+def append_chunks(
     connection: Connection, run: Row[Any], chunks: Sequence[SampleChunk], payloads: Sequence[bytes]
 ) -> None:
     """Store chunks, each with its payload, unless they are there. Raises StoreError when one before it is missing."""
@@ -378,7 +384,7 @@ def _add_run(
     return inserted(connection, schema.run, values)
 
 
-def _add_role(connection: Connection, run_id: int, role: StoredRole) -> None:
+def add_role(connection: Connection, run_id: int, role: StoredRole) -> None:
     """Store a role that was started with its files, unless it is there already."""
     connection.execute(upsert(schema.role).on_conflict_do_nothing(), _ROLES.rows([role], run_id=run_id))
     if role.files:
@@ -396,7 +402,8 @@ def _owner_columns(owner: Owner) -> dict[str, Any]:
     return {"owner_pid": owner.pid, "owner_started": owner.started, "owner_boot": owner.boot_id}
 
 
-def _event_rows(run_id: int, records: Sequence[EventRecord]) -> list[dict[str, Any]]:
+def event_rows(run_id: int, records: Sequence[EventRecord]) -> list[dict[str, Any]]:
+    """Rows of events."""
     return EVENTS.rows(
         [record.event for record in records],
         run_id=run_id,

@@ -1,19 +1,37 @@
-"""The rows of a run as they leave one database and enter another: all that its evidence covers, tags and notes.
+"""The rows of a run as they leave one database and enter another, and of one that is made of stored runs.
 
-Rows are plain mappings of column names to texts and numbers, bytes in hexadecimal; ids are left out, since each
-database gives its own.
+They are all that its evidence covers, tags and notes. Rows are plain mappings of column names to texts and numbers,
+bytes in hexadecimal; ids are left out, since each database gives its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Column, Connection, LargeBinary, Table, insert, select
 
+from labconsole.clock import wall_now
+from labconsole.model.metrics import Evaluation
+from labconsole.store import chunks as column_chunks
 from labconsole.store import schema
-from labconsole.store.encoding import sha256_hex
+from labconsole.store.encoding import sha256_hex, time_to_text, to_json
+from labconsole.store.errors import StoreError
+from labconsole.store.evidence_sealing import seal
+from labconsole.store.records import RunStatus, StoredRole
 from labconsole.store.rows import inserted
+from labconsole.store.run_store import (
+    EventRecord,
+    SampleChunk,
+    Store,
+    add_role,
+    append_chunks,
+    event_rows,
+    insert_evaluation,
+)
 from labconsole.store.samples import StoredChunk
 
 _OF_A_RUN = (
@@ -160,3 +178,87 @@ def _position_is_used(
     run = schema.run.c
     same = select(run.id).where(run.scenario_id == present[position][0], run.repeat == repeat)
     return connection.execute(same).first() is not None
+
+
+@dataclass(frozen=True)
+class MergedRun:
+    """All that is stored of a merged run; its `uuid` follows from those it was made of, so that it exists once."""
+
+    uuid: str
+    kind: str
+    name: str
+    title: str
+    parameters: Mapping[str, Any]
+    seed: int
+    started: datetime
+    ended: datetime
+    provenance: Mapping[str, Any]
+    warnings: Sequence[str]
+    definitions: int
+    roles: Sequence[StoredRole]
+    events: Sequence[EventRecord]
+    chunks: Iterable[SampleChunk]
+    artefacts: Sequence[tuple[str, str, bytes]]
+    """Name, media type, content."""
+    evaluation: Evaluation
+
+
+def add_merged_run(store: Store, merged: MergedRun) -> tuple[int, bool]:
+    """Store a merged run; returns its number, and whether it is new. Raises StoreError, with nothing written."""
+    parameters, created = to_json(merged.parameters), time_to_text(wall_now())
+    profile = f"# {merged.title}\n"
+    campaign = {
+        "name": merged.name,
+        "title": merged.title,
+        "profile_text": profile,
+        "profile_sha256": sha256_hex(profile),
+        "order_seed": merged.seed,
+        "sites": "[]",
+        "created": created,
+    }
+    scenario = {
+        "position": 0,
+        "name": merged.name,
+        "kind": merged.kind,
+        "parameters": parameters,
+        "parameters_sha256": sha256_hex(parameters),
+        "thresholds": "{}",
+    }
+    run = {
+        "uuid": merged.uuid,
+        "repeat": 1,
+        "position": 0,
+        "status": RunStatus.FINISHED,
+        "seed": merged.seed,
+        "created": created,
+        "started": time_to_text(merged.started),
+        "ended": time_to_text(merged.ended),
+        "provenance": to_json(merged.provenance),
+        "warnings": to_json(list(merged.warnings)),
+        "definitions": merged.definitions,
+    }
+    with store.writer.transaction(durable=True) as connection:
+        known = connection.execute(select(schema.run.c.id).where(schema.run.c.uuid == merged.uuid)).scalar()
+        if known is not None:
+            return int(known), False
+        campaign_id = inserted(connection, schema.campaign, campaign)
+        scenario_id = inserted(connection, schema.scenario, {**scenario, "campaign_id": campaign_id})
+        run_id = inserted(connection, schema.run, {**run, "scenario_id": scenario_id})
+        row = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).one()
+        for role in merged.roles:
+            add_role(connection, run_id, role)
+        for chunk in merged.chunks:
+            try:
+                payload = column_chunks.encode(chunk.series.columns, chunk.rows, chunk.columns)
+            except column_chunks.ChunkError as error:
+                raise StoreError(f"Samples of the merged run do not fit their series: {error}.") from error
+            append_chunks(connection, row, [chunk], [payload])
+        if merged.events:
+            connection.execute(insert(schema.event), event_rows(run_id, merged.events))
+        for name, media_type, content in merged.artefacts:
+            sha256 = hashlib.sha256(content).digest()
+            values = {"run_id": run_id, "name": name, "media_type": media_type, "sha256": sha256, "content": content}
+            connection.execute(insert(schema.artefact), values)
+        insert_evaluation(connection, run_id, merged.evaluation)
+        seal(connection, [run_id])
+        return run_id, True

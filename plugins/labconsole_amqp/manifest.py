@@ -25,6 +25,11 @@ plugin = Plugin(
             "test-connection",
             "test the connection to an external broker: TCP, TLS, SASL, queue",
         ),
+        "amqp.merge": OperationEntry(
+            "labconsole_amqp.merging.merge_operation:MergeRuns",
+            "merge",
+            "merge the runs of two consoles, sender and receiver of one trial, into one",
+        ),
         "amqp.fit-link": OperationEntry(
             "labconsole_amqp.shaping.fit_operation:FitLink",
             "fit-link",

@@ -25,6 +25,7 @@ from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import MessageForm
 from labconsole_amqp.identity_parameters import IdentityParameters
 from labconsole_amqp.shaping.shaped_link import ShapedLinkParameters
+from labconsole_amqp.two_console_parameters import TwoConsoleParameters
 from labconsole_amqp.wire.envelope import FieldsIn, Protection, encoded_size
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
@@ -426,7 +427,7 @@ class _MessagingParameters(Parameters):
         return self.patience + self.reconnect + (0.0 if self.loop is Loop.CLOSED else 1 / self.rate)
 
 
-class AmqpParameters(ShapedLinkParameters, IdentityParameters, _MessagingParameters):
+class AmqpParameters(ShapedLinkParameters, IdentityParameters, TwoConsoleParameters, _MessagingParameters):
     """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
 
     @property

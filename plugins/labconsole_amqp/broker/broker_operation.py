@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import ClassVar
 
 from labconsole.errors import UserError
@@ -23,6 +24,7 @@ from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.tls import TlsSettings
+from labconsole_amqp.two_console_parameters import TwoConsoleParameters
 
 _LOOK_S = 1.0
 _PLAIN_PORT = 5672
@@ -102,6 +104,11 @@ class BrokerParameters(Parameters):
     )
 
     @property
+    def named_queues(self) -> tuple[str, ...]:
+        """The queues to offer; each also has those over which two consoles compare their clocks."""
+        return tuple(dict.fromkeys(self.queue)) or (_DEFAULT_QUEUE,)
+
+    @property
     def secure(self) -> bool:
         """Whether there is a TLS port."""
         return self.tls or any((self.identity, self.certificate, self.key, self.trust))
@@ -124,7 +131,8 @@ class ServeBroker(Operation[BrokerParameters]):
         broker = Broker(settings, lambda reason: _notify(f"Client refused: {shown(reason)}."))
         try:
             ports = broker.listen()
-            queues = ", ".join(settings.queues)
+            named = parameters.named_queues
+            queues = ", ".join(named)
             for scheme, port in (("amqp", ports.plain), ("amqps", ports.tls)):
                 if port is not None:
                     context.say(f"Ready: {scheme}://{_host(settings.host)}:{port}, queues: {queues}")
@@ -138,6 +146,7 @@ class ServeBroker(Operation[BrokerParameters]):
             data = {
                 name: {"received": count.received, "delivered": count.delivered, "left": depths[name]}
                 for name, count in broker.counts().items()
+                if name in named or count.received
             }
         finally:
             broker.close()
@@ -198,13 +207,15 @@ def _password_request(parameters: BrokerParameters) -> SecretRequest:
 
 def _settings(parameters: BrokerParameters, context: OperationContext) -> BrokerSettings:
     """The settings of the broker, its secrets resolved. Raises UserError."""
+    named = parameters.named_queues
+    clock_queues = chain.from_iterable(map(TwoConsoleParameters().clock_queues, named))
     plain_port = _PLAIN_PORT if parameters.port is None and not parameters.secure else parameters.port
     access = Access()
     if parameters.user:
         request = _password_request(parameters)
         access = Access(False, {parameters.user: request.resolve(lambda _: context.secret(request.key)).reveal()})
     return BrokerSettings(
-        queues=tuple(dict.fromkeys(parameters.queue)) or (_DEFAULT_QUEUE,),
+        queues=tuple(dict.fromkeys((*named, *clock_queues))),
         host=parameters.host,
         plain_port=plain_port,
         tls_port=parameters.tls_port if parameters.secure else None,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.clock import now_ns
+from labconsole.clock import now_ns, wall_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link
@@ -243,7 +243,7 @@ def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int], co
     for message in messages:
         copy = bytearray(message)
         copies.append(copy)
-        stamps.append(time.time_ns() // 1_000_000)
+        stamps.append(wall_ns() // 1_000_000)
         struct.pack_into(">q", copy, stamp_offset, stamps[-1])
         yield ffi.from_buffer("char[]", copy)
 
@@ -273,7 +273,7 @@ class _MessageRows:
         """Yield the first `count` rows with the current time as their stamp (ms); appends it to `stamps`."""
         last_ms = -1
         for row in range(count):
-            stamp_ms = time.time_ns() // 1_000_000
+            stamp_ms = wall_ns() // 1_000_000
             if stamp_ms != last_ms:
                 # Rows of the same millisecond have this stamp already.
                 self._stamps[row:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)

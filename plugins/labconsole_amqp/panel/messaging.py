@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QSignalBlocker
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout
+from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout
 
 from labconsole.analysis.number_format import format_figure
+from labconsole.engine.operation_process import OperationEnd
 from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.identities import names
+from labconsole_amqp.choices import Mode
+from labconsole_amqp.merging.merge_operation import MergeRuns, newest_pair
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
 from labconsole_amqp.wire.payload import payload_path
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
+from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.trial_panel import Fact, PanelContext, TrialPanel
+from labconsole_ui.runtime.background import Background
 from labconsole_ui.widgets.help_chapter import set_chapter
 
 
@@ -81,22 +87,53 @@ class AmqpPanel(TrialPanel):
         roles = ("broker", "sender", "receiver", "sender_message", "receiver_message")
         names = {f"{role}_identity": IdentityEditor for role in roles}
         super().__init__(context, {"test": tests, **names})
+        self._background = Background(self)
         set_chapter(self, "explanation/amqp-trial.md")
 
     def pieces(self) -> Iterator[None]:
         """Build the usual panel, and the test of a connection."""
         yield from super().pieces()
-        self.form.validated.connect(self._update_connection_test)
-        self._update_connection_test()
+        self.form.validated.connect(self._follow_form)
+        self._follow_form()
 
     def _add_form(self, column: QVBoxLayout) -> Iterator[None]:
         yield from super()._add_form(column)
         self.connection_test = ConnectionTest(self.context.theme, self)
         column.insertWidget(column.indexOf(self.facts_card), self.connection_test)
+        self.merge_button = QPushButton(self.tr("&Merge two consoles' runs ..."), self)
+        self.context.theme.bind_icon(self.merge_button, "compare", "link")
+        self.merge_button.setToolTip(
+            self.tr("Make one run of the run of this console and that of the other one, whose bundle was imported")
+        )
+        self.merge_button.clicked.connect(self._merge)
+        self.merge_button.hide()
+        place = column.indexOf(self.facts_card)
+        column.insertWidget(place, self.merge_button, 0, Qt.AlignmentFlag.AlignLeft)
 
-    def _update_connection_test(self) -> None:
+    def _follow_form(self) -> None:
         parameters = self.form.parameters
-        self.connection_test.show_for(parameters if isinstance(parameters, AmqpParameters) else None)
+        if not isinstance(parameters, AmqpParameters):
+            self.connection_test.show_for(None)
+            return
+        self.connection_test.show_for(parameters)
+        self.merge_button.setVisible(parameters.mode is not Mode.BOTH)
+
+    def _merge(self) -> None:
+        """Open the dialog, with the newest two runs that fit."""
+        database = self.context.bridge.queue.database
+        self._background.submit(partial(newest_pair, database), self._open_merge, lambda _fault: self._open_merge(None))
+
+    def _open_merge(self, pair: tuple[int, int] | None) -> None:
+        values: dict[str, object] = {"db": str(self.context.bridge.queue.database)}
+        if pair is not None:
+            values |= {"run": pair[0], "other": pair[1]}
+        dialog = OperationDialog(self.window(), MergeRuns(), self.context.theme, values)
+        dialog.ended.connect(self._show_merged)
+        dialog.open()
+
+    def _show_merged(self, end: OperationEnd) -> None:
+        if end.result is not None and "run" in end.result.data:
+            self.context.open_run(end.result.data["run"])
 
     def facts(self, parameters: Parameters) -> list[Fact]:
         """Sizes of payload and encoded message, and the volume of the run; none if the payload is missing."""

@@ -15,9 +15,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from labconsole.errors import UserError
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.judgement import Purpose
+from labconsole_amqp.clocks.comparison import Offset
 from labconsole_amqp.link.connection import ConnectError, Connection, ConnectStep
 from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.link.sender import too_large
+from labconsole_amqp.parameters import field_label
 
 _EXPIRES_SOON_DAYS = 30
 
@@ -34,6 +36,7 @@ class CheckName(StrEnum):
     LINK = "link"
     QUEUE_DEPTH = "queue depth"
     MESSAGE_SIZE = "message size"
+    TRIAL_ID = "trial id"
     CLOCK_OFFSET = "clock offset"
 
 
@@ -250,3 +253,33 @@ def one_clock_check() -> Check:
         "One clock: sender and receiver are on this computer.",
         {"offset_ns": 0, "uncertainty_ns": 0},
     )
+
+
+def compared_clocks_check(offset: Offset) -> Check:
+    """The measured offset of the clocks of two consoles."""
+    wall_ms, uncertainty_ms = offset.wall_ns / 1e6, offset.uncertainty_ns / 1e6
+    ahead = "ahead of" if wall_ms >= 0 else "behind"
+    return Check(
+        CheckName.CLOCK_OFFSET,
+        CheckResult.PASSED,
+        f"The receiver's wall clock is {abs(wall_ms):,.3f} ms {ahead} the sender's, ± {uncertainty_ms:,.3f} ms "
+        f"({offset.exchanges} exchanges).",
+        offset.to_json(),
+    )
+
+
+def clocks_not_compared_check(sentence: str) -> Check:
+    """Clocks that could not be compared, for the reason in `sentence`, which has the remedy."""
+    return Check(CheckName.CLOCK_OFFSET, CheckResult.UNKNOWN, f"Not measured. {sentence}")
+
+
+def trial_id_check(own: str, theirs: str) -> Check:
+    """The trial ids of two consoles that know of each other."""
+    evidence = {"own": own, "other": theirs}
+    if own == theirs:
+        return Check(CheckName.TRIAL_ID, CheckResult.PASSED, f"Both consoles run the trial {own}.", evidence)
+    sentence = (
+        f"This console runs the trial {own}, and the other one {theirs}: enter the same {field_label('trial_id')} on "
+        "both, or none on that of the receiver."
+    )
+    return Check(CheckName.TRIAL_ID, CheckResult.FAILED, sentence, evidence)

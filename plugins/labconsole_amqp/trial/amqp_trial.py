@@ -75,7 +75,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         QUEUE_TIME_CHANNEL,
         FAILED_CHANNEL,
     )
-    definitions: ClassVar[int] = 3
+    definitions: ClassVar[int] = 4
 
     def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
         return tuple(secret_requests(parameters))
@@ -120,9 +120,12 @@ class AmqpTrial(Trial[AmqpParameters]):
             warnings.append(_SOURCE_ENVELOPE[parameters.protection])
         if parameters.mode is Mode.RECEIVER:
             measured = "Time in queue" if parameters.loop is Loop.CLOSED else "Latency"
+            corrected = (
+                "is corrected by the measured offset" if parameters.compare_clocks else "includes the difference"
+            )
             warnings.append(
-                f"{measured} is from the time stamp in the message (1 ms steps) by this computer's wall clock, and so "
-                "includes the difference of the two clocks."
+                f"{measured} is from the time stamp in the message (1 ms steps) by the wall clocks of both computers, "
+                f"and {corrected} of the two clocks."
             )
         if parameters.username and not parameters.tls:
             warnings.append(
@@ -145,7 +148,7 @@ _LABELS = {
     (3, 4): "Encryption against signing",
 }
 
-_MAY_DIFFER = frozenset({"test", "count", "port"})
+_MAY_DIFFER = frozenset({"test", "count", "port", "trial_id"})
 
 
 def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labconsole.analysis.caveats import busy
 from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict, VerdictKind
 from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.preflight_verdicts import preflight_verdicts
 from labconsole_amqp.roles.schedule import full_speed, open_loop
@@ -77,6 +78,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         ),
         *_integrity(parameters, joined, events, unrecorded),
         *_reconnecting(parameters, reconnected),
+        *_clocks(events),
         *_crypto(joined),
         *_cpu(events),
     ]
@@ -123,6 +125,14 @@ def _calibration(events: Sequence[Event]) -> Iterator[Metric]:
             yield metric("link_rate_to_broker", event.data["rate_up"] / 1e6, 1)
             yield metric("link_rate_from_broker", event.data["rate_down"] / 1e6, 1)
             yield metric("link_round_trip", event.data["rtt_ns"] / 1e6, 1)
+
+
+def _clocks(events: Sequence[Event]) -> Iterator[Metric]:
+    """The offset between the clocks of two consoles."""
+    clocks = ClockComparison.of_events(events)
+    if clocks is not None:
+        yield metric("clock_offset", clocks.before.wall_ns / 1e6, clocks.before.exchanges)
+        yield metric("clock_uncertainty", clocks.uncertainty_ns / 1e3, clocks.before.exchanges)
 
 
 def _connecting(events: Sequence[Event]) -> Iterator[Metric]:

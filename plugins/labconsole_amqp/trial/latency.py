@@ -13,6 +13,7 @@ from labconsole.analysis.caveats import too_few
 from labconsole.analysis.column_figures import offered_rate_too_high
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
 from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import WALL_OFFSET, Phase, latency_from_stamp_ns
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
@@ -25,6 +26,9 @@ MAX_LATENCY_RISE: Final = 1.5
 """Median of the last third over that of the first one: above it, queues were growing."""
 MAX_SENDER_LATENESS_MS: Final = 2.0
 """p99 of how late the sender began a message, above which it is the sender that was measured."""
+
+MAX_CLOCK_UNCERTAINTY: Final = 0.10
+"""Share of the median latency above which the uncertainty of a clock offset leaves it open."""
 
 _QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
 
@@ -91,12 +95,18 @@ def latency_start_column(parameters: AmqpParameters) -> str:
 
 
 def latencies_from_stamps_ns(joined: JoinedSamples, events: Sequence[Event]) -> NDArray[np.int64]:
-    """Latency of each received message from the stamp in it, by the wall clocks of both computers, ns."""
+    """Latency of each received message from the stamp in it, by the wall clocks of both computers, ns.
+
+    Where the clocks were compared, it is corrected by their offset.
+    """
     offsets = [
         event.data["offset_ns"] for event in events if event.name == WALL_OFFSET and event.source.startswith("receiver")
     ]
     received = joined.received
-    return latency_from_stamp_ns(received["received_ns"], offsets[0] if offsets else 0, received["stamp_ms"])
+    received_ns, offset_ns = received["received_ns"], offsets[0] if offsets else 0
+    if (clocks := ClockComparison.of_events(events)) is not None:
+        received_ns, offset_ns = clocks.to_sender(received_ns), clocks.before.sender_wall_offset_ns
+    return latency_from_stamp_ns(received_ns, offset_ns, received["stamp_ms"])
 
 
 def latency_figures(
@@ -127,6 +137,7 @@ def latency_figures(
                 *_reasons_not_judged(parameters, joined, latencies, measure.phase),
                 offered_rate_too_high(rate, full_speed, "msg/s"),
                 busy,
+                _clock_doubt(parameters, events, latencies) if definitions > 3 else "",
             ]
             not_judged = "; ".join(filter(None, doubts))
             yield metric(OFFERED_RATE, rate, int(np.count_nonzero(_due(joined, measure.phase))) or count)
@@ -177,6 +188,20 @@ def _reasons_not_judged(
         elif last > MAX_LATENCY_RISE * first:
             thirds = f"median {first / 1e6:.3g} ms in the first third, {last / 1e6:.3g} in the last"
             yield f"latency rose during the run ({thirds})"
+
+
+def _clock_doubt(parameters: AmqpParameters, events: Sequence[Event], latencies: NDArray[np.int64]) -> str:
+    """Why the clocks of two consoles leave the latency open, a short clause; empty with one clock, or one offset."""
+    clocks = ClockComparison.of_events(events)
+    if clocks is None:
+        return "the clocks of the two computers were not compared" if parameters.mode is Mode.RECEIVER else ""
+    if clocks.after is None:
+        return "the clocks were compared before the run only"
+    median = float(np.median(latencies))
+    if clocks.uncertainty_ns > MAX_CLOCK_UNCERTAINTY * median:
+        figures = f"± {clocks.uncertainty_ns / 1e6:.3g} ms, median {median / 1e6:.3g} ms"
+        return f"the clock offset is uncertain by more than {MAX_CLOCK_UNCERTAINTY:.0%} of the latency ({figures})"
+    return ""
 
 
 def _sender_lag(parameters: AmqpParameters, joined: JoinedSamples, due: NDArray[np.bool_]) -> Iterator[str]:

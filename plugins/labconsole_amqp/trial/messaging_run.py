@@ -11,6 +11,7 @@ from labconsole.clock import now_ns
 from labconsole.model.trial import RoleHandle, RoleSpec, RunContext
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode
+from labconsole_amqp.clocks.clock_ends import RUN_OVER, longest_after_s
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import Check, one_clock_check
 from labconsole_amqp.preflight.preflight_verdicts import summary
@@ -21,7 +22,7 @@ from labconsole_amqp.roles.role_settings import RoleSettings
 from labconsole_amqp.roles.sender_role import FINISH
 from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_STEP
 from labconsole_amqp.trial.followed_identities import RolesByName, following_identities
-from labconsole_amqp.trial.identities import RunIdentities, keep_artefacts
+from labconsole_amqp.trial.identities import EndName, RunIdentities, keep_artefacts
 from labconsole_amqp.trial.rate_search import RateSearch
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
@@ -42,6 +43,7 @@ _POLL_S = 0.02
 SENDER_ROLE = "labconsole_amqp.roles.sender_role:SenderRole"
 _RECEIVER = "labconsole_amqp.roles.receiver_role:ReceiverRole"
 _BROKER = "labconsole_amqp.roles.broker_role:BrokerRole"
+_CLOCK = "labconsole_amqp.clocks.clock_role:ClockRole"
 _SHAPER = "labconsole_amqp.roles.shaper_role:ShaperRole"
 
 
@@ -63,10 +65,11 @@ class MessagingRun:
         specs = role_specs(parameters, identities, sender)
         for note in identities.notes:
             context.event("identities", note)
-        brokers, shapers, receivers, senders, others = (
-            [context.start(spec) for spec in group] for group in (*specs, besides)
+        names = ("broker", "shaper", "receiver", "sender", "clock", "other")
+        self._roles = dict(
+            zip(names, ([context.start(spec) for spec in group] for group in (*specs, besides)), strict=True)
         )
-        self._roles = {"broker": brokers, "shaper": shapers, "receiver": receivers, "sender": senders, "other": others}
+        brokers, shapers, receivers, senders, clocks, others = self._roles.values()
         host, port = parameters.host, parameters.port
         for broker in brokers:
             info = broker.ready()
@@ -75,7 +78,15 @@ class MessagingRun:
         direct = connect_command(host, port)
         shaped = [_shaped_command(shaper, direct, parameters) for shaper in shapers]
         sender_info: Mapping[str, Any] = {}
-        checks: list[Check] = []
+        checks = [one_clock_check()] if parameters.mode is Mode.BOTH else []
+        own = [*checks]
+        for clock in clocks:
+            clock.command(shaped[0] if parameters.is_shaped_for(parameters.mode) else direct)
+            clock.ready(_READY_S)
+            if parameters.mode is Mode.SENDER:  # before its senders connect: they could not keep a connection open
+                clock.begin(now_ns())
+                report = clock.report(parameters.wait_for_peer + _READY_S)
+                checks += map(Check.from_json, report["checks"])
         # One after the other, so that none disturbs the other's connect time; the first checks the queue.
         for role in (*receivers, *senders, *others):
             if context.stop_requested:
@@ -85,13 +96,13 @@ class MessagingRun:
             info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
             sender_info = info if role in senders else sender_info
             checks += map(Check.from_json, info.get("checks", ()))
-        own = [one_clock_check()] if parameters.mode is Mode.BOTH else []
-        context.event(PREFLIGHT, summary([*checks, *own]), checks=[check.to_json() for check in own])
+        context.event(PREFLIGHT, summary(checks), checks=[check.to_json() for check in own])
         keep_artefacts(parameters, identities, payload, sender_info, context)
         for broker in brokers:
             broker.command(MEASURE_COMMAND)
         begin_ns = now_ns() + _LEAD_NS
-        for role in (*receivers, *senders, *others):
+        # The other console begins to send once a receiver's clock answers.
+        for role in (*receivers, *senders, *others, *(clocks if parameters.mode is Mode.RECEIVER else ())):
             role.begin(begin_ns)
         channel = SENT_CHANNEL if parameters.mode is Mode.SENDER else RECEIVED_CHANNEL
         total = parameters.per_sender * parameters.senders if parameters.is_counted else 0
@@ -106,9 +117,12 @@ class MessagingRun:
             self._conduct(self._roles["receiver"], self._roles["sender"])
             self._wait(self._roles["other"], "A role does not finish: read the log.", _GRACE_S)
         if self._context.stop_requested:
-            for name in ("sender", "receiver", "other"):
+            for name in ("sender", "clock", "receiver", "other"):
                 _stop_roles(self._roles[name])
             return
+        for clock in self._roles["clock"]:
+            clock.command(RUN_OVER)
+            clock.finish(longest_after_s(self._parameters) + _READY_S)
         for role in (*self._roles["shaper"], *self._roles["broker"]):
             role.stop()
             role.finish()
@@ -158,14 +172,14 @@ def _stop_roles(roles: Sequence[RoleHandle]) -> None:
 def role_specs(
     parameters: AmqpParameters, identities: RunIdentities, sender: str = SENDER_ROLE
 ) -> tuple[tuple[RoleSpec, ...], ...]:
-    """Brokers, shapers, receivers and senders of a run, each group in the order in which its roles are started.
+    """Brokers, shapers, receivers, senders and clocks of a run, in the order in which they are started.
 
     `sender` is the class of the senders.
     """
     shaper = RoleSettings(parameters=parameters, role="shaper")
     shapers = (shaper.spec("shaper", _SHAPER),) if parameters.is_shaped else ()
     receivers, senders = _receivers(parameters, identities), _senders(parameters, identities, sender)
-    return _brokers(parameters, identities), shapers, receivers, senders
+    return _brokers(parameters, identities), shapers, receivers, senders, _clocks(parameters, identities)
 
 
 def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
@@ -205,6 +219,15 @@ def _senders(parameters: AmqpParameters, identities: RunIdentities, target: str)
         ).spec(f"sender-{index}", target)
         for index in range(parameters.senders)
     )
+
+
+def _clocks(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
+    if parameters.mode is Mode.BOTH or not parameters.compare_clocks:
+        return ()
+    end: EndName = "sender" if parameters.mode is Mode.SENDER else "receiver"
+    own = identities.of_role(end)
+    settings = RoleSettings(parameters=parameters, role=end, identity=own.identity, server_name=own.server_name)
+    return (settings.spec("clock", _CLOCK),)
 
 
 def _conduct_phases(

@@ -109,11 +109,13 @@ METRICS: tuple[MetricKind, ...] = (
         "latency",
         "Latency",
         _LOWER,
-        "Open loop: from the time at which a message was due, sealing included, until it is read out of the receiver's "
-        "link, before it is decrypted and verified; of all good messages after the warm-up. A console that only "
-        "receives: from the stamp in the message, by the wall clocks of both computers. Not judged where less than "
-        "98 % of the rate was achieved, a message was lost or refused, latency rose during the run, the sender was "
-        "late, other processes kept the computer busy, or the rate is over a quarter of full speed.",
+        "Open loop: from the time at which a message was due, sealing included, until it is read out of the "
+        "receiver's link, before it is decrypted and verified; of all good messages after the warm-up. A console "
+        "that only receives: from the stamp in the message, by the wall clocks of both computers, corrected by the "
+        "measured clock offset. Not judged where less than 98 % of the rate was achieved, a message was lost or "
+        "refused, latency rose during the run, the sender was late, other processes kept the computer busy, the "
+        "rate is over a quarter of full speed, or the clocks of two consoles were not compared before and after, or "
+        "with an uncertainty over 10 % of the median latency.",
         at_rate=True,
     ),
     *_time_metrics(
@@ -214,6 +216,22 @@ METRICS: tuple[MetricKind, ...] = (
         _LOWER,
         "From the loss of a connection, as its sender or receiver noticed it, until connected and attached again; the "
         "longest.",
+    ),
+    MetricKind(
+        "clock_offset",
+        "Clock offset",
+        "ms",
+        _NEUTRAL,
+        "Wall clock of the receiver's console less that of the sender's, measured over the broker before the run by "
+        "the exchange with the shortest round trip. Shown where each console plays one end.",
+    ),
+    MetricKind(
+        "clock_uncertainty",
+        "Clock offset, uncertainty",
+        "us",
+        _LOWER,
+        "Half of the shortest round trip of the exchanges that gave the clock offset: the offset is within ± this; the "
+        "larger one of before and after the run.",
     ),
     MetricKind(
         "sign_time", "Signing", "us", _LOWER, "Wall time to sign one message, in the thread that does it; mean."

@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from labconsole.model.series import MACHINE
-from labconsole.model.trial import Evaluation, Event
+from labconsole.model.trial import Evaluation, Event, Metric
+from labconsole_amqp.clocks.comparison import AFTER, BEFORE, COMPARED, Offset
 from labconsole_amqp.envelopes import message_envelope
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import OPEN_LOOP, WORK_DONE, Phase
@@ -113,17 +114,41 @@ def test_lost_and_refused_messages_of_the_open_loop_leave_it_unjudged() -> None:
 
 
 def test_refused_messages_and_clocks_that_differ_leave_the_latency_of_a_console_that_only_receives_unjudged() -> None:
-    values = {"mode": "receiver", "broker": "external", "loop": "open", "rate": 100.0, "count": 50}
-    parameters = AmqpParameters.model_validate(values)
     for refused, stamp_before_ms, reason in (
         (0, 5, ""),
         (1, 5, "messages were refused (1)"),
         (0, -5, "latency is below zero: the clocks of both computers differ"),
     ):
-        received = received_table((np.arange(50) * 10 + 100) * MS, np.arange(50) * 10 + 100 - stamp_before_ms)
-        received["outcome"] = (np.arange(50) < refused).astype(np.uint8)
-        evaluation = evaluate(parameters, Tables({("received", "receiver-0"): received}), ended())
-        assert {one.name: one.not_judged for one in evaluation.metrics}["latency_mean"] == reason
+        found = receiver_alone(refused, stamp_before_ms, compared(BEFORE, 1), compared(AFTER, 1))
+        assert found.not_judged.startswith(reason)
+        assert bool(found.not_judged) is bool(reason)
+
+
+def compared(phase: str, uncertainty_ns: int, offset_ns: int = 0) -> Event:
+    """The clocks were compared; the receiver's is ahead by `offset_ns`, and so is its wall clock."""
+    offset = Offset(offset_ns, uncertainty_ns, 0, offset_ns, 0, 0, 8)
+    return event("clock", COMPARED, phase=phase, **offset.to_json())
+
+
+def receiver_alone(refused: int, stamp_before_ms: int, *clocks: Event, definitions: int = 4) -> Metric:
+    """The mean latency of a console that only receives, of messages stamped so long before they were received."""
+    values = {"mode": "receiver", "broker": "external", "loop": "open", "rate": 100.0, "count": 50}
+    received = received_table((np.arange(50) * 10 + 100) * MS, np.arange(50) * 10 + 100 - stamp_before_ms)
+    received["outcome"] = (np.arange(50) < refused).astype(np.uint8)
+    tables = Tables({("received", "receiver-0"): received}, definitions)
+    evaluation = evaluate(AmqpParameters.model_validate(values), tables, [*ended(), *clocks])
+    return next(one for one in evaluation.metrics if one.name == "latency_mean")
+
+
+def test_latency_between_consoles_is_judged_where_their_clocks_were_compared_well_enough() -> None:
+    before, after = compared(BEFORE, MS // 2, 3 * MS), compared(AFTER, MS // 4, 3 * MS)
+    well = receiver_alone(0, 8, before, after)
+    assert (well.value, well.not_judged) == (5.0, ""), "8 ms by both clocks, of which one is 3 ms ahead"
+    little = receiver_alone(0, 7, before, after).not_judged
+    assert little == "the clock offset is uncertain by more than 10% of the latency (± 0.5 ms, median 4 ms)"
+    assert receiver_alone(0, 8, before).not_judged == "the clocks were compared before the run only"
+    assert receiver_alone(0, 8).not_judged == "the clocks of the two computers were not compared"
+    assert receiver_alone(0, 8, definitions=3).not_judged == "", "as it was when that run was recorded"
 
 
 def test_latencies_that_rise_during_the_run_are_not_judged() -> None:

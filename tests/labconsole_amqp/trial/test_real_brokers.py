@@ -89,8 +89,9 @@ def test_large_messages_pass(broker: RealBroker, tmp_path: Path) -> None:
 
 
 def test_connection_test_reports_each_step(broker: RealBroker) -> None:
+    reported: list[str] = []
     for test, login in ((1, "ANONYMOUS"), (2, "EXTERNAL")):
-        reported: list[str] = []
+        reported.clear()
         asked = AmqpParameters.model_validate(settings(broker, test))
         check_connection(asked, lambda _: None, lambda role, check: reported.append(f"{role}: {check.sentence}"))
         text = re.sub(r"\d+\.\d ms", "N ms", "\n".join(reported))

@@ -1,0 +1,111 @@
+"""The offset between the clocks of two consoles: from exchanged messages, and the correction of times by it.
+
+Each exchange has four times, as in NTP: the sender's console sends at t1, the receiver's gets it at t2 and answers at
+t3, and the answer arrives at t4. The exchange with the shortest round trip counts (minimum-RTT filter): its offset is
+((t2 - t1) + (t3 - t4)) / 2, and whatever the way there and back share of the round trip, it is wrong by half of the
+round trip at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labconsole.model.series import Event
+
+COMPARED = "clocks compared"
+"""Event: the offset was measured; data: `Offset` as a mapping, with `phase` (`BEFORE` or `AFTER`), and `checks`."""
+BEFORE, AFTER = "before", "after"
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange: t1, t4 by the clock of the sender's console, t2, t3 by that of the receiver's, ns."""
+
+    t1: int
+    t2: int
+    t3: int
+    t4: int
+
+    @property
+    def round_trip_ns(self) -> int:
+        """The time on the way, there and back, through the broker."""
+        return (self.t4 - self.t1) - (self.t3 - self.t2)
+
+
+@dataclass(frozen=True)
+class Offset:
+    """The receiver's clock less the sender's at one moment, all in ns.
+
+    `sender_ns` and `receiver_ns` are that moment by each clock, the wall offsets what to add to it for Unix time.
+    """
+
+    offset_ns: int
+    uncertainty_ns: int
+    sender_ns: int
+    receiver_ns: int
+    sender_wall_offset_ns: int
+    receiver_wall_offset_ns: int
+    exchanges: int
+
+    @property
+    def wall_ns(self) -> int:
+        """The receiver's wall clock less the sender's."""
+        return self.offset_ns + self.receiver_wall_offset_ns - self.sender_wall_offset_ns
+
+    def to_json(self) -> dict[str, int]:
+        """The plain form, for events and messages."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`; further keys are left out. Raises KeyError, TypeError and ValueError."""
+        return cls(**{name: int(data[name]) for name in cls.__dataclass_fields__})
+
+
+def best_offset(exchanges: Sequence[Exchange], sender_wall_offset_ns: int, receiver_wall_offset_ns: int) -> Offset:
+    """The offset by the exchange with the shortest round trip, ± half of it (1 ns at least)."""
+    best = min(exchanges, key=lambda one: one.round_trip_ns)
+    offset_ns = ((best.t2 - best.t1) + (best.t3 - best.t4)) // 2
+    middle_ns = (best.t1 + best.t4) // 2
+    return Offset(
+        offset_ns,
+        max(1, (best.round_trip_ns + 1) // 2),
+        middle_ns,
+        middle_ns + offset_ns,
+        sender_wall_offset_ns,
+        receiver_wall_offset_ns,
+        len(exchanges),
+    )
+
+
+@dataclass(frozen=True)
+class ClockComparison:
+    """The offsets that a run measured before and after its messages; `after` is None where it was not possible."""
+
+    before: Offset
+    after: Offset | None
+
+    @classmethod
+    def of_events(cls, events: Sequence[Event]) -> Self | None:
+        """What the events of a run say; None where the clocks were not compared before the run."""
+        found = {event.data["phase"]: Offset.from_json(event.data) for event in events if event.name == COMPARED}
+        return cls(found[BEFORE], found.get(AFTER)) if BEFORE in found else None
+
+    @property
+    def uncertainty_ns(self) -> int:
+        """The larger uncertainty of both; between them the offset is taken to change evenly."""
+        return max(one.uncertainty_ns for one in (self.before, self.after) if one is not None)
+
+    def to_sender(self, receiver_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times of the receiver's clock by the sender's, the offset linear between before and after."""
+        since_ns = receiver_ns - self.before.receiver_ns
+        drift = np.zeros(len(receiver_ns), np.int64)
+        if self.after is not None and self.after.receiver_ns > self.before.receiver_ns:
+            change = self.after.offset_ns - self.before.offset_ns
+            drift = np.rint(since_ns * (change / (self.after.receiver_ns - self.before.receiver_ns))).astype(np.int64)
+        return np.asarray(receiver_ns - self.before.offset_ns - drift, np.int64)

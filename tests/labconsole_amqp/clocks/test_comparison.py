@@ -1,0 +1,106 @@
+"""The offset of two clocks by exchanged messages, and times corrected by it; and the hook that shifts a clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from labconsole.clock import SHIFT_VARIABLE, now_ns
+from labconsole.model.series import Event, Level
+from labconsole_amqp.clocks.clock_ends import _is_well_formed
+from labconsole_amqp.clocks.comparison import AFTER, BEFORE, COMPARED, ClockComparison, Exchange, Offset, best_offset
+
+MS = 1_000_000
+OFFSET = 3_000 * MS
+
+
+def exchange(at_ns: int, there_ns: int, back_ns: int, offset_ns: int = OFFSET) -> Exchange:
+    """What is measured where the ways take so long, and the receiver needs 1 ms to answer."""
+    got_ns = at_ns + there_ns
+    return Exchange(at_ns, got_ns + offset_ns, got_ns + MS + offset_ns, got_ns + MS + back_ns)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_offset_is_within_its_uncertainty_whatever_the_ways_take(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    longest = 10 ** random.integers(0, 10, (int(random.integers(1, 20)), 2))
+    taken = [(int(random.integers(10**12)), *map(int, random.integers(0, one + 1))) for one in longest]
+    found = best_offset([exchange(*one) for one in taken], 0, 0)
+    assert abs(found.offset_ns - OFFSET) <= found.uncertainty_ns
+    shortest = min(there + back for _, there, back in taken)
+    assert found.uncertainty_ns == max(1, (shortest + 1) // 2)
+    assert found.receiver_ns - found.sender_ns == found.offset_ns
+
+
+def test_the_wall_offset_has_what_each_clock_is_from_unix_time() -> None:
+    found = best_offset([exchange(0, MS, MS)], sender_wall_offset_ns=10 * MS, receiver_wall_offset_ns=10 * MS - OFFSET)
+    assert found.wall_ns == 0
+
+
+def offset(sender_ns: int, offset_ns: int, uncertainty_ns: int = MS) -> Offset:
+    return Offset(offset_ns, uncertainty_ns, sender_ns, sender_ns + offset_ns, 0, 0, 8)
+
+
+def events(*compared: tuple[str, Offset]) -> list[Event]:
+    return [Event(0, "clock", Level.INFO, COMPARED, "", {"phase": p, **one.to_json()}) for p, one in compared]
+
+
+def test_times_are_corrected_by_the_offset_that_changes_evenly_between_both_measurements() -> None:
+    """100 ppm over 1,000 s: the clock gains 100 ms."""
+    second = 1_000 * MS
+    comparison = ClockComparison.of_events(
+        events((BEFORE, offset(0, OFFSET)), (AFTER, offset(1000 * second, OFFSET + 100 * MS, 2 * MS)))
+    )
+    assert comparison is not None and comparison.uncertainty_ns == 2 * MS
+    sender_ns = np.array([0, 250, 500, 1000, 1010], np.int64) * second
+    receiver_ns = sender_ns + OFFSET + sender_ns // 10_000
+    assert np.abs(comparison.to_sender(receiver_ns) - sender_ns).max() <= 1
+
+
+def test_with_one_measurement_the_offset_stays_and_without_there_is_no_comparison() -> None:
+    comparison = ClockComparison.of_events(events((BEFORE, offset(5, OFFSET))))
+    assert comparison is not None and comparison.after is None
+    assert comparison.to_sender(np.array([OFFSET + 7])).tolist() == [7]
+    assert ClockComparison.of_events(events((AFTER, offset(5, OFFSET)))) is None
+
+
+PONG = {"kind": "pong", "session": "s", "trial": "t", "host": "h", "wall": 1, "n": 1, "t2": 2, "t3": 3, "over": False}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"kind": "other"}, {"kind": ["pong"]}, {"t2": "2"}, {"t2": 2**63}, {"t3": None}, {"host": "h" * 256}),
+        *({"trial": 5}, {"session": None}, {"kind": "offset", "phase": "during"}),
+    ],
+)
+def test_messages_that_another_program_may_have_sent_are_left_out(changed: dict[str, object]) -> None:
+    assert _is_well_formed(PONG)
+    assert not _is_well_formed(PONG | changed)
+
+
+def test_the_hook_shifts_both_clocks_of_a_console_and_its_clock_domain() -> None:
+    program = (
+        "import json, time; from labconsole import clock; before = time.perf_counter_ns(); mine = clock.now_ns(); "
+        "print(json.dumps([before, mine, clock.wall_ns() - time.time_ns(), clock.wall_offset_ns(), "
+        "clock.clock_domain()]))"
+    )
+    found = []
+    for shift in ("", "5000000000,100"):
+        command = [sys.executable, "-c", program]
+        environment = {**os.environ, SHIFT_VARIABLE: shift}
+        done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)
+        found.append(json.loads(done.stdout))
+    (before, plain, wall, wall_offset, domain), (then, shifted, wall_shift, shifted_wall_offset, other) = found
+    assert 0 <= plain - before < 50 * MS and abs(wall) < 50 * MS
+    expected = 5_000 * MS + then // 10_000
+    assert 0 <= shifted - then - expected < 50 * MS
+    assert abs(wall_shift - expected) < 50 * MS
+    assert abs(shifted_wall_offset - wall_offset) < 50 * MS, "the wall clock is shifted as well"
+    assert domain != other
+    assert now_ns() > before

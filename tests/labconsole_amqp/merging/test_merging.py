@@ -1,0 +1,293 @@
+"""Two consoles with clocks of their own play one trial over a real broker; their runs merge into one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole.cli.exit_codes import CHECK_FAILED, FINISHED
+from labconsole.engine.operation_process import Outcome
+from labconsole.model.metrics import Verdict
+from labconsole.store.encoding import sha256_hex
+from labconsole.store.evidence_check import verify
+from labconsole.store.evidence_sealing import seal
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail
+from labconsole.store.run_store import Store
+from labconsole_amqp.clocks.comparison import COMPARED, ClockComparison, Offset
+from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.merging.merge_operation import newest_pair
+from labconsole_amqp.wire.envelope import find_stamp
+from tests.helpers.operations import Operations
+from tests.helpers.signals import interruptible
+from tests.labconsole_amqp.merging.two_sites import DRIFT_PPM, Site, by_shifted_clock, finish
+from tests.labconsole_amqp.real_broker import USER, RealBroker, missing
+
+COUNT, TAKEN, SENT_TWICE = 800, 5, 2
+
+
+@contextmanager
+def embedded(folder: Path) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    """`labconsole broker` as a process, which has clock queues for each queue."""
+    command = [sys.executable, "-m", "labconsole.cli.main", "broker", "--port", "0", "--queue", "q"]
+    with interruptible():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        port = int(process.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
+        yield Endpoint("127.0.0.1", port), {"port": port, "address": "q"}
+        process.send_signal(signal.SIGINT)
+        assert "q.clock" in process.stdout.read()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def rabbitmq(folder: Path) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    """RabbitMQ, with clock queues of another name."""
+    if (reason := missing("rabbitmq")) is not None:
+        pytest.skip(reason)
+    with RealBroker("rabbitmq", folder, queues=("q", "times", "times-reply")) as broker:
+        login = {"username": USER, "password_file": str(broker.password_file)}
+        place = {"address": broker.address("q"), "clock_queue": broker.address("times"), "port": broker.port}
+        yield broker.plain, {**place, **login}
+
+
+BROKERS = {"embedded": embedded, "rabbitmq": rabbitmq}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What both consoles have reported, and the sender's, which has both runs: 1 is its own."""
+
+    sites: dict[str, Site]
+    reported: dict[str, dict[str, Any]]
+
+    @property
+    def database(self) -> Path:
+        return self.sites["sender"].database
+
+
+@pytest.fixture(scope="module", params=list(BROKERS))
+def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """A third client takes messages out of the queue, and returns some of them twice."""
+    folder = tmp_path_factory.mktemp("sites")
+    sites = {mode: Site(mode, folder) for mode in ("sender", "receiver")}
+    with BROKERS[request.param](folder) as (endpoint, place):
+        settings = {**place, "broker": "external", "test": 1, "count": COUNT, "loop": "open", "rate": 200.0}
+        settings |= {"numbered": True, "patience": 3.0, "wait_for_peer": 60.0}
+        runs = [sites["sender"].begin(settings)]
+        time.sleep(1)
+        runs.append(sites["receiver"].begin(settings))
+        _disturb(endpoint, place["address"])
+        reported = finish(runs, (FINISHED, CHECK_FAILED))
+    for command in (["bundle", "1", str(folder / "receiver.lcz")], ["import", str(folder / "receiver.lcz")]):
+        done = sites["receiver" if command[0] == "bundle" else "sender"].command(*command)
+        assert done.returncode == 0, done.stderr
+    return Trial(sites, dict(zip(sites, reported, strict=True)))
+
+
+def _disturb(endpoint: Endpoint, address: str) -> None:
+    with connect(endpoint) as connection:
+        thief, taken = Receiver(connection, address, window=1), []
+        while len(taken) < TAKEN:
+            batch = thief.receive(1, 1.0)
+            taken += batch.raw.values()
+        thief.close()
+        sender = Sender(connection, address)
+        for message in taken[:SENT_TWICE] * 2:
+            while not sender.capacity:
+                sender.pump(0.1)
+            sender.send_messages([message], find_stamp(message))
+        sender.drain(5)
+
+
+def merged(trial: Trial) -> RunDetail:
+    """The merged run, which the command has made."""
+    done = trial.sites["sender"].command("merge", "2", "1")
+    assert done.returncode == 0, done.stderr
+    with Reader(trial.database) as reader:
+        return reader.run(3)
+
+
+def figures(detail: RunDetail) -> dict[str, float]:
+    return {one.name: one.value for one in detail.metrics if not one.labels}
+
+
+def test_both_consoles_have_one_trial_id_and_the_same_offset_of_their_clocks(trial: Trial) -> None:
+    ids, offsets = [], []
+    for mode, site in trial.sites.items():
+        with Reader(site.database) as reader:
+            events = [event for event in reader.run(1).events if event.name == COMPARED]
+        assert [event.data["phase"] for event in events] == ["before", "after"], mode
+        ids += [event.data["trial"] for event in events]
+        offsets.append([Offset.from_json(event.data) for event in events])
+    assert len(set(ids)) == 1 and ids[0]
+    assert offsets[0] == offsets[1]
+
+
+def test_offset_and_drift_are_found_within_the_stated_uncertainty(trial: Trial) -> None:
+    with Reader(trial.database) as reader:
+        clocks = ClockComparison.of_events(reader.run(1).events)
+    assert clocks is not None and clocks.after is not None
+    for one in (clocks.before, clocks.after):
+        true_ns = by_shifted_clock(one.sender_ns) - one.sender_ns
+        assert abs(one.offset_ns - true_ns) <= one.uncertainty_ns
+        assert one.exchanges >= 8
+        assert abs(one.wall_ns - true_ns) <= one.uncertainty_ns + 1_000_000, "both wall clocks are one, shifted"
+    gained = clocks.after.offset_ns - clocks.before.offset_ns
+    span = clocks.after.sender_ns - clocks.before.sender_ns
+    assert abs(gained - span * DRIFT_PPM / 1e6) <= 2 * clocks.uncertainty_ns
+
+
+def test_the_merged_run_counts_lost_and_duplicated_messages_over_both(trial: Trial) -> None:
+    found = figures(merged(trial))
+    assert (found["sent"], found["lost"], found["duplicated"]) == (COUNT, TAKEN - SENT_TWICE, SENT_TWICE)
+    assert (found["unknown"], found["failed_verifications"]) == (0, 0)
+    assert found["received"] == COUNT - TAKEN + 2 * SENT_TWICE
+
+
+def test_receivers_times_are_those_of_the_senders_clock_within_the_uncertainty(trial: Trial) -> None:
+    detail = merged(trial)
+    with Reader(trial.database) as reader:
+        theirs = reader.samples(2).table("received", "receiver-0")["received_ns"]
+        ours = reader.samples(3).table("received", "receiver-0")["received_ns"]
+        sent = reader.samples(3).table("sent", "sender-0")
+        first = reader.samples(1).table("sent", "sender-0")
+    clocks = ClockComparison.of_events(detail.events)
+    assert clocks is not None
+    wrong = np.array([by_shifted_clock(t_ns) for t_ns in ours.tolist()]) - theirs
+    assert np.abs(wrong).max() <= clocks.uncertainty_ns + 1
+    assert all(np.array_equal(sent[name], first[name]) for name in first)
+    found = figures(detail)
+    assert found["clock_uncertainty"] == clocks.uncertainty_ns / 1e3
+    assert 0 < found["latency_p50"] < 1000, "without correction it would be 7 s and more"
+
+
+def test_latency_is_not_judged_where_the_clock_offset_is_too_uncertain_for_it(trial: Trial) -> None:
+    """Both consoles are on one computer: the way through the broker is as short as that of an exchange."""
+    detail = merged(trial)
+    by_name = {one.name: one for one in detail.metrics}
+    share = by_name["clock_uncertainty"].value / 1e3 / by_name["latency_p50"].value
+    said = "the clock offset is uncertain" in by_name["latency_mean"].not_judged
+    assert said is (share > 0.1)
+
+
+def test_the_merged_run_names_both_runs_and_can_be_verified(trial: Trial) -> None:
+    detail = merged(trial)
+    with Reader(trial.database) as reader:
+        assert verify(reader, 3).ok
+        for number, end in ((1, "sender"), (2, "receiver")):
+            evidence = reader.evidence(number)
+            assert evidence is not None
+            kept = detail.provenance[end]
+            assert (kept["run"], kept["evidence"]) == (reader.run(number).row.uuid, evidence.digest)
+            assert kept["host"] == reader.run(number).provenance["host"]
+        assert {role.name for role in detail.roles} == {"sender-0", "receiver-0", "clock-sender", "clock-receiver"}
+        assert len({role.clock_domain for role in detail.roles}) == 2
+        assert {one.name for one in reader.artefacts(3)} >= {"sender.payload.sha256", "receiver.payload.sha256"}
+    assert detail.row.parameters["mode"] == "both"
+    assert {one.origin for one in detail.metrics} == {"measured"}
+    assert any("Merged from run" in sentence for sentence in detail.warnings)
+    checks = {one.name: one for one in detail.verdicts if one.kind == "preflight"}
+    assert checks["preflight: trial id"].result == checks["preflight: clock offset"].result == "pass"
+
+
+def test_a_second_merge_gives_the_same_run_in_either_order(trial: Trial) -> None:
+    merged(trial)
+    again = trial.sites["sender"].command("merge", "1", "2", "--json")
+    result = json.loads(again.stdout)
+    assert (result["run"], result["new"]) == (3, False)
+    with Reader(trial.database) as reader:
+        assert [row.id for row in reader.runs()] == [3, 2, 1]
+
+
+def test_the_window_suggests_the_two_runs_of_one_trial(trial: Trial) -> None:
+    merged(trial)
+    assert newest_pair(trial.database) == (1, 2)
+    assert newest_pair(trial.sites["receiver"].database) is None
+
+
+def refused(database: Path, run: int, other: int) -> str:
+    """The sentence of a merge that is refused and changes nothing."""
+    operations = Operations()
+    try:
+        end = operations.do("amqp.merge", run=run, other=other, db=str(database))
+    finally:
+        operations.close()
+    assert end.outcome is Outcome.FAILED
+    with Reader(database) as reader:
+        assert max(row.id for row in reader.runs()) == 2
+    return end.sentence
+
+
+def _changed(trial: Trial, folder: Path, *statements: str) -> Path:
+    """A copy of the database with both runs, changed and sealed again by someone who knows how."""
+    copy = folder / "copy.db"
+    shutil.copy(trial.database, copy)
+    with Store.open(copy) as store, store.writer.transaction() as connection:
+        connection.exec_driver_sql("DELETE FROM run WHERE id = 3")
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+        seal(connection, [1, 2])
+    return copy
+
+
+REFUSED = [
+    (
+        ["UPDATE scenario SET parameters = replace(parameters, '\"count\":800', '\"count\":900') WHERE id = 2"],
+        "(count)",
+    ),
+    (['UPDATE event SET data = replace(data, \'"trial":"\', \'"trial":"x\') WHERE run_id = 2'], "not two ends of one"),
+    (["DELETE FROM event WHERE name = 'clocks compared'"], "The trial id is missing"),
+    (["UPDATE run SET status = 'cancelled' WHERE id = 2"], "both runs must have finished"),
+]
+
+
+@pytest.mark.parametrize(("statements", "sentence"), REFUSED, ids=[one[1] for one in REFUSED])
+def test_runs_that_are_not_two_ends_of_one_trial_are_refused(
+    trial: Trial, tmp_path: Path, statements: list[str], sentence: str
+) -> None:
+    merged(trial)
+    copy = _changed(trial, tmp_path, *statements)
+    with Reader(copy) as reader:
+        unhashed = [fault for run in (1, 2) for fault in verify(reader, run).faults]
+    if unhashed:  # a scenario has a hash of its own
+        with closing(sqlite3.connect(copy)) as raw, raw:
+            for number, text in raw.execute("SELECT id, parameters FROM scenario").fetchall():
+                raw.execute("UPDATE scenario SET parameters_sha256 = ? WHERE id = ?", (sha256_hex(text), number))
+    assert sentence in refused(copy, 1, 2)
+
+
+def test_one_run_twice_and_a_changed_run_are_refused(trial: Trial, tmp_path: Path) -> None:
+    merged(trial)
+    copy = _changed(trial, tmp_path)
+    assert "choose one run of a console that plays the sender only" in refused(copy, 1, 1)
+    with closing(sqlite3.connect(copy)) as raw, raw:
+        raw.execute("UPDATE event SET t_ns = t_ns + 1 WHERE run_id = 2")
+    assert "Run 2 is not as it was sealed" in refused(copy, 1, 2)
+
+
+def _results(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
+    return {one.name: one.result for one in verdicts}
+
+
+def test_a_run_that_lost_messages_fails_its_check_when_it_is_merged(trial: Trial) -> None:
+    found = _results(merged(trial).verdicts)
+    assert found["all messages arrived"] == found["no message arrived twice or from elsewhere"] == "fail"
