@@ -13,7 +13,7 @@ from labconsole_amqp.clocks.clock_link import ClockLink
 from labconsole_amqp.clocks.comparison import AFTER, BEFORE
 from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.parameters import field_label
-from labconsole_amqp.preflight.checks import Check, clocks_not_compared_check, full_sentence
+from labconsole_amqp.preflight.checks import Check, clocks_not_compared_check, full_sentence, no_clock_queues_check
 from labconsole_amqp.roles.link_role import await_connect_command
 from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
 
@@ -31,6 +31,7 @@ class ClockRole(Role):
         self._connection: Connection | None = None
         self._link: ClockLink | None = None
         self._end: AskingEnd | AnsweringEnd | None = None
+        self._queues = ("", "")
         self._fault = ""
 
     def prepare(self) -> dict[str, Any]:
@@ -38,25 +39,21 @@ class ClockRole(Role):
         identity = load_own_identity(self._settings, self.context)
         host, port, shaper = await_connect_command(self.context)
         parameters = self._parameters
-        requests, replies = parameters.clock_queues(parameters.address)
+        self._queues = requests, replies = parameters.clock_queues(parameters.address)
         tls = tls_settings(identity, parameters, self._settings.server_name)
         try:
             self._connection = connect(endpoint(parameters, host, port, tls, self.context.secret, shaper))
             outgoing, incoming = (requests, replies) if self._asks else (replies, requests)
             self._link = ClockLink(self._connection, outgoing, incoming)
         except UserError as error:
-            remedy = (
-                f"Create the queues {requests} and {replies} at the broker, name another one as "
-                f"{field_label('clock_queue')}, or switch {field_label('compare_clocks')} off."
-            )
-            self._fault = f"{full_sentence(str(error), f'{host}:{port}')} {remedy}"
+            self._fault = full_sentence(str(error), f"{host}:{port}")
         return {}
 
     def run(self) -> dict[str, Any]:
         """Compare before and after the run; the sender's reports its checks before. Raises WrongTrialError."""
         try:
             if self._link is None:
-                self._not_compared(self._fault)
+                self._record(no_clock_queues_check(self._fault, self._queues))
             elif self._asks:
                 self._end = end = AskingEnd(self.context, self._link, self._parameters)
                 self._ask(end)
@@ -91,7 +88,9 @@ class ClockRole(Role):
         if self._end is not None and BEFORE in self._end.known:
             self.context.event(NOT_COMPARED, f"Clocks not compared after the run: {sentence}", Level.WARNING)
             return
-        check = clocks_not_compared_check(sentence)
+        self._record(clocks_not_compared_check(sentence))
+
+    def _record(self, check: Check) -> None:
         self.context.event(NOT_COMPARED, check.sentence, Level.WARNING, checks=[check.to_json()])
         self._report([check])
 

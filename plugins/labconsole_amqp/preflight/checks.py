@@ -273,6 +273,21 @@ def clocks_not_compared_check(sentence: str) -> Check:
     return Check(CheckName.CLOCK_OFFSET, CheckResult.UNKNOWN, f"Not measured. {sentence}")
 
 
+def no_clock_queues_check(fault: str, queues: tuple[str, str]) -> Check:
+    """Queues for comparing clocks that cannot be used, as the sentence `fault` says."""
+    requests, replies = queues
+    return clocks_not_compared_check(
+        f"{fault} Create the queues {requests} and {replies} at the broker, name another one as "
+        f"{field_label('clock_queue')}, or switch {field_label('compare_clocks')} off."
+    )
+
+
+def clock_queues_check(queues: tuple[str, str]) -> Check:
+    """Queues for comparing clocks that can be used."""
+    sentence = f"The queues {queues[0]} and {queues[1]} can be used: the offset is measured in the run."
+    return Check(CheckName.CLOCK_OFFSET, CheckResult.PASSED, sentence)
+
+
 def trial_id_check(own: str, theirs: str) -> Check:
     """The trial ids of two consoles that know of each other."""
     evidence = {"own": own, "other": theirs}

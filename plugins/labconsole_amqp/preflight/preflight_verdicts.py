@@ -32,9 +32,9 @@ def preflight_verdicts(events: Sequence[Event]) -> Iterator[Verdict]:
 def summary(checks: Sequence[Check]) -> str:
     """What the checks of all ends found, in one sentence."""
     bad = [check for check in checks if check.result in (CheckResult.WARNING, CheckResult.UNKNOWN)]
-    names = dict.fromkeys(check.name for check in checks if check.result is not CheckResult.NOT_APPLICABLE)
     if not bad:
-        return f"Preflight passed: {', '.join(names)}."
+        done = {check.name for check in checks if check.result is not CheckResult.NOT_APPLICABLE}
+        return f"Preflight passed: {', '.join(name for name in CheckName if name in done)}."
     return f"Preflight passed with warnings: {' '.join(dict.fromkeys(check.sentence for check in bad))}"
 
 

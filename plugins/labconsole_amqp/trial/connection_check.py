@@ -19,7 +19,7 @@ from labconsole.profiles.profile_file import ProfileError
 from labconsole.security.identities import LoadedIdentity, load_certificates, load_identity, require_valid
 from labconsole.security.secrets import Prompt, SecretRequest
 from labconsole_amqp.choices import BrokerChoice, Mode
-from labconsole_amqp.link.connection import connect
+from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.link.queue_probe import probe_queue_depth, try_attach
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import (
@@ -29,10 +29,12 @@ from labconsole_amqp.preflight.checks import (
     Preflight,
     awaited_queue_check,
     certificate_check,
+    clock_queues_check,
     connection_checks,
     depth_check,
     full_sentence,
     link_check,
+    no_clock_queues_check,
     size_check,
 )
 from labconsole_amqp.roles.link_role import PROBED_MESSAGES
@@ -114,7 +116,7 @@ class CheckConnection(Operation[ConnectionParameters]):
 
 def step(end: RoleName, check: Check) -> str:
     """A check of an end in one sentence."""
-    mark = WARNING if check.result is CheckResult.WARNING else ""
+    mark = WARNING if check.result in (CheckResult.WARNING, CheckResult.UNKNOWN) else ""
     return f"{mark}{end.capitalize()}, {check.name}: {check.sentence}"
 
 
@@ -165,6 +167,20 @@ def _check_end(
             with preflight.checking(CheckName.QUEUE_DEPTH):
                 depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
             preflight.add(depth_check(depth, PROBED_MESSAGES))
+        if parameters.mode is not Mode.BOTH and parameters.compare_clocks:
+            preflight.add(_clock_queues(connection, parameters))
+
+
+def _clock_queues(connection: Connection, parameters: AmqpParameters) -> Check:
+    """Whether this console may send to the one queue and receive from the other one."""
+    queues = parameters.clock_queues(parameters.address)
+    kinds = ("sender", "receiver") if parameters.mode is Mode.SENDER else ("receiver", "sender")
+    try:
+        for address, kind in zip(queues, kinds, strict=True):
+            try_attach(connection, address, kind)
+    except UserError as error:
+        return no_clock_queues_check(full_sentence(str(error), connection.endpoint.name), queues)
+    return clock_queues_check(queues)
 
 
 def _identity(identities: RunIdentities, role: RoleName, prompt: Prompt) -> LoadedIdentity:

@@ -106,6 +106,23 @@ def test_messages_that_are_too_large_are_found_before_a_run() -> None:
             steps(parameters(running, test=1, mode="sender", payload="fpl-fixm"))
 
 
+@pytest.mark.parametrize("mode", ["sender", "receiver"])
+def test_a_console_that_plays_one_end_learns_whether_clocks_can_be_compared(mode: str) -> None:
+    name = mode.capitalize()
+    with serving(BrokerSettings(queues=("q", "q.clock", "q.clock-reply"))) as running:
+        with connect(running.plain) as client:
+            send_all(Sender(client, "q.clock"), template(), 3)
+        found = steps(parameters(running, test=1, mode=mode))
+        assert found[-1] == (
+            f"{name}, clock offset: The queues q.clock and q.clock-reply can be used: the offset is measured in the "
+            "run."
+        )
+        assert running.broker.depths()["q.clock"] == 3
+        other = steps(parameters(running, test=1, mode=mode, clock_queue="times"))[-1]
+        assert other.startswith(f"! {name}, clock offset: Not measured. The broker 127.0.0.1:")
+        assert "Create the queues times and times-reply at the broker" in other
+
+
 def test_an_expired_certificate_is_named_with_its_date_before_connecting(secure: RunningBroker, tmp_path: Path) -> None:
     expired = write_identity(tmp_path, "expired", new_authority("Test CA"), validity=EXPIRED)
     own = {
