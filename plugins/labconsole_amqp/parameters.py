@@ -290,7 +290,7 @@ class _MessagingParameters(Parameters):
     )
     durable: bool = parameter(
         "Durable",
-        "Ask the broker to keep messages over a restart (3 bytes more in the header)",
+        "Ask the broker to keep messages over a restart (3 to 7 bytes more)",
         default=False,
         group="Envelope",
     )

@@ -195,7 +195,9 @@ class CmsContent(ContentFormat):
             given = (version.content, kind.whole, name.whole, tag_length.whole, len(mac.content))
             if given != (b"\x00", _DATA, _AES_256_GCM, _TAG_LENGTH, _TAG_BYTES):
                 raise decryption_failed()
-            key = _content_key(recipients.only(SEQUENCE if _is_rsa(self.keys.decryption_key) else 0xA4), self.keys)
+            key = _content_key(
+                recipients.only(SEQUENCE if _is_rsa(self.keys.decryption_key) else CONTEXT_0 + 4), self.keys
+            )
             return Content(AESGCM(key).decrypt(nonce.content, ciphertext.content + mac.content, None))
         except (ValueError, InvalidTag, InvalidUnwrap) as error:
             raise decryption_failed() from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -15,17 +15,32 @@ from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, Message
 from labconsole_amqp.envelopes.signing import ExampleSigner
 from labconsole_amqp.wire.envelope import Protection, message_number
 
+_PERIOD = 36
+"""Octets by which sizes grow evenly, also those of base64 in base64."""
+_LARGEST_MEASURED = 5_000 * _PERIOD
 _RSA_BITS = {KeyType.RSA_2048: 2048, KeyType.RSA_3072: 3072, KeyType.RSA_4096: 4096}
 
 
-@lru_cache(maxsize=256)
 def example_size(
     format: EnvelopeFormat, form: MessageForm, payload_length: int, sender: str, recipient: str, address: str
 ) -> int:
     """Bytes of an encoded message with so many bytes of payload, and keys of the format's first types.
 
-    Exact, but for ECDSA signatures in DER, which differ by a byte or two.
+    Exact, but for ECDSA signatures in DER, which differ by a byte or two, and lengths in DER above 16 MB. Takes some
+    ms at most: that of a large payload is calculated from smaller ones.
     """
+    measure = partial(_measured, format, form, sender=sender, recipient=recipient, address=address)
+    if payload_length <= _LARGEST_MEASURED:
+        return measure(payload_length)
+    smaller = _LARGEST_MEASURED - _PERIOD + payload_length % _PERIOD
+    size = measure(smaller)
+    return size + (payload_length - smaller) // _PERIOD * (size - measure(smaller - _PERIOD))
+
+
+@lru_cache(maxsize=256)
+def _measured(
+    format: EnvelopeFormat, form: MessageForm, payload_length: int, *, sender: str, recipient: str, address: str
+) -> int:
     encrypts = form.protection is Protection.SIGNED_ENCRYPTED
     keys = ContentKeys(
         sender,

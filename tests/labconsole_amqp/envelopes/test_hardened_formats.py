@@ -225,7 +225,7 @@ def test_mutants_are_refused_without_a_fault(format: EnvelopeFormat, protection:
 
 @pytest.mark.parametrize(("format", "protection"), BY_FORMAT)
 def test_sizes_are_known_before(format: EnvelopeFormat, protection: Protection) -> None:
-    for length in (11, 237, 42_708):
+    for length in (11, 237, 42_708, 1_000_003):
         for numbered in (False, True):
             for durable in (False, True):
                 form = MessageForm(protection, durable=durable, numbered=numbered)

@@ -103,7 +103,12 @@ def external(broker: RunningBroker, site: Site, mode: str, test: int, **more: An
     return settings | more
 
 
-MEETINGS = tuple((first, test) for first in ("sender", "receiver") for test in (1, 2, 3, 4))
+SOURCE = "seed-2025"
+MEETINGS = (
+    *((first, test, SOURCE) for first in ("sender", "receiver") for test in (1, 2, 3, 4)),
+    ("sender", 3, "jose"),
+    ("receiver", 4, "cms"),
+)
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Meetings:
     """What both consoles saw, for each of `MEETINGS`, and the home of them all."""
 
     home: Path
-    outcomes: Mapping[tuple[str, int], Future[dict[str, Outcome]]]
+    outcomes: Mapping[tuple[str, int, str], Future[dict[str, Outcome]]]
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +124,14 @@ def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Meetings:
     """Some at a time, each with a broker of its own: nearly all of them is waiting."""
     folder = tmp_path_factory.mktemp("meetings")
 
-    def meet(case: tuple[str, int]) -> dict[str, Outcome]:
-        first, test = case
+    def meet(case: tuple[str, int, str]) -> dict[str, Outcome]:
+        first, test, envelope = case
         outcomes: dict[str, Outcome] = {}
         with serving_states(site) as broker:
 
             def play(mode: str) -> None:
-                outcomes[mode] = Lab(folder / f"{first}-{test}" / mode).run(**external(broker, site, mode, test))
+                settings = external(broker, site, mode, test, envelope=envelope)
+                outcomes[mode] = Lab(folder / f"{first}-{test}-{envelope}" / mode).run(**settings)
 
             modes = sorted(("sender", "receiver"), key=first.__ne__)
             threads = [threading.Thread(target=play, args=(mode,)) for mode in modes]
@@ -142,9 +148,9 @@ def meetings(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Meetings:
         return Meetings(home, run_parallel(MEETINGS, meet, 4))
 
 
-@pytest.mark.parametrize(("first", "test"), MEETINGS)
-def test_two_consoles_connect_in_any_order_of_start(first: str, test: int, meetings: Meetings) -> None:
-    outcomes = meetings.outcomes[first, test].result()
+@pytest.mark.parametrize(("first", "test", "envelope"), MEETINGS)
+def test_two_consoles_connect_in_any_order_of_start(first: str, test: int, envelope: str, meetings: Meetings) -> None:
+    outcomes = meetings.outcomes[first, test, envelope].result()
     sender, receiver = outcomes["sender"], outcomes["receiver"]
     assert (sender.failure, receiver.failure) == (None, None)
     assert sender.figures["sent"] == receiver.figures["received"] == 60
