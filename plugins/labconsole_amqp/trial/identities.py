@@ -33,6 +33,7 @@ from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.parsing import read_file
 from labconsole_amqp.choices import BrokerChoice, Mode
+from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles
 from labconsole_amqp.envelopes.formats import key_titles
 from labconsole_amqp.parameters import AmqpParameters
@@ -268,8 +269,8 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     for role in dict.fromkeys((*local, *(role for end, role in messages.items() if end in local))):
         if not identities.uses_lab_identity(role):
             yield from _passphrase_requests(identities, role)
-    if "receiver" in local and parameters.receiver_encryption_key and (pinned := identities.encryption_key) is not None:
-        yield encryption_key_request(pinned)
+    if "receiver" in local and parameters.receiver_encryption_key:
+        yield from _encryption_key_requests(identities)
 
 
 def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[SecretRequest]:
@@ -282,6 +283,17 @@ def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[
     if encrypted:
         name = identities.name(role)
         yield passphrase_request(files, f"{_WHOSE[role]} (identity {name})" if name else _WHOSE[role])
+
+
+def _encryption_key_requests(identities: RunIdentities) -> Iterator[SecretRequest]:
+    """The passphrase of the receiver's key that is pinned by file; none for a key that cannot be used."""
+    files = identities.encryption_key
+    try:
+        encrypted = files is not None and files.key is not None and encryption_keys.is_encrypted(files.key)
+    except UserError:
+        return
+    if files is not None and encrypted:
+        yield encryption_key_request(files)
 
 
 def keep_artefacts(

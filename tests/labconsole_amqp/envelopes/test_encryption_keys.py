@@ -69,6 +69,8 @@ def test_a_run_with_the_operators_key_asks_for_its_passphrase(type: EncryptionKe
     }
     [request] = AmqpTrial().secrets(AmqpParameters.model_validate(settings))
     assert request.source.must_be_asked() and "the receiver's encryption key" in request.purpose
+    for other in ({"test": 3}, {"envelope": "compact"}, {"receiver_encryption_key": str(tmp_path / "missing")}):
+        assert not list(AmqpTrial().secrets(AmqpParameters.model_validate({**settings, **other})))
     lab = ProcessLab(tmp_path / "run", secrets={request.key: Secret(CANARY)})
     outcome = lab.run(count=5, payload="small", **settings)
     assert outcome.failure is None
