@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from labconsole.model.metrics import Metric as Metric
     from labconsole.model.metrics import MetricKind as MetricKind
     from labconsole.model.metrics import Question as Question
+    from labconsole.model.metrics import Ranking as Ranking
     from labconsole.model.metrics import ServiceLevel as ServiceLevel
     from labconsole.model.metrics import Verdict as Verdict
     from labconsole.model.metrics import VerdictKind as VerdictKind
@@ -125,8 +126,8 @@ PLACES = {
     "labconsole.store.writer": "Writer",
     "labconsole.profiles.timing_profile": "TimingProfile load_timing",
     "labconsole.model.metrics": (
-        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE Direction Evaluation Metric MetricKind Question ServiceLevel "
-        "Verdict VerdictKind"
+        "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE Direction Evaluation Metric MetricKind Question Ranking "
+        "ServiceLevel Verdict VerdictKind"
     ),
     "labconsole.model.trial": "Curve DerivedTable Distribution RoleHandle RoleSpec RunContext Samples Trial",
     "labconsole.model.trial_command": "TrialCommand",

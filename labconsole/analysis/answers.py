@@ -89,7 +89,7 @@ def answers(comparison: Comparison, trial: Trial[Any] | None, verdicts: Verdicts
     if trial is None:
         return ()
     kept = () if trial.service_level is None else tuple(_kept(comparison, trial.service_level, verdicts or {}))
-    return (*kept, *_of_pairs(comparison, trial))
+    return (*kept, *_ranked(comparison, trial), *_of_pairs(comparison, trial))
 
 
 def pending(columns: Sequence[RunGroup], trial: Trial[Any] | None) -> tuple[Answer, ...]:
@@ -121,6 +121,37 @@ def _of_pairs(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
     often = Counter(answer.question for _, answer, _ in found)
     for _, answer, title in _by_metric(found):
         yield replace(answer, question=f"{answer.question} {title}") if often[answer.question] > 1 else answer
+
+
+_FEWEST_RANKED = 3
+"""Of two columns, the question of their pair says more."""
+
+
+def _ranked(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
+    """What all columns answer together, in one chart."""
+    columns = comparison.columns
+    models = [model for column in columns if (model := parameters_of(column, trial)) is not None]
+    ranking = trial.ranking(models) if models else None
+    line = next((line for line in comparison.metrics if ranking and line.kind.name == ranking.metric), None)
+    if ranking is None or line is None:
+        return
+    ranked = [(column, cell) for column, cell in zip(columns, line.cells, strict=True) if cell.value is not None]
+    if len(ranked) < _FEWEST_RANKED:
+        return
+    bars = tuple(
+        AnswerBar(title_with_origin(column), cell.value, cell.interval, _rough(cell.value, line.kind.unit))
+        for column, cell in ranked
+        if cell.value is not None
+    )
+    most, least = max(bars, key=lambda bar: bar.value), min(bars, key=lambda bar: bar.value)
+    sentence = f"{ranking.subject}: from {most.text} ({most.title}) to {least.text} ({least.title})"
+    withheld = [cell.not_judged for _, cell in ranked if cell.not_judged]
+    reasons = withheld or ([ONE_RUN] if any(bar.interval is None for bar in bars) else [])
+    judgement = Judgement.NOT_JUDGED if reasons else Judgement.NO_CHANGE
+    number = f"{format_factor(most.value / least.value, 2)} ×" if least.value else NO_FIGURE
+    reason = SEPARATOR.join(most_frequent(reasons, _MOST_REASONS))
+    runs = count(sum(cell.runs for _, cell in ranked), {origin for _, cell in ranked for origin in cell.origins})
+    yield Answer(ranking.title, sentence, number, judgement, bars, runs, reason)
 
 
 def _by_metric(items: Sequence[_Item]) -> list[_Item]:

@@ -133,6 +133,19 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Ranking:
+    """A question that all columns of a comparison answer together, by one metric: what each of them carries, say.
+
+    `subject` begins the sentence: "With p99 under 20 ms" makes "With p99 under 20 ms: from 18,000 msg/s (plain) to 23
+    msg/s (hybrid)".
+    """
+
+    title: str
+    metric: str
+    subject: str
+
+
+@dataclass(frozen=True)
 class ServiceLevel:
     """A question on whether a promise was kept, which the runs' verdicts of these names answer."""
 

@@ -19,6 +19,7 @@ from labconsole.model.metrics import Evaluation as Evaluation
 from labconsole.model.metrics import Metric as Metric
 from labconsole.model.metrics import MetricKind as MetricKind
 from labconsole.model.metrics import Question as Question
+from labconsole.model.metrics import Ranking as Ranking
 from labconsole.model.metrics import ServiceLevel as ServiceLevel
 from labconsole.model.metrics import Verdict as Verdict
 from labconsole.model.metrics import VerdictKind as VerdictKind
@@ -288,6 +289,10 @@ class Trial(ABC, Generic[P]):
     def questions(self, reference: P, other: P) -> tuple[Question, ...]:
         """The questions that a fair pair (`contrast`) answers: a comparison begins with the answers."""
         return ()
+
+    def ranking(self, parameters: Sequence[P]) -> Ranking | None:
+        """The question that scenarios with these parameters answer together; None: there is none."""
+        return None
 
     def comparable(self, reference: P, other: P) -> bool:
         """Whether a finding may compare the two by name although they are not a fair pair.

@@ -16,6 +16,7 @@ from labconsole.model.trial import (
     MetricKind,
     Parameters,
     Question,
+    Ranking,
     RunContext,
     Samples,
     Series,
@@ -102,6 +103,13 @@ class AmqpTrial(Trial[AmqpParameters]):
     def questions(self, reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
         return _questions(reference, other)
 
+    def ranking(self, parameters: Sequence[AmqpParameters]) -> Ranking | None:
+        limits = {one.p99_limit if one.loop is Loop.SWEEP else None for one in parameters}
+        limit = limits.pop()
+        if limits or limit is None:
+            return None
+        return Ranking("What does each protection carry at your load?", "highest_rate", f"With p99 under {limit:g} ms")
+
     def derived(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[DerivedTable, ...]:
@@ -181,9 +189,10 @@ def _other_envelope(reference: AmqpParameters, other: AmqpParameters) -> bool:
 
 def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
     """Questions on the cost of `other` over `reference`: in throughput, in latency at an equal rate."""
-    if not _contrast_label(reference, other):
+    envelopes = _other_envelope(reference, other)
+    if not _contrast_label(reference, other) or (envelopes and other.loop is Loop.SWEEP):  # which a ranking answers
         return ()
-    if _other_envelope(reference, other):
+    if envelopes:
         added = f"the envelope {other.envelope.value}"
     else:
         *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))

@@ -11,7 +11,7 @@ from labconsole.analysis.change import Judgement
 from labconsole.analysis.columns import Column, group_repeats
 from labconsole.analysis.comparison import compare
 from labconsole.analysis.verdict_lines import Verdicts
-from labconsole.model.metrics import Metric, Question, ServiceLevel, Verdict
+from labconsole.model.metrics import Metric, Question, Ranking, ServiceLevel, Verdict
 from labconsole.store.records import RunRow
 from tests.helpers.post_trial import PostParameters, PostTrial, published, repeats, run
 
@@ -145,3 +145,27 @@ def test_an_unknown_verdict_and_a_run_without_any_answer_nothing() -> None:
     runs = rates(("open", FAST[:1]))
     assert answered(runs, verdicts={1: (Verdict("in time", "unknown", "", {}),)}) == ()
     assert answered(runs) == () and answers(compare(group_repeats(runs), None), None) == ()
+
+
+class RankedTrial(AskedTrial):
+    """The made-up trial whose scenarios answer one question together."""
+
+    def ranking(self, parameters: Sequence[PostParameters]) -> Ranking | None:
+        return Ranking("What carries how much?", "rate", "At your load")
+
+
+def test_all_columns_answer_a_ranking_in_one_chart() -> None:
+    runs, trial = rates(("open", FAST), ("sealed", SLOW), ("waxed", [value / 2 for value in SLOW])), RankedTrial()
+    first, *_ = answers(compare(group_repeats(runs), trial), trial)
+    assert first.question == "What carries how much?"
+    assert first.sentence == "At your load: from 5,000 letters/s (open) to 50.0 letters/s (waxed)"
+    assert (first.number, first.judged, first.small_print) == ("100 ×", True, "15 runs")
+    assert [bar.title for bar in first.bars] == ["open", "sealed", "waxed"]
+
+
+def test_a_ranking_of_single_runs_is_not_judged_and_of_two_columns_not_given() -> None:
+    runs, trial = rates(("open", FAST[:1]), ("sealed", SLOW[:1]), ("waxed", (50.0,))), RankedTrial()
+    first, *_ = answers(compare(group_repeats(runs), trial), trial)
+    assert (first.judged, first.footnote) == (False, "3 runs: not judged")
+    questions = [one.question for one in answers(compare(group_repeats(runs[:2]), trial), trial)]
+    assert "What carries how much?" not in questions

@@ -91,12 +91,25 @@ def test_a_comparison_answers_what_protection_costs_at_the_limit() -> None:
 
 
 def test_a_comparison_answers_what_an_envelope_costs() -> None:
-    first, second = (AmqpParameters(test=3, loop="sweep", envelope=envelope) for envelope in ("compact", "cose"))
-    assert AmqpTrial().contrast(first, second) == "Envelope cose against compact"
-    (question,) = AmqpTrial().questions(first, second)
-    assert question.title == "What does the envelope cose cost at your load?"
-    other_test = AmqpParameters(test=4, loop="sweep", envelope="cose")
-    assert AmqpTrial().contrast(first, other_test) == ""
+    trial, envelopes = AmqpTrial(), ("compact", "cose")
+    first, second = (AmqpParameters(test=3, envelope=envelope) for envelope in envelopes)
+    assert trial.contrast(first, second) == "Envelope cose against compact"
+    (question,) = trial.questions(first, second)
+    assert question.title == "What does the envelope cose cost in throughput?"
+    assert trial.contrast(first, AmqpParameters(test=4, envelope="cose")) == ""
+    assert trial.contrast(first, AmqpParameters(test=3, envelope="cose", payload="small")) == ""
+
+
+def test_sweeps_with_one_limit_are_ranked_and_their_envelopes_not_asked_one_by_one() -> None:
+    trial = AmqpTrial()
+    sweeps = [
+        AmqpParameters(test=3, loop="sweep", p99_limit=50.0, envelope=name) for name in ("compact", "cose", "jose")
+    ]
+    ranking = trial.ranking(sweeps)
+    assert ranking is not None and (ranking.metric, ranking.subject) == ("highest_rate", "With p99 under 50 ms")
+    assert trial.questions(sweeps[0], sweeps[1]) == ()
+    assert trial.ranking([*sweeps, AmqpParameters(test=3, loop="sweep", p99_limit=20.0)]) is None
+    assert trial.ranking([*sweeps, AmqpParameters(test=3)]) is None
 
 
 def test_a_sweep_needs_both_ends_here() -> None:
