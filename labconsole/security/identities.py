@@ -50,6 +50,19 @@ class IdentityFiles(BaseModel):
         return SecretSource(keyring_entry=entry or None, passphrase_file=self.passphrase_file)
 
 
+class TokenIdentity(BaseModel):
+    """An identity whose private key is in a PKCS#11 token, which it never leaves; contains no PIN."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    certificate: Path
+    """PEM file: the certificate, then its intermediates."""
+    token: str
+    """Name of the token (`labconsole hsm tokens`)."""
+    label: str
+    """CKA_LABEL of the key."""
+
+
 @dataclass(frozen=True)
 class LoadedIdentity:
     """A loaded identity. `chain` are the intermediates after `certificate`; `secret` is None for an open key file.

@@ -86,7 +86,7 @@ class IdentityParameters(Parameters):
         str,
         _message_identity(
             "Sender's message identity",
-            "Name of an identity whose key signs the messages; empty: the sender's identity signs them, too",
+            "Name of an identity whose key, in a file or a token, signs the messages; empty: the sender's identity",
             WITH_SIGNATURES,
         ),
     ] = ""

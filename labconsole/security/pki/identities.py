@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.certificate_status import StatusKind, status_of
-from labconsole.security.identities import IdentityFiles
+from labconsole.security.identities import IdentityFiles, TokenIdentity
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.known_crls import crls_under
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.pki.records import FileKey, IdentityRecord, TrustKind
+from labconsole.security.pki.records import FileKey, IdentityRecord, TokenKey, TrustKind
 from labconsole.security.pki.snapshot import Snapshot, identity_named
 from labconsole.security.private_files import write_private
 from labconsole.store.errors import MissingDatabaseError
@@ -58,6 +58,18 @@ class NamedIdentities:
             UserError: there is no such identity, its certificate is revoked, expired or not yet valid, its key is
                 in a token, or files cannot be written.
         """
+        return files_of(self._usable(name), self._snapshot, self._directory)
+
+    def token_identity(self, name: str) -> TokenIdentity | None:
+        """The identity `name`, whose key signs in a token; None where its key is in a file. Raises UserError."""
+        identity = identity_named(name, self._snapshot.identities)
+        place = _place_of(identity, self._snapshot)
+        if not isinstance(place, TokenKey):
+            return None
+        certificate = _chain_file(self._usable(name), self._snapshot, self._directory)
+        return TokenIdentity(certificate=certificate, token=place.token, label=place.label)
+
+    def _usable(self, name: str) -> IdentityRecord:
         identity = identity_named(name, self._snapshot.identities)
         record = self._snapshot.certificate_by_id[identity.certificate]
         status = status_of(record, self._snapshot, datetime.now(UTC))
@@ -66,7 +78,7 @@ class NamedIdentities:
                 f"The certificate of the identity {name} is of no use. {status.cause} Give its name to another "
                 "certificate on the page Certificates."
             )
-        return files_of(identity, self._snapshot, self._directory)
+        return identity
 
 
 def _read(directory: Path) -> Snapshot:
@@ -76,13 +88,11 @@ def _read(directory: Path) -> Snapshot:
 
 def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> IdentityFiles:
     """The files of an identity in `snapshot` of the database in `directory`, as `NamedIdentities.files`."""
-    record = snapshot.certificate_by_id[identity.certificate]
-    key = snapshot.key_by_id[record.key] if record.key is not None else None
-    if key is None or not isinstance(key.place, FileKey):
+    place = _place_of(identity, snapshot)
+    if not isinstance(place, FileKey):
         raise UserError(
             f"The key of the identity {identity.name} is in a token, and TLS needs a key file: choose another identity."
         )
-    chain = snapshot.presented_chain(record, datetime.now(UTC))
     trusted = [
         one
         for kind in (TrustKind.ROOT, TrustKind.PIN)
@@ -91,15 +101,28 @@ def files_of(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> I
     ]
     crls = crls_under(snapshot, trusted)
     state = snapshot.state_by_id[identity.state].name
-    source = key.place.source.relative_to(keys_directory(directory))
+    source = place.source.relative_to(keys_directory(directory))
     return IdentityFiles(
-        certificate=_written(directory, identity.name, [one.certificate for one in (record, *chain)]),
-        key=keys_directory(directory) / key.place.file,
+        certificate=_chain_file(identity, snapshot, directory),
+        key=keys_directory(directory) / place.file,
         trust=_written(directory, f"{state}.trust", [one.certificate for one in trusted]) if trusted else None,
         crls=_written(directory, f"{state}.crls", crls) if crls else None,
         passphrase_file=source.passphrase_file,
         keyring_entry=source.keyring_entry or "",
     )
+
+
+def _place_of(identity: IdentityRecord, snapshot: Snapshot) -> FileKey | TokenKey | None:
+    """Where the private key of an identity is; None: not on this console."""
+    record = snapshot.certificate_by_id[identity.certificate]
+    return snapshot.key_by_id[record.key].place if record.key is not None else None
+
+
+def _chain_file(identity: IdentityRecord, snapshot: Snapshot, directory: Path) -> Path:
+    """The PEM file of an identity's certificate and its chain."""
+    record = snapshot.certificate_by_id[identity.certificate]
+    chain = snapshot.presented_chain(record, datetime.now(UTC))
+    return _written(directory, identity.name, [one.certificate for one in (record, *chain)])
 
 
 def _written(directory: Path, name: str, objects: Iterable[x509.Certificate | x509.CertificateRevocationList]) -> Path:

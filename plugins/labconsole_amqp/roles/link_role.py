@@ -181,7 +181,7 @@ class LinkRole(Role):
             other.close()
             report_kept(self.context, self.settings, "the broker does not acknowledge its messages")
             return
-        self.close()
+        self._disconnect()
         self._connection = other
         self.attach()
         took_ns = now_ns() - began_ns
@@ -294,7 +294,7 @@ class LinkRole(Role):
     def _connected_again(self, left_s: float) -> UserError | None:
         """Connect and attach in place of the connection that was lost; why it was not possible, else None."""
         assert self._endpoint is not None
-        self.close()
+        self._disconnect()
         longest_s = max(_FIRST_PAUSE_S, min(self._endpoint.connect_timeout_s, left_s))
         try:
             self._connection = connect(replace(self._endpoint, connect_timeout_s=longest_s))
@@ -311,6 +311,9 @@ class LinkRole(Role):
 
     def close(self) -> None:
         """Close the connection."""
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,7 @@ from labconsole_amqp.roles.role_settings import (
     load_decryption_key,
     load_message_identity,
     load_recipient_key,
+    open_token_key,
     peer_certificate_file,
     with_copies,
 )
@@ -33,12 +35,20 @@ from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
 
 
-def sender_envelope(settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext) -> MessageEnvelope:
-    """The envelope with which a sender protects its messages; `identity` is its own for TLS. Raises UserError."""
+def sender_envelope(
+    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, opened: ExitStack
+) -> MessageEnvelope:
+    """The envelope with which a sender protects its messages; `identity` is its own for TLS. Raises UserError.
+
+    A key in a token signs until `opened` is closed.
+    """
     form, format = settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
         return SourceEnvelope(form)
-    key, owner = _message_key(settings, identity, context)
+    if settings.message_token is not None:
+        key, owner = open_token_key(settings.message_token, context, opened), settings.messages
+    else:
+        key, owner = _message_key(settings, identity, context)
     peer = None
     if form.protection is Protection.SIGNED_ENCRYPTED:
         peer = _Peer.load(settings, context)

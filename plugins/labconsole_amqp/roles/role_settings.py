@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,16 @@ from labconsole.model.trial import Level, RoleSpec
 from labconsole.security.identities import (
     IdentityFiles,
     LoadedIdentity,
+    TokenIdentity,
+    load_certificates,
     load_identity,
     require_valid,
 )
 from labconsole.security.private_files import contains_private_key
 from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
+from labconsole.security.token.named_tokens import find_configuration, pin_requests
+from labconsole.security.token.remote_private_key import opened_token_key
+from labconsole.security.x509.key_types import PrivateKey
 from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles, EncryptionKeyType
 from labconsole_amqp.link.connection import Endpoint, ShapedPath
@@ -62,6 +68,8 @@ class RoleIdentities(BaseModel):
     """The role's own identity, with the certificates that it trusts; None without TLS."""
     message_identity: IdentityFiles | None = None
     """The identity that signs or decrypts messages; None where it is the TLS identity."""
+    message_token: TokenIdentity | None = None
+    """The identity that signs messages in a token, in place of `message_identity`."""
     server_name: str = ""
     """Name that the broker's certificate must carry; empty: the host."""
     peer_certificate: Path | None = None
@@ -113,6 +121,8 @@ class RoleSettings(RoleIdentities):
             requests.append(passphrase_request(self.message_identity, self.messages))
         if self.role == "receiver" and self.encryption_key is not None and self.encryption_key.key is not None:
             requests.append(encryption_key_request(self.encryption_key))
+        if self.message_token is not None:
+            requests += pin_requests(self.message_token.token)
         if self.parameters.username:
             requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
@@ -185,6 +195,19 @@ def load_message_identity(settings: RoleSettings, context: RoleContext) -> Loade
     identity = _loaded(files, settings.messages, passphrase_request(files, settings.messages), context)
     require_valid(identity, identity.name)
     return identity
+
+
+def open_token_key(token: TokenIdentity, context: RoleContext, opened: ExitStack) -> PrivateKey:
+    """The private key of an identity in a token; it signs until `opened` is closed. Raises UserError."""
+    request = find_configuration(token.token).pin_request(token.token)
+    pin = request.resolve(lambda _: context.secret(request.key))
+    key = opened.enter_context(opened_token_key(token.token, token.label, pin))
+    if key.public_key() != load_certificates(token.certificate)[0].public_key():
+        raise UserError(
+            f"The key {token.label} in the token {token.token} does not belong to the certificate {token.certificate}: "
+            "give the name of the identity to another one."
+        )
+    return key
 
 
 def load_decryption_key(settings: RoleSettings, type: EncryptionKeyType, context: RoleContext) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,13 @@ class SenderRole(LinkRole):
         self._sent = context.series(SENT)
         self._acknowledged = context.series(ACKNOWLEDGED)
         self._done = 0
+        self._tokens = ExitStack()
+        """Tokens that sign messages; one from before a rotation stays open, since a thread may sign with it."""
+
+    def close(self) -> None:
+        """Close connection and tokens."""
+        super().close()
+        self._tokens.close()
 
     def load(self, identity: LoadedIdentity | None) -> None:
         """Load payload and keys, and create the first message. Raises UserError."""
@@ -68,7 +76,7 @@ class SenderRole(LinkRole):
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the key that signs, and the one that bodies are encrypted to. Raises UserError."""
-        self._envelope = sender_envelope(self.settings, identity, self.context)
+        self._envelope = sender_envelope(self.settings, identity, self.context, self._tokens)
 
     def leave(self) -> bool:
         """Wait for acknowledgements, so that nothing needs to be sent again on the other connection."""

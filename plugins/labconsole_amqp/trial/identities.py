@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from labconsole.errors import UserError
 from labconsole.model.trial import RunContext
-from labconsole.security.identities import IdentityFiles, load_certificates
+from labconsole.security.identities import IdentityFiles, TokenIdentity, load_certificates
 from labconsole.security.key_files import is_encrypted
 from labconsole.security.lab_identities import (
     BROKER,
@@ -28,6 +28,7 @@ from labconsole.security.lab_identities import (
 )
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretRequest
+from labconsole.security.token.named_tokens import pin_requests
 from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.names import name_as_text, short_name
@@ -137,7 +138,18 @@ class RunIdentities:
     def message_files(self, end: EndName) -> IdentityFiles | None:
         """The identity of an end's messages with its key, None where it is that of TLS."""
         role = self.message_roles.get(end, end)
-        return None if role == end else self._files(role)
+        return None if role == end or self._token(role) is not None else self._files(role)
+
+    def message_token(self, end: EndName) -> TokenIdentity | None:
+        """The identity of an end's messages where its key is in a token."""
+        return self._token(self.message_roles.get(end, end))
+
+    def _token(self, role: RoleName) -> TokenIdentity | None:
+        """A named identity whose key signs messages in a token."""
+        token = self._database.token_identity(self.name(role)) if role == "sender_message" and self.name(role) else None
+        if token is not None:
+            self._check(role, token.certificate)
+        return token
 
     def files(self, role: RoleName) -> IdentityFiles:
         """The identity of a role that this console plays, with key and trusted certificates."""
@@ -153,7 +165,10 @@ class RunIdentities:
     def certificate(self, role: RoleName) -> Path:
         """The certificate that the other end verifies with or encrypts for; its key is not needed here."""
         given = self._parameter(role, "certificate")
-        return Path(given) if given else self._files(role).certificate
+        if given:
+            return Path(given)
+        token = self._token(role)
+        return token.certificate if token is not None else self._files(role).certificate
 
     def of_role(self, role: RoleName) -> RoleIdentities:
         """What a sender, receiver or broker of this console proves itself with and trusts."""
@@ -165,6 +180,7 @@ class RunIdentities:
         return RoleIdentities(
             identity=identity,
             message_identity=self.message_files(own),
+            message_token=self.message_token(own),
             server_name=self.server_name if tls else "",
             peer_certificate=self.message_certificate(_OTHER_END[role]),
             encryption_key=self.encryption_key,
@@ -221,7 +237,7 @@ class RunIdentities:
     def _find(self, role: RoleName) -> IdentityFiles:
         if self.name(role):
             files = self._database.files(self.name(role))
-            self._check(role, files)
+            self._check(role, files.certificate)
             return files
         if role in ("sender_message", "receiver_message"):
             end: EndName = "sender" if role == "sender_message" else "receiver"
@@ -237,9 +253,9 @@ class RunIdentities:
             passphrase_file=Path(passphrase_file) if passphrase_file else None,
         )
 
-    def _check(self, role: RoleName, files: IdentityFiles) -> None:
+    def _check(self, role: RoleName, certificate: Path) -> None:
         """Raises UserError if TLS or messages of this test cannot use the key of a named identity."""
-        key = load_certificates(files.certificate)[0].public_key()
+        key = load_certificates(certificate)[0].public_key()
         end = next((end for end, one in self.message_roles.items() if one == role), None)
         format = self._parameters.envelope
         signs = end == "sender"
@@ -269,8 +285,20 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     for role in dict.fromkeys((*local, *(role for end, role in messages.items() if end in local))):
         if not identities.uses_lab_identity(role):
             yield from _passphrase_requests(identities, role)
+    if "sender" in local:
+        yield from _pin_requests(identities)
     if "receiver" in local and parameters.receiver_encryption_key:
         yield from _encryption_key_requests(identities)
+
+
+def _pin_requests(identities: RunIdentities) -> Iterator[SecretRequest]:
+    """The PIN of the token that signs messages; none for one that cannot be used: the run reports the fault."""
+    try:
+        token = identities.message_token("sender")
+        requests = pin_requests(token.token) if token is not None else ()
+    except UserError:
+        return
+    yield from requests
 
 
 def _passphrase_requests(identities: RunIdentities, role: RoleName) -> Iterator[SecretRequest]:
