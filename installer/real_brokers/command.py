@@ -113,7 +113,7 @@ def _start(broker: RealBroker, folder: Path, options: argparse.Namespace) -> int
         if before is not None and before.is_running:
             raise SetupError(f"{before.title} is running already (pid {before.pid}, {folder}): stop it first.")
         if before is not None:
-            say(f"{before.title} (pid {before.pid}) had ended without `stop`: its messages are kept.")
+            say(f"{before.title} (pid {before.pid}) had ended without `stop`: what it has stored is kept.")
             server.end(folder, before)
         settings = _settings(folder, options)
         SOFTWARE.mkdir(parents=True, exist_ok=True)

@@ -84,11 +84,13 @@ class RealBroker:
         ports = [f"--port={self.port}", f"--tls-port={self.tls_port}"]
         command = [sys.executable, str(SCRIPT), self.kind, f"--dir={self.folder}", "start", "--foreground"]
         within = _WITH_US if shutil.which(_WITH_US[0]) else ()
+        state_file, deadline = self.folder / "state.json", time.monotonic() + _START_S
+        killed = state_file.read_text() if state_file.is_file() else None
         with (self.folder.parent / "command.log").open("a") as log:
             self._process = subprocess.Popen([*within, *command, *ports, *self._options], stdout=log, stderr=log)
-        state_file, deadline = self.folder / "state.json", time.monotonic() + _START_S
         while True:
-            state = json.loads(state_file.read_text()) if state_file.is_file() else {}
+            text = state_file.read_text() if state_file.is_file() else killed
+            state = {} if text is None or text == killed else json.loads(text)
             if state.get("startup_s") is not None:
                 break
             if self._process.poll() is not None or time.monotonic() > deadline:
