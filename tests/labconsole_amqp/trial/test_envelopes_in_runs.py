@@ -96,3 +96,24 @@ def test_repeats_where_connections_are_restored_are_duplicates_and_only_one_was_
     assert outcome.verdicts["all messages were accepted"] == "pass"
     assert outcome.verdicts["no message arrived twice or from elsewhere"] == "fail", "no connection was lost"
     assert "failed" not in outcome.frame.channels, "the live figure is the stored one"
+
+
+def test_several_senders_and_receivers_count_their_messages_each(tmp_path: Path) -> None:
+    outcome = run(
+        tmp_path / "run", test=4, envelope="hybrid", count=40, numbered=True, senders=3, receivers=2, crypto_threads=2
+    )
+    all_good(outcome, 120)
+
+
+def test_both_phases_continue_the_numbers(tmp_path: Path) -> None:
+    outcome = run(
+        tmp_path / "run", test=3, envelope="cose", numbered=True, loop="both", full_speed=0.6, open_loop=0.6, rate=50.0
+    )
+    assert outcome.failure is None
+    assert outcome.figures["failed_verifications"] == outcome.figures["lost"] == 0
+    assert outcome.figures["throughput"] > 0
+
+
+def test_a_narrow_window_or_tolerance_is_that_of_the_parameters(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=3, envelope="hybrid", count=30, replay_window=1, time_tolerance=1.0)
+    all_good(outcome, 30)

@@ -43,6 +43,10 @@ OPTIONS: tuple[tuple[int, dict[str, Any]], ...] = (
     (1, {"numbered": True}),
     (4, {"fields_in": "message-annotations"}),
     (4, {"settlement": "pre-settled", "credit": 5}),
+    (3, {"envelope": "compact"}),
+    (3, {"envelope": "jose", "numbered": True}),
+    (4, {"envelope": "cms", "durable": True}),
+    (4, {"envelope": "xml-dsig", "numbered": True}),
 )
 LANES = 4
 
