@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from statistics import median
+
+import numpy as np
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
@@ -18,6 +20,8 @@ from labconsole_amqp.shaping.shaper import CLIENT_BUFFER, serving
 _CHUNK = bytes(16 * SEGMENT_OCTETS)
 _SETTLING_NS = 100_000_000
 """At the beginning of a rate: what waited for its reader comes at once, and does not count."""
+_MOMENTS = 256
+"""Of a stream, between which its rate is measured."""
 _LEAST_EXCHANGES = 5
 _TIMEOUT_S, _TURN_S = 10.0, 0.2
 _ECHO, _SEND, _SINK = b"e", b"s", b"d"
@@ -113,18 +117,32 @@ class _Probe:
 
 def _read_rate(read: Callable[[], bytes], seconds: float = float("inf")) -> float:
     """The rate at which octets come, bit/s of IP packets, until the end or for a time after settling."""
-    octets, begun_ns, first_ns, last_ns = 0, 0, 0, 0
+    times: list[int] = []
+    octets: list[int] = []
+    begun_ns = 0
     while chunk := read():
-        last_ns = now_ns()
-        begun_ns = begun_ns or last_ns
-        if first_ns:
-            octets += len(chunk)
-        elif last_ns - begun_ns >= _SETTLING_NS:
-            first_ns = last_ns
-        if first_ns and last_ns - first_ns > seconds * 1e9:
+        at_ns = now_ns()
+        begun_ns = begun_ns or at_ns
+        if at_ns - begun_ns >= _SETTLING_NS:
+            times.append(at_ns)
+            octets.append(len(chunk))
+        if times and times[-1] - times[0] > seconds * 1e9:
             break
-    packets = octets * (1 + HEADER_OCTETS / SEGMENT_OCTETS)
-    return packets * 8e9 / (last_ns - first_ns) if last_ns > first_ns > 0 else 0.0
+    return octet_rate(times, octets) * (1 + HEADER_OCTETS / SEGMENT_OCTETS) * 8
+
+
+def octet_rate(times_ns: Sequence[int], octets: Sequence[int]) -> float:
+    """Octets per second of a steady stream, from when so many were read: the median slope between any two moments.
+
+    A reader that pauses finds what came meanwhile all at once; between first and last it would count too much or too
+    little.
+    """
+    places = np.unique(np.linspace(0, len(times_ns) - 1, _MOMENTS).astype(int)) if times_ns else np.zeros(0, int)
+    moments, sums = np.asarray(times_ns)[places], np.cumsum(octets)[places]
+    earlier, later = np.triu_indices(len(places), 1)
+    spans = moments[later] - moments[earlier]
+    slopes = (sums[later] - sums[earlier])[spans > 0] / spans[spans > 0]
+    return float(np.median(slopes)) * 1e9 if len(slopes) else 0.0
 
 
 @contextmanager

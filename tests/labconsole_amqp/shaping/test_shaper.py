@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from labconsole.errors import UserError
-from labconsole_amqp.shaping.calibration import calibrate
+from labconsole_amqp.shaping.calibration import calibrate, octet_rate
 from labconsole_amqp.shaping.link_model import LinkSettings
 from labconsole_amqp.shaping.shaper import Shaper, serving
 
@@ -197,3 +197,17 @@ def test_a_calibration_shows_both_rates_and_the_round_trip() -> None:
     assert 0.2e6 < measured.rate_up < 2.1e6
     assert measured.rate_up < measured.rate_down < 8.4e6
     assert measured.rtt_ns >= 40_000_000
+
+
+@pytest.mark.parametrize("paused", [range(0, 60), range(100, 160), range(140, 200)])
+def test_a_reader_that_pauses_does_not_change_the_rate(paused: range) -> None:
+    """200 segments at 2 Mbit/s; those of a pause are all read at its end."""
+    segment_ns = 5_840_000
+    times = [place * segment_ns for place in range(200)]
+    late = [times[paused[-1]] if place in paused else at for place, at in enumerate(times)]
+    assert octet_rate(times, [1460] * 200) == pytest.approx(250_000)
+    assert octet_rate(late, [1460] * 200) == pytest.approx(250_000, rel=0.02)
+
+
+def test_a_stream_without_a_second_moment_has_no_rate() -> None:
+    assert octet_rate([], []) == octet_rate([5], [1460]) == octet_rate([5, 5], [1460, 1460]) == 0
