@@ -9,6 +9,7 @@ from typing import Any
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
+from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.roles.role_settings import (
@@ -32,16 +33,18 @@ class BrokerRole(Role):
         self._settings = RoleSettings.model_validate(context.settings)
         self._broker: Broker | None = None
         self._cpu_before_ns = 0
+        self._identity: LoadedIdentity | None = None
 
     def prepare(self) -> dict[str, Any]:
         """Listen on a free port of the loopback interface and report it. Raises UserError."""
         parameters = self._settings.parameters
+        self._identity = load_own_identity(self._settings, self.context)
         self._broker = Broker(
             BrokerSettings(
                 queues=(parameters.address,),
                 plain_port=None if parameters.tls else 0,
                 tls_port=0 if parameters.tls else None,
-                tls=tls_settings(load_own_identity(self._settings, self.context), parameters),
+                tls=tls_settings(self._identity, parameters),
                 limits=QueueLimits(messages=parameters.queue_depth, max_message_size=parameters.max_message_size),
             ),
             on_refused=lambda reason: self.context.event("refused client", f"Client refused: {reason}.", Level.WARNING),
@@ -76,7 +79,7 @@ class BrokerRole(Role):
         assert self._broker is not None
         settings = self._settings.using(command)
         try:
-            identity = load_own_identity(settings, self.context)
+            identity = load_own_identity(settings, self.context, self._identity)
             tls = tls_settings(identity, settings.parameters)
             assert identity is not None and tls is not None
             report_use(self.context, settings, identity)
@@ -84,7 +87,7 @@ class BrokerRole(Role):
         except UserError as fault:
             report_kept(self.context, settings, str(fault))
             return
-        self._settings = settings
+        self._settings, self._identity = settings, identity
 
     def close(self) -> None:
         """Close all connections."""

@@ -95,6 +95,7 @@ class LinkRole(Role):
         self.reconnects = 0
         """How often the connection was lost and restored."""
         self.preflight = Preflight()
+        self._identity: LoadedIdentity | None = None
 
     @property
     def turned_away(self) -> bool:
@@ -153,10 +154,11 @@ class LinkRole(Role):
 
         Raises UserError: they cannot be loaded.
         """
-        identity = load_own_identity(self.settings, self.context)
+        identity = load_own_identity(self.settings, self.context, self._identity)
         tls = tls_settings(identity, self.parameters, self.settings.server_name)
         assert identity is not None and tls is not None and self._endpoint is not None
         self.use_message_keys(identity)
+        self._identity = identity
         before, self._endpoint = self._endpoint.tls, replace(self._endpoint, tls=tls)
         check, broker = tls.judging(), self.connection.peer_certificates
         refusal = check.refusal(broker, Purpose.TLS_SERVER) if check is not None else ""
@@ -218,7 +220,7 @@ class LinkRole(Role):
     def _connect(self) -> int:
         """Connect and attach, and record the checks; returns the time of the attach, ns. Raises UserError."""
         preflight, parameters = self.preflight, self.parameters
-        identity = load_own_identity(self.settings, self.context)
+        self._identity = identity = load_own_identity(self.settings, self.context)
         self.load(identity)
         if identity is not None:
             with preflight.checking(CheckName.OWN_CERTIFICATE):

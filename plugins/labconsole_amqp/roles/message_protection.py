@@ -66,6 +66,12 @@ def sender_envelope(
     return HardenedEnvelope(form, format, _content(settings, signer=KeySigner(key), recipient_key=recipient_key))
 
 
+def require_recipient(settings: RoleSettings, context: RoleContext) -> None:
+    """Raises UserError if bodies would be encrypted to a certificate that trust or CRLs refuse."""
+    if settings.parameters.protection is Protection.SIGNED_ENCRYPTED:
+        _Peer.load(settings, context).require_accepted()
+
+
 def receiver_envelope(
     settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, expected: bytes
 ) -> MessageEnvelope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,12 @@ class RoleSettings(RoleIdentities):
         keys = tuple(request.key for request in requests)
         return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
 
+    @property
+    def message_keys(self) -> tuple[object, ...]:
+        """Where the keys of messages are: what is named here never changes, other keys have other names."""
+        own = self.message_token or self.message_identity or self.identity
+        return own.certificate if own is not None else None, self.peer_certificate, self.encryption_key
+
     def using(self, command: Mapping[str, Any]) -> RoleSettings:
         """These settings with the identities of a `use_command`."""
         later = RoleIdentities.model_validate(command["identities"])
@@ -151,16 +158,20 @@ class RoleSettings(RoleIdentities):
         return files
 
 
-def load_own_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
+def load_own_identity(
+    settings: RoleSettings, context: RoleContext, before: LoadedIdentity | None = None
+) -> LoadedIdentity | None:
     """The role's identity, loaded and checked, with its copy of the trusted certificates; None without TLS.
 
-    What the operator should know about it becomes an event. Raises UserError.
+    What the operator should know about it becomes an event. Where only trust or CRLs differ from the identity of
+    `before`, its key is not opened again, which takes as long as 80 messages. Raises UserError.
     """
-    files = settings.identity
-    if files is None:
+    if settings.identity is None:
         return None
-    request = passphrase_request(files, settings.name)
-    return _loaded(with_copies(files, settings, context), settings.name, request, context)
+    files = with_copies(settings.identity, settings, context)
+    if before is not None and (before.files.certificate, before.files.key) == (files.certificate, files.key):
+        return replace(before, files=files)
+    return _loaded(files, settings.name, passphrase_request(files, settings.name), context)
 
 
 def report_use(context: RoleContext, settings: RoleSettings, identity: LoadedIdentity, refused: str = "") -> None:

@@ -20,7 +20,7 @@ from labconsole_amqp.envelopes.message_envelope import SealedMessage
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.preflight.checks import CheckName, size_check
 from labconsole_amqp.roles.link_role import LinkRole
-from labconsole_amqp.roles.message_protection import sender_envelope
+from labconsole_amqp.roles.message_protection import require_recipient, sender_envelope
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealingPool
 from labconsole_amqp.series import ACKNOWLEDGED, OPEN_LOOP, SENT, SENT_CHANNEL, WORK_DONE
@@ -57,6 +57,8 @@ class SenderRole(LinkRole):
         self._sent = context.series(SENT)
         self._acknowledged = context.series(ACKNOWLEDGED)
         self._done = 0
+        self._keys: tuple[object, ...] | None = None
+        """Where the keys of the envelope are."""
         self._tokens = ExitStack()
         """Tokens that sign messages; one from before a rotation stays open, since a thread may sign with it."""
 
@@ -76,7 +78,11 @@ class SenderRole(LinkRole):
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the key that signs, and the one that bodies are encrypted to. Raises UserError."""
+        if self._keys == self.settings.message_keys:
+            require_recipient(self.settings, self.context)
+            return
         self._envelope = sender_envelope(self.settings, identity, self.context, self._tokens)
+        self._keys = self.settings.message_keys
 
     def leave(self) -> bool:
         """Wait for acknowledgements, so that nothing needs to be sent again on the other connection."""
