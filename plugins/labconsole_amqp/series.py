@@ -57,6 +57,15 @@ RECEIVED = Series(
     ),
 )
 
+QUEUE_DEPTH = Series(
+    "depth",
+    "Messages in the embedded broker's queue",
+    (
+        Column("at_ns", "i8", "ns", "Time"),
+        Column("messages", "i8", "msg", "Messages that no consumer has; those on their way to one are not counted"),
+    ),
+)
+
 OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
 """Outcome by its number in the series; 0 is OK."""
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
@@ -19,10 +20,14 @@ from labconsole_amqp.roles.role_settings import (
     report_use,
     tls_settings,
 )
-from labconsole_amqp.series import WORK_DONE
+from labconsole_amqp.series import QUEUE_DEPTH, WORK_DONE
 
 MEASURE_COMMAND = {"do": "measure"}
 """The command from which the broker's CPU time counts: all clients are connected, and T0 is near."""
+
+
+_DEPTH_NS = 100_000_000
+"""Between two rows of the queue's depth."""
 
 
 class BrokerRole(Role):
@@ -33,6 +38,8 @@ class BrokerRole(Role):
         self._settings = RoleSettings.model_validate(context.settings)
         self._broker: Broker | None = None
         self._cpu_before_ns = 0
+        self._depths = context.series(QUEUE_DEPTH)
+        self._due_ns = 0
         self._identity: LoadedIdentity | None = None
 
     def prepare(self) -> dict[str, Any]:
@@ -67,6 +74,10 @@ class BrokerRole(Role):
         return {"left": sum(self._broker.depths().values())}
 
     def _tick(self) -> None:
+        assert self._broker is not None
+        if (at_ns := now_ns()) >= self._due_ns:
+            self._due_ns = at_ns + _DEPTH_NS
+            self._depths.extend(at_ns=[at_ns], messages=[sum(self._broker.depths().values())])
         command = self.context.take_command()
         if command == MEASURE_COMMAND:
             self._cpu_before_ns = time.process_time_ns()

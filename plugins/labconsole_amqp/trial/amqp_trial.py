@@ -30,6 +30,7 @@ from labconsole_amqp.series import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
+    QUEUE_DEPTH,
     QUEUE_TIME_CHANNEL,
     RECEIVED,
     RECEIVED_CHANNEL,
@@ -65,7 +66,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         "What do TLS, message signing and body encryption cost in throughput and latency, between two States' brokers?"
     )
     parameters: ClassVar[type[Parameters]] = AmqpParameters
-    series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED)
+    series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED, QUEUE_DEPTH)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
     key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "lost")
     finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")

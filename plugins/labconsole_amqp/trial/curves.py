@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from labconsole.model.trial import Curve, Event, Samples
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.series import QUEUE_DEPTH
 from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.latency import latencies_ns, measures
 from labconsole_amqp.trial.sweep_evaluation import sweep_curves
@@ -50,6 +51,11 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
                 Curve(title, measure.title, "ms", t_s, values)
                 for title, values in zip(("p50", "p99"), quantiles, strict=True)
             ]
+    for role in samples.roles(QUEUE_DEPTH.name):
+        depth = samples.table(QUEUE_DEPTH.name, role)
+        during = depth["at_ns"] >= zero_ns
+        t_s, messages = (depth["at_ns"][during] - zero_ns) / 1e9, depth["messages"][during].astype(np.float64)
+        lines.append(Curve("In the queue", "Queue depth", "msg", t_s, messages))
     if parameters.loop is Loop.SWEEP:
         lines += sweep_curves(parameters, joined, events, zero_ns)
     return tuple(lines)

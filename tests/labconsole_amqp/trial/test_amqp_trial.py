@@ -76,6 +76,8 @@ def test_each_test_with_each_payload_gives_the_sources_sizes_and_every_figure(
         assert metric.value >= 0
     figures = outcome.figures
     assert 0 < figures["queue_time_min"] <= figures["queue_time_p50"] <= figures["queue_time_max"]
+    depth = outcome.column("depth", "messages")
+    assert len(depth) > 0 and 0 <= depth.min() <= depth.max() <= count
     tls = {event.data["tls"] for event in outcome.events_named("connected")}
     assert tls == ({None} if test == 1 else {"TLSv1.3"})
 

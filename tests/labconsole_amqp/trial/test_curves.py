@@ -50,3 +50,12 @@ def test_a_steady_rate_is_drawn_steady_to_the_last_message(count: int) -> None:
     assert received.values == pytest.approx(1000 if count > 100 else count / 0.1, rel=0.02)
     assert received.t_s[-1] <= max(0.1, count / 1000)
     assert len(lines["Time in queue at full speed", "p99"].values) == len(received.values)
+
+
+def test_the_queue_depth_is_drawn_from_t0_on() -> None:
+    sent = sent_table(5_000 * MS + np.arange(100) * MS)
+    depth = {"at_ns": np.array([4_900, 5_000, 5_100]) * MS, "messages": np.array([7, 0, 42])}
+    tables = Tables({("sent", "sender-0"): sent, ("depth", "broker"): depth})
+    t0 = event("worker", "T0", begin_ns=5_000 * MS)
+    (line,) = (one for one in curves(AmqpParameters(), tables, [*ended(), t0]) if one.group == "Queue depth")
+    assert (line.t_s.tolist(), line.values.tolist()) == ([0.0, pytest.approx(0.1)], [0.0, 42.0])
