@@ -91,7 +91,7 @@ LINK_LOST, RECONNECTED = "connection lost", "connected again"
 IDENTITIES_CHANGED = "certificates changed"
 """Event of the worker: the certificate database has changed what roles of the run use; data: roles."""
 IDENTITIES_USED, IDENTITIES_KEPT = "identities used", "identities kept"
-"""Events: a role uses what the certificate database has now, or could not and goes on with what it had; data of the
+"""Events: a role uses what the certificate database has now, or could not and keeps what it had; data of the
 first: certificate (SHA-256 of its own, hex), refused (why it refuses the broker that it is connected to, or empty)."""
 
 LINK_CALIBRATED = "link calibrated"
@@ -104,6 +104,9 @@ WORK_DONE = "work done"
 SWEEP_STEP = "sweep step"
 """Event of the worker: a step of a sweep begins; data: begin_ns, first (each sender's first sequence in it), rate (of
 each sender, messages per second), seconds (after its warm-up)."""
+
+SWEEP_DONE = "sweep done"
+"""Event of the worker: the search is over; data: found (rate of each sender, 0 without one)."""
 
 OPEN_LOOP = "open loop"
 """Event of the worker: the second of two phases begins; data: begin_ns, first (each sender's first sequence in it)."""

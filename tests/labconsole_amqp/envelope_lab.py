@@ -56,10 +56,10 @@ class Ends:
         return self.receiver.accept(self.receiver.open(message))
 
 
-def known_signer(refusal: str = "", *, from_days: int = -1, to_days: int = 1) -> KnownSigner:
+def known_signer(*, from_days: int = -1, to_days: int = 1) -> KnownSigner:
     """A signer whose certificate is valid between days from now."""
     now = datetime.now(UTC)
-    return KnownSigner(now + timedelta(days=from_days), now + timedelta(days=to_days), refusal)
+    return KnownSigner(now + timedelta(days=from_days), now + timedelta(days=to_days))
 
 
 def ends(

@@ -60,14 +60,17 @@ class NamedIdentities:
         """
         return files_of(self._usable(name), self._snapshot, self._directory)
 
+    def certificate(self, name: str) -> Path:
+        """The PEM file of the certificate of `name` and its chain, wherever its key is. Raises UserError."""
+        return _chain_file(self._usable(name), self._snapshot, self._directory)
+
     def token_identity(self, name: str) -> TokenIdentity | None:
         """The identity `name`, whose key signs in a token; None where its key is in a file. Raises UserError."""
         identity = identity_named(name, self._snapshot.identities)
         place = _place_of(identity, self._snapshot)
         if not isinstance(place, TokenKey):
             return None
-        certificate = _chain_file(self._usable(name), self._snapshot, self._directory)
-        return TokenIdentity(certificate=certificate, token=place.token, label=place.label)
+        return TokenIdentity(certificate=self.certificate(name), token=place.token, label=place.label)
 
     def _usable(self, name: str) -> IdentityRecord:
         identity = identity_named(name, self._snapshot.identities)

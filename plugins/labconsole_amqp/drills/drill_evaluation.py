@@ -18,10 +18,11 @@ from labconsole.model.trial import (
     VerdictKind,
 )
 from labconsole_amqp.drills.drill_parameters import RevocationParameters, Revoked, Rotated, RotationParameters
-from labconsole_amqp.drills.operator_role import OLD_REFUSED, STEP, WITHDRAWN
+from labconsole_amqp.drills.operator_role import DRILL_DONE, OLD_REFUSED, STEP, WITHDRAWN
 from labconsole_amqp.drills.revoked_sender_role import TURNED_AWAY
 from labconsole_amqp.series import IDENTITIES_USED, LINK_LOST, OUTCOMES
 from labconsole_amqp.trial import evaluation
+from labconsole_amqp.trial.joining import JoinedSamples, load_joined
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
@@ -71,7 +72,7 @@ def evaluate_rotation(parameters: RotationParameters, samples: Samples, events: 
     refused_ms = _after_withdrawal(events, _old_refused(parameters, events))
     own = [] if refused_ms is None else [_metric(OLD_REFUSED_AFTER, refused_ms)]
     moved_ms = next((one.value for one in messages.metrics if one.name == "reconnect_time"), None)
-    over = _withdrawn_ns(events) is not None
+    over = _is_over(events)
     verdicts = (
         _in_time("the roles moved within 1 s", "move to another connection", moved_ms, _AT_ONCE_MS, over),
         _in_time("the old one is refused within 2 s", "refusal", refused_ms, _REFUSED_MS, over),
@@ -82,7 +83,7 @@ def evaluate_rotation(parameters: RotationParameters, samples: Samples, events: 
 def evaluate_revocation(parameters: RevocationParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
     """When broker and receiver acted on the CRL, and which messages were accepted until then."""
     messages = evaluation.evaluate(parameters.messaging(), samples, events)
-    own = list(_revocation_metrics(parameters, samples, events))
+    own = list(_revocation_metrics(parameters, load_joined(parameters.messaging(), samples), events))
     figures = {one.name: one.value for one in own}
     preflight = (one for one in messages.verdicts if one.kind is VerdictKind.PREFLIGHT)
     kept = (one for one in messages.metrics if one.name != "lost")
@@ -91,6 +92,11 @@ def evaluate_revocation(parameters: RevocationParameters, samples: Samples, even
 
 def _withdrawn_ns(events: Sequence[Event]) -> int | None:
     return next((one.t_ns for one in events if one.name == STEP and one.data["step"] == WITHDRAWN), None)
+
+
+def _is_over(events: Sequence[Event]) -> bool:
+    """Whether the drill was not cut short."""
+    return any(one.name == DRILL_DONE for one in events)
 
 
 def _after_withdrawal(events: Sequence[Event], at_ns: int | None) -> float | None:
@@ -112,15 +118,16 @@ def _first(events: Sequence[Event], name: str) -> int | None:
 
 
 def _revocation_metrics(
-    parameters: RevocationParameters, samples: Samples, events: Sequence[Event]
+    parameters: RevocationParameters, joined: JoinedSamples, events: Sequence[Event]
 ) -> Iterator[Metric]:
     withdrawn_ns = _withdrawn_ns(events)
     if withdrawn_ns is None:
         return
-    if parameters.of_connection and (closed_ms := _after_withdrawal(events, _first(events, LINK_LOST))) is not None:
-        yield _metric(TIME_TO_CLOSE, closed_ms)
-    received = [samples.table("received", role) for role in samples.roles("received")]
-    times, outcomes = (np.concatenate([one[name] for one in received]) for name in ("received_ns", "outcome"))
+    lost = (one.t_ns for one in events if one.name == LINK_LOST and one.source.startswith("sender"))
+    closed_ns = next((t_ns for t_ns in lost if t_ns > withdrawn_ns), None)
+    if parameters.of_connection and closed_ns is not None:
+        yield _metric(TIME_TO_CLOSE, (closed_ns - withdrawn_ns) / 1e6)
+    times, outcomes = joined.received["received_ns"], joined.received["outcome"]
     later = times > withdrawn_ns
     refused = times[later & (outcomes == OUTCOMES.index(Outcome.SIGNER_REFUSED))]
     if len(refused):
@@ -131,18 +138,25 @@ def _revocation_metrics(
 def _revocation_verdicts(
     parameters: RevocationParameters, figures: dict[str, float], events: Sequence[Event]
 ) -> Iterator[Verdict]:
-    over = _withdrawn_ns(events) is not None
+    over = _is_over(events)
     if parameters.of_connection:
         closed_ms, what = figures.get(TIME_TO_CLOSE.name), "end of the sender's connection"
         yield _in_time("the connection is closed within 2 s", what, closed_ms, _REFUSED_MS, over)
     if parameters.of_connection and over:
-        turned_away = [one for one in events if one.name in (OLD_REFUSED, TURNED_AWAY)]
-        result = "pass" if {one.name for one in turned_away} == {OLD_REFUSED, TURNED_AWAY} else "fail"
-        reason = turned_away[-1].message if turned_away else "The broker accepted the revoked certificate again."
-        yield Verdict("the revoked identity cannot connect again", result, reason)
+        yield Verdict("the revoked identity cannot connect again", *_turned_away(events))
     if parameters.revoke is Revoked.MESSAGES:
         refused_ms = figures.get(TIME_TO_REFUSE.name)
         yield _in_time("messages are refused within 2 s", "refused message", refused_ms, _REFUSED_MS, over)
+
+
+def _turned_away(events: Sequence[Event]) -> tuple[str, str]:
+    """Result and reason of the verdict on a revoked sender that comes back."""
+    found = {one.name: one.message for one in events if one.name in (OLD_REFUSED, TURNED_AWAY)}
+    if OLD_REFUSED not in found:
+        return "fail", "The broker accepted a new connection with the revoked certificate."
+    if TURNED_AWAY not in found:
+        return "fail", "The sender could connect again, or kept its connection."
+    return "pass", found[TURNED_AWAY]
 
 
 def _in_time(name: str, what: str, took_ms: float | None, limit_ms: float, over: bool) -> Verdict:

@@ -6,6 +6,8 @@ import math
 from enum import StrEnum
 from typing import Literal
 
+from pydantic import ValidationInfo, field_validator
+
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import Loop
@@ -51,7 +53,7 @@ class DrillParameters(Parameters):
         choices=["small", "fpl-tac", "fpl-fixm"],
     )
     rate: float = parameter(
-        "Rate", "Messages per second", default=200.0, gt=0, le=100_000, group="Messages", unit="msg/s"
+        "Rate", "Messages per second", default=200.0, ge=5, le=10_000, group="Messages", unit="msg/s"
     )
     before: float = parameter(
         "Before",
@@ -71,6 +73,11 @@ class DrillParameters(Parameters):
         """Seconds from the first step to the last."""
         return 0.0
 
+    @property
+    def until_s(self) -> float:
+        """Seconds from the first message to the last."""
+        return self.before + self.steps_s + self.after
+
     def messaging(self) -> AmqpParameters:
         """The run of which the drill consists: one sender at a rate, at least once, over the embedded broker."""
         return AmqpParameters(
@@ -78,7 +85,7 @@ class DrillParameters(Parameters):
             payload=self.payload,
             loop=Loop.OPEN,
             rate=self.rate,
-            count=math.ceil((self.before + self.steps_s + self.after) * self.rate),
+            count=math.ceil(self.until_s * self.rate),
             numbered=True,
             reconnect=_RECONNECT_S,
             patience=_TIMEOUT_S,
@@ -131,6 +138,13 @@ class RevocationParameters(DrillParameters):
             "messages": "That of messages; TLS has another",
         },
     )
+
+    @field_validator("revoke")
+    @classmethod
+    def _check_messages_are_signed(cls, revoke: Revoked, info: ValidationInfo) -> Revoked:
+        if revoke is Revoked.MESSAGES and info.data.get("test") == 2:
+            raise ValueError("messages of Test 2 are not signed: set `test` to 3 or 4, or `revoke` to connection")
+        return revoke
 
     @property
     def of_connection(self) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, TypeVar
@@ -40,13 +43,26 @@ from labconsole_amqp.trial.messaging_run import SENDER_ROLE, MessagingRun
 _OPERATOR_ROLE = "labconsole_amqp.drills.operator_role:OperatorRole"
 _REVOKED_SENDER_ROLE = "labconsole_amqp.drills.revoked_sender_role:RevokedSenderRole"
 
+_FOLDER = "labconsole-drill-"
+_STALE_S = 86_400.0
+
 P = TypeVar("P", bound=DrillParameters)
+
+
+def _remove_stale(parent: Path) -> None:
+    """Remove what drills that were killed have left, after a day."""
+    oldest = time.time() - _STALE_S
+    for folder in parent.glob(f"{_FOLDER}*"):
+        with suppress(OSError):  # another user's, or removed meanwhile
+            if folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder)
 
 
 class _Drill(Trial[P]):
     """Messages at a rate over the embedded broker, with a certificate database that is created for the run."""
 
     series: ClassVar[tuple[Series, ...]] = AmqpTrial.series
+    definitions: ClassVar[int] = AmqpTrial.definitions
     live: ClassVar[tuple[LiveChannel, ...]] = AmqpTrial.live
     sender_role: ClassVar[str] = SENDER_ROLE
 
@@ -55,14 +71,18 @@ class _Drill(Trial[P]):
         """What the operators do, as `OperatorSettings` without directory and beginning."""
 
     def run(self, parameters: P, context: RunContext) -> None:
-        with TemporaryDirectory(prefix="labconsole-drill-") as folder:
+        with TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True) as folder:
+            _remove_stale(Path(folder).parent)
             create_pki(Path(folder))
             settings = OperatorSettings(
                 directory=Path(folder), before_s=parameters.before, **self.steps(parameters)
             ).model_dump(mode="json")
             run = MessagingRun(parameters.messaging(), context, Path(folder))
-            if run.begin((RoleSpec("operators", _OPERATOR_ROLE, settings),), self.sender_role):
-                run.conduct()
+            try:
+                if run.begin((RoleSpec("operators", _OPERATOR_ROLE, settings),), self.sender_role):
+                    run.conduct()
+            finally:
+                run.stop()  # no role is left that could use the folder
 
     def curves(self, parameters: P, samples: Samples, events: Sequence[Event]) -> tuple[Curve, ...]:
         return curves.curves(parameters.messaging(), samples, events)

@@ -22,7 +22,7 @@ from labconsole.security.pki.store import PkiStore
 from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.drills.drill_parameters import Revoked, Rotated
 from labconsole_amqp.drills.drill_pki import BROKER, SENDER, SIGNER, DrillPki
-from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.connection import ConnectError, ConnectStep, Endpoint, connect
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.roles.link_role import await_connect_command
 
@@ -30,11 +30,15 @@ STEP = "drill step"
 """Event: a step of the drill is in the database; data: `step`."""
 OLD_ACCEPTED, OLD_REFUSED = "old identity accepted", "old identity refused"
 """Events of a connection with the old identity: before the drill, and the first that the broker refuses."""
+DRILL_DONE = "drill done"
+"""Event: the drill was not cut short; what had to happen has had its time."""
 WITHDRAWN = "withdrawn"
 """The step from which on what was before must be refused."""
 
 _SERVER_NAME = "localhost"
 _TRY_S = 0.02
+_SETTLING_S = 2.0
+"""After the last step, for what must happen within this time."""
 _LONGEST_TRY_S = 10.0
 
 
@@ -85,6 +89,9 @@ class OperatorRole(Role):
                 self._rotate_root()
             case None:
                 self._revoke()
+        self._wait(now_ns() + int(_SETTLING_S * 1e9))
+        if not self.context.stop_requested:
+            self.context.event(DRILL_DONE, "All steps of the drill are done.")
         return {}
 
     def _rotate(self, name: str) -> None:
@@ -136,6 +143,9 @@ class OperatorRole(Role):
             try:
                 connect(self._old).close()
             except UserError as refusal:
+                if isinstance(refusal, ConnectError) and refusal.step is ConnectStep.TCP:  # it is not there at all
+                    self._wait(now_ns() + int(_TRY_S * 1e9))
+                    continue
                 sentence = f"The broker refuses the old identity, at attempt {tries}: {refusal}."
                 self.context.event(OLD_REFUSED, sentence, tries=tries)
                 return

@@ -15,11 +15,11 @@ class RevokedSenderRole(SenderRole):
     """A sender that may lose its connection for good."""
 
     def work(self) -> dict[str, Any]:
-        """As `SenderRole`; where the connection could not be restored, that is no fault. Raises UserError."""
+        """As `SenderRole`; a connection that could not be restored is recorded. Raises UserError."""
         try:
             return super().work()
         except UserError as refusal:
-            if not self.turned_away:
+            if not self.turned_away or self.context.stop_requested:
                 raise
             self.context.event(TURNED_AWAY, f"The sender cannot connect again: {refusal}.", sent=self._done)
             return {"sent": self._done, "reconnects": self.reconnects}

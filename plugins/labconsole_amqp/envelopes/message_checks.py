@@ -45,18 +45,19 @@ class ReplayWindow:
         return Outcome.OK
 
 
+Windows = dict[int, ReplayWindow]
+"""The windows of one signer, by the index of its senders."""
+
+
 @dataclass(frozen=True)
 class KnownSigner:
-    """The validity of the expected signer's certificate, and why it is refused at any time; empty: it is not."""
+    """The validity of the expected signer's certificate."""
 
     not_before: datetime
     not_after: datetime
-    refusal: str = ""
 
     def problem(self, at_ms: int) -> str:
         """Why the signer is refused at a time (ms since the Unix epoch), a clause; empty: it is accepted."""
-        if self.refusal:
-            return self.refusal
         if at_ms > self.not_after.timestamp() * 1000:
             return f"the certificate expired on {self.not_after:%Y-%m-%d %H:%M} UTC"
         if at_ms < self.not_before.timestamp() * 1000:
@@ -76,13 +77,17 @@ class MessageChecks:
         signer: KnownSigner,
         tolerance_s: float,
         window: int,
+        windows: Windows | None = None,
     ) -> None:
-        """`tolerance_s`: how far the creation time may be before or after this computer's; `window`: messages."""
+        """`tolerance_s`: how far the creation time may be before or after this computer's; `window`: messages.
+
+        `windows` are those of the signer's key so far, where it has had another certificate.
+        """
         self._sender, self._recipient, self._address = sender, recipient, address
         self._signer = signer
         self._tolerance_ms = int(tolerance_s * 1000)
         self._window = window
-        self._windows: dict[int, ReplayWindow] = {}
+        self._windows: Windows = {} if windows is None else windows
 
     def outcome(self, metadata: SignedMetadata, now_ms: int) -> tuple[Outcome, str]:
         """The outcome for a message with a good signature, and the reason. A message that is OK is so once."""

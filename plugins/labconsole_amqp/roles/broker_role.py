@@ -86,19 +86,25 @@ class BrokerRole(Role):
         self.context.tick()
 
     def _use(self, command: Mapping[str, Any]) -> None:
-        """Use other identities from now on; connections that are open are judged by them."""
-        assert self._broker is not None
-        settings = self._settings.using(command)
+        """Use other identities from now on, or only trust and CRLs where the own one cannot be opened.
+
+        Connections that are open are judged by them. Raises UserError: they cannot be read.
+        """
+        later = self._settings.using(command)
         try:
-            identity = load_own_identity(settings, self.context, self._identity)
-            tls = tls_settings(identity, settings.parameters)
-            assert identity is not None and tls is not None
-            report_use(self.context, settings, identity)
-            self._broker.use(tls)
+            self._use_settings(later)
         except UserError as fault:
-            report_kept(self.context, settings, str(fault))
-            return
+            report_kept(self.context, self._settings, str(fault))
+            self._use_settings(self._settings.trusting(later))
+
+    def _use_settings(self, settings: RoleSettings) -> None:
+        assert self._broker is not None
+        identity = load_own_identity(settings, self.context, self._identity)
+        tls = tls_settings(identity, settings.parameters)
+        assert identity is not None and tls is not None
+        self._broker.use(tls)
         self._settings, self._identity = settings, identity
+        report_use(self.context, settings, identity)
 
     def close(self) -> None:
         """Close all connections."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from labconsole_amqp.choices import BrokerChoice, Leftover
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
+from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters, field_label
 from labconsole_amqp.preflight.checks import (
     CheckName,
@@ -32,6 +34,7 @@ from labconsole_amqp.preflight.checks import (
 )
 from labconsole_amqp.roles.role_settings import (
     USE_IDENTITIES,
+    RefusedPeerError,
     RoleSettings,
     endpoint,
     load_own_identity,
@@ -96,6 +99,8 @@ class LinkRole(Role):
         """How often the connection was lost and restored."""
         self.preflight = Preflight()
         self._identity: LoadedIdentity | None = None
+        self._postponed: deque[dict[str, Any]] = deque()
+        """Commands that came while the connection was lost."""
 
     @property
     def turned_away(self) -> bool:
@@ -117,8 +122,11 @@ class LinkRole(Role):
         """Load the keys of messages; again when `settings` name others. Raises UserError."""
 
     @abstractmethod
-    def leave(self) -> bool:
-        """Get ready to continue on another connection; False: not without a loss of messages. Raises UserError."""
+    def leave(self) -> str:
+        """Get ready to continue on another connection; why messages would be lost by that, else empty.
+
+        Raises UserError.
+        """
 
     @abstractmethod
     def attach(self) -> int:
@@ -135,37 +143,48 @@ class LinkRole(Role):
         """Do the checks of the preflight that this end has besides, once it is attached. Raises UserError."""
 
     def take_command(self) -> dict[str, Any] | None:
-        """The trial's next command, None without one; one to use other identities is carried out. Raises UserError."""
-        command = self.context.take_command()
-        if command is None or command["do"] != USE_IDENTITIES:
-            return command
-        before, self.settings = self.settings, self.settings.using(command)
+        """The trial's next command, None without one; those to use other identities are carried out.
+
+        Raises UserError.
+        """
+        while True:
+            command = self._postponed.popleft() if self._postponed else self.context.take_command()
+            if command is None or command["do"] != USE_IDENTITIES:
+                return command
+            own = self._identity
+            tls = self._use_identities(command)
+            check, broker = tls.judging(), self.connection.peer_certificates
+            refusal = check.refusal(broker, Purpose.TLS_SERVER) if check is not None else ""
+            assert self._identity is not None
+            report_use(self.context, self.settings, self._identity, refusal)
+            if refusal or own is None or own.certificate != self._identity.certificate:
+                with self.restoring():
+                    self._move(refusal)
+
+    def _use_identities(self, command: Mapping[str, Any]) -> TlsSettings:
+        """Use other identities for the next connection and for messages; where the own one cannot be opened, only trust
+        and CRLs. Raises UserError: those cannot be read, or bodies would be encrypted to a refused certificate."""
+        later = self.settings.using(command)
         try:
-            self._use_identities()
-        except ConnectionLostError:
+            return self._use(later)
+        except RefusedPeerError:
             raise
         except UserError as fault:
+            report_kept(self.context, self.settings, str(fault))
+            return self._use(self.settings.trusting(later))
+
+    def _use(self, settings: RoleSettings) -> TlsSettings:
+        before, self.settings = self.settings, settings
+        try:
+            identity = load_own_identity(settings, self.context, self._identity)
+            tls = tls_settings(identity, self.parameters, settings.server_name)
+            assert tls is not None and self._endpoint is not None
+            self.use_message_keys(identity)
+        except UserError:
             self.settings = before
-            report_kept(self.context, before, str(fault))
-        return None
-
-    def _use_identities(self) -> None:
-        """Use the identities of the settings, on another connection where this one is refused by them or has others.
-
-        Raises UserError: they cannot be loaded.
-        """
-        identity = load_own_identity(self.settings, self.context, self._identity)
-        tls = tls_settings(identity, self.parameters, self.settings.server_name)
-        assert identity is not None and tls is not None and self._endpoint is not None
-        self.use_message_keys(identity)
-        self._identity = identity
-        before, self._endpoint = self._endpoint.tls, replace(self._endpoint, tls=tls)
-        check, broker = tls.judging(), self.connection.peer_certificates
-        refusal = check.refusal(broker, Purpose.TLS_SERVER) if check is not None else ""
-        report_use(self.context, self.settings, identity, refusal)
-        if refusal or before is None or before.identity is None or before.identity.certificate != identity.certificate:
-            with self.restoring():
-                self._move(refusal)
+            raise
+        self._identity, self._endpoint = identity, replace(self._endpoint, tls=tls)
+        return tls
 
     def _move(self, refusal: str) -> None:
         """Continue on another connection with the identities of now; stay where that fails and the broker of this one
@@ -179,17 +198,25 @@ class LinkRole(Role):
                 raise ConnectionLostError(f"{self._broker} is trusted no longer ({refusal})") from fault
             report_kept(self.context, self.settings, str(fault))
             return
-        if not (self.leave() or refusal):
+        try:
+            stays = "" if refusal else self.leave()
+        except BaseException:
             other.close()
-            report_kept(self.context, self.settings, "the broker does not acknowledge its messages")
+            raise
+        if stays:
+            other.close()
+            report_kept(self.context, self.settings, stays)
             return
         self._disconnect()
         self._connection = other
-        self.attach()
+        try:
+            self.attach()
+        except UserError as fault:  # the connection of before is closed: what a lost one allows is allowed here
+            raise ConnectionLostError(str(fault)) from fault
         took_ns = now_ns() - began_ns
         self.reconnects += 1
         sentence = f"Moved to another connection in {took_ns / 1e6:.0f} ms."
-        self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=1)
+        self.context.event(RECONNECTED, sentence, took_ns=took_ns, attempts=1, moved=True)
 
     def prepare(self) -> dict[str, Any]:
         """Load, wait for the command to connect, connect and attach: what was found is the preflight of this end.
@@ -310,6 +337,11 @@ class LinkRole(Role):
         while (left := until - time.monotonic()) > 0 and not self.context.stop_requested:
             time.sleep(min(left, _FIRST_PAUSE_S))
             self.context.tick()
+            command = self.context.take_command()
+            if command is not None and command["do"] == USE_IDENTITIES:  # a new certificate may be what is missing
+                self._use_identities(command)
+            elif command is not None:
+                self._postponed.append(command)
 
     def close(self) -> None:
         """Close the connection."""

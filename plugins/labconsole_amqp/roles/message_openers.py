@@ -9,11 +9,15 @@ from pathlib import Path
 from cryptography import x509
 
 from labconsole.model.role import RoleContext
+from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
+from labconsole.security.x509.fingerprints import key_fingerprint
 from labconsole.security.x509.validation.judgement import Purpose
+from labconsole_amqp.envelopes.message_checks import Windows
 from labconsole_amqp.envelopes.message_envelope import MessageEnvelope
-from labconsole_amqp.roles.message_protection import load_signer, peer_check, receiver_envelope
-from labconsole_amqp.roles.role_settings import RoleSettings
+from labconsole_amqp.link.revocation import RevocationCheck
+from labconsole_amqp.roles.message_protection import load_signer, receiver_envelope
+from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings, with_copies
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome
 
@@ -30,6 +34,8 @@ class Opener:
     never change."""
     envelope: MessageEnvelope
     signer: tuple[x509.Certificate, ...]
+    anchored: bool
+    """Whether the receiver's State has trusted it when it came: one that is known by its file alone needs no root."""
     refusal: str = ""
 
     def accept(self, opened: OpenedMessage) -> OpenedMessage:
@@ -51,21 +57,33 @@ class MessageOpeners:
         """`expected` is the payload of every message."""
         self._expected = expected
         self._openers: list[Opener] = []
+        self._windows: dict[str, Windows] = {}
+        """By the key of the signer: another certificate for it does not make old messages new."""
 
     def use(self, settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext) -> None:
-        """Use the keys of these settings first, and judge all signers by their CRLs. Raises UserError."""
+        """Use the keys of these settings first, and judge all signers by their trust and CRLs. Raises UserError."""
         encrypted = settings.parameters.protection is Protection.SIGNED_ENCRYPTED
         own = (settings.message_identity or settings.identity) if encrypted else None
         keys = (settings.peer_certificate, own.certificate if own is not None else None)
+        judges = _Judges(settings, context)
         newest = next((one for one in self._openers if one.keys == keys), None)
         if newest is None:
-            envelope = receiver_envelope(settings, identity, context, self._expected)
-            newest = Opener(keys, envelope, load_signer(settings, context))
-        openers = [newest, *(one for one in self._openers if one is not newest)]
-        check = peer_check(settings, context)
-        for one in openers:
-            one.refusal = check.refusal(one.signer, Purpose.ANY) if check is not None and one.signer else ""
-        self._openers = openers
+            signer = load_signer(settings, context)
+            key = key_fingerprint(signer[0].public_key()) if signer else ""
+            windows = self._windows.setdefault(key, {})
+            envelope = receiver_envelope(settings, identity, context, self._expected, windows)
+            newest = Opener(keys, envelope, signer, judges.trusts(signer))
+        self._openers = [newest, *(one for one in self._openers if one is not newest)]
+        for one in self._openers:
+            refused, one.refusal = one.refusal, judges.refusal(one)
+            if one.refusal and one.refusal != refused:
+                context.event("identity", f"Messages of their signer are refused: {one.refusal}.", Level.WARNING)
+
+    def require_signer(self, settings: RoleSettings) -> None:
+        """Raises RefusedPeerError: the signer is refused, so that no message could be accepted."""
+        if refusal := self._openers[0].refusal:
+            file = settings.peer_certificate
+            raise RefusedPeerError(f"The other end's certificate {file} cannot be used: {refusal}.")
 
     def open_all(self, messages: Sequence[bytes]) -> list[tuple[Opener, OpenedMessage]]:
         """Each message as it was opened, and by what, which must `accept` it."""
@@ -79,3 +97,25 @@ class MessageOpeners:
                 if opened.outcome not in _OTHER_KEYS:
                     return opener, opened
         return first
+
+
+class _Judges:
+    """Judges signers by the receiver's trust, and by its CRLs where it has some."""
+
+    def __init__(self, settings: RoleSettings, context: RoleContext) -> None:
+        """Raises UserError: trust or CRLs cannot be read."""
+        signed = settings.parameters.protection is not Protection.NONE
+        files = with_copies(settings.identity, settings, context) if signed and settings.identity else None
+        trust = files.trust if files is not None else None
+        self._check = RevocationCheck(trust, files.crls) if files is not None and trust is not None else None
+        self._has_crls = files is not None and files.crls is not None
+
+    def trusts(self, signer: tuple[x509.Certificate, ...]) -> bool:
+        """Whether a root leads to it."""
+        return bool(signer) and self._check is not None and not self._check.refusal(signer, Purpose.ANY)
+
+    def refusal(self, opener: Opener) -> str:
+        """Why the signer of an opener is refused; by trust alone only where it was trusted before."""
+        if self._check is None or not opener.signer or not (self._has_crls or opener.anchored):
+            return ""
+        return self._check.refusal(opener.signer, Purpose.ANY)

@@ -18,11 +18,12 @@ from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.envelopes.content_format import ContentFormat, ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat, key_titles
-from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks
+from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks, Windows
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageEnvelope, SourceEnvelope
 from labconsole_amqp.envelopes.signing import KeySigner, Verifier
 from labconsole_amqp.link.revocation import RevocationCheck, check_of
 from labconsole_amqp.roles.role_settings import (
+    RefusedPeerError,
     RoleSettings,
     load_decryption_key,
     load_message_identity,
@@ -67,15 +68,18 @@ def sender_envelope(
 
 
 def require_recipient(settings: RoleSettings, context: RoleContext) -> None:
-    """Raises UserError if bodies would be encrypted to a certificate that trust or CRLs refuse."""
+    """Raises RefusedPeerError if bodies would be encrypted to a certificate that CRLs refuse."""
     if settings.parameters.protection is Protection.SIGNED_ENCRYPTED:
         _Peer.load(settings, context).require_accepted()
 
 
 def receiver_envelope(
-    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, expected: bytes
+    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, expected: bytes, windows: Windows
 ) -> MessageEnvelope:
-    """The envelope with which a receiver opens messages, whose payload is `expected`. Raises UserError."""
+    """The envelope with which a receiver opens messages, whose payload is `expected`; `windows` are of their signer.
+
+    Whether the signer is refused is for the caller to judge. Raises UserError.
+    """
     parameters, form, format = settings.parameters, settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
         return SourceEnvelope(form, expected=expected)
@@ -87,7 +91,6 @@ def receiver_envelope(
     elif form.protection is Protection.SIGNED_ENCRYPTED:
         key, owner = _message_key(settings, identity, context)
     if not format.is_hardened:
-        peer.require_accepted()
         verification_key = rsa_public_key(peer.certificate, str(peer.file))
         decryption_key = None if key is None else rsa_private_key(key, owner)
         return SourceEnvelope(form, verification_key=verification_key, decryption_key=decryption_key, expected=expected)
@@ -99,9 +102,10 @@ def receiver_envelope(
         sender=settings.sender_name,
         recipient=settings.recipient_name,
         address=parameters.address,
-        signer=peer.signer(context),
+        signer=KnownSigner(peer.certificate.not_valid_before_utc, peer.certificate.not_valid_after_utc),
         tolerance_s=parameters.time_tolerance,
         window=parameters.replay_window,
+        windows=windows,
     )
     content = _content(settings, verifier=Verifier(public_key), decryption_key=key)
     return HardenedEnvelope(form, format, content, checks, expected=expected)
@@ -135,7 +139,7 @@ def peer_check(settings: RoleSettings, context: RoleContext) -> RevocationCheck 
 
 @dataclass(frozen=True)
 class _Peer:
-    """The other end's certificate; `refusal` is why trust or CRLs of this end refuse it, empty: they do not."""
+    """The other end's certificate; `refusal` is why the CRLs of this end refuse it, empty: they do not."""
 
     file: Path
     certificate: x509.Certificate
@@ -154,16 +158,9 @@ class _Peer:
         return cls(file, certificate, refusal)
 
     def require_accepted(self) -> None:
-        """Raises UserError if it is refused."""
+        """Raises RefusedPeerError if it is refused."""
         if self.refusal:
-            raise UserError(f"The other end's certificate {self.file} cannot be used: {self.refusal}.")
-
-    def signer(self, context: RoleContext) -> KnownSigner:
-        """It as the signer of messages: if it is refused, so is each of them."""
-        if self.refusal:
-            context.event("identity", f"The sender's messages are refused: {self.refusal}.", Level.WARNING)
-        certificate = self.certificate
-        return KnownSigner(certificate.not_valid_before_utc, certificate.not_valid_after_utc, self.refusal)
+            raise RefusedPeerError(f"The other end's certificate {self.file} cannot be used: {self.refusal}.")
 
 
 def _require_signing(format: EnvelopeFormat, key: Any, owner: str) -> None:

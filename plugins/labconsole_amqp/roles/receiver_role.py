@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -93,6 +94,8 @@ class ReceiverRole(LinkRole):
         self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
         self._openers = MessageOpeners(self._payload)
         self.use_message_keys(identity)
+        if self._sealed and not self.parameters.envelope.is_hardened:
+            self._openers.require_signer(self.settings)
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
 
@@ -100,9 +103,10 @@ class ReceiverRole(LinkRole):
         """Load the signer's certificate, the key that decrypts, and the CRLs. Raises UserError."""
         self._openers.use(self.settings, identity, self.context)
 
-    def leave(self) -> bool:
-        """What is not read yet returns to the queue, and comes over the other connection."""
-        return True
+    def leave(self) -> str:
+        """What is not read yet returns to the queue, and comes over the other connection; not if it is settled."""
+        settled = self.parameters.settlement is Settlement.PRE_SETTLED
+        return "messages on their way are pre-settled, and would be lost" if settled else ""
 
     def attach(self) -> int:
         """Attach with credit. Raises UserError."""
@@ -165,9 +169,12 @@ class ReceiverRole(LinkRole):
         return len(batch)
 
     def _handle_command(self) -> None:
-        """Execute a command of the trial, if there is one."""
-        command = self.take_command() or {}
-        match command.get("do"):
+        """Execute the trial's commands."""
+        while (command := self.take_command()) is not None:
+            self._execute(command)
+
+    def _execute(self, command: Mapping[str, Any]) -> None:
+        match command["do"]:
             case "count":
                 self.context.report(received=self._different)
             case "latency":

@@ -82,6 +82,10 @@ class RoleIdentities(BaseModel):
     """The subjects that a hardened envelope signs; empty with the source's."""
 
 
+class RefusedPeerError(UserError):
+    """The other end's certificate is refused by trust or CRLs: nothing is encrypted to it."""
+
+
 USE_IDENTITIES = "use identities"
 """The command to a role in progress to use other identities: those of the certificate database have changed."""
 
@@ -139,6 +143,13 @@ class RoleSettings(RoleIdentities):
         """These settings with the identities of a `use_command`."""
         later = RoleIdentities.model_validate(command["identities"])
         return self.model_copy(update={**dict(later), "copied": False})
+
+    def trusting(self, later: RoleSettings) -> RoleSettings:
+        """These settings with the trust and CRLs of later ones, whose own identity cannot be used."""
+        if self.identity is None or later.identity is None:
+            return self
+        trusted = {"trust": later.identity.trust, "crls": later.identity.crls}
+        return self.model_copy(update={"identity": self.identity.model_copy(update=trusted), "copied": False})
 
     def _files(self) -> dict[str, Path]:
         """The files of which the role reads a copy.

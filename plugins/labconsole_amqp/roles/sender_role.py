@@ -84,9 +84,10 @@ class SenderRole(LinkRole):
         self._envelope = sender_envelope(self.settings, identity, self.context, self._tokens)
         self._keys = self.settings.message_keys
 
-    def leave(self) -> bool:
+    def leave(self) -> str:
         """Wait for acknowledgements, so that nothing needs to be sent again on the other connection."""
-        return not self._link.drain(_LEAVE_S) or self._keeps
+        waits = self._link.drain(_LEAVE_S) > 0 and not self._keeps
+        return "the broker does not acknowledge its messages" if waits else ""
 
     @property
     def _keeps(self) -> bool:

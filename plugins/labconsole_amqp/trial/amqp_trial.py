@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from labconsole.analysis.parameter_texts import in_effect
@@ -105,11 +105,12 @@ class AmqpTrial(Trial[AmqpParameters]):
         return _questions(reference, other)
 
     def ranking(self, parameters: Sequence[AmqpParameters]) -> Ranking | None:
-        limits = {one.p99_limit if one.loop is Loop.SWEEP else None for one in parameters}
-        limit = limits.pop()
-        if limits or limit is None:
+        first, *others = parameters
+        free = _MAY_DIFFER | {"envelope", "fields_in"}
+        if first.loop is not Loop.SWEEP or not all(_are_alike(first, other, free) for other in others):
             return None
-        return Ranking("What does each protection carry at your load?", "highest_rate", f"With p99 under {limit:g} ms")
+        subject = f"With p99 under {first.p99_limit:g} ms"
+        return Ranking("What does each protection carry at your load?", "highest_rate", subject)
 
     def derived(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
@@ -173,13 +174,16 @@ def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
     if _other_envelope(reference, other):
         label = f"Envelope {other.envelope.value} against {reference.envelope.value}"
         may_differ |= {"envelope", "fields_in"}
-    one, two = reference.model_dump(mode="json"), other.model_dump(mode="json")
-    unlike = (
-        name
-        for name in one.keys() - may_differ
-        if one[name] != two[name] and all(in_effect(name, values, AmqpParameters) for values in (one, two))
+    return label if _are_alike(reference, other, may_differ) else ""
+
+
+def _are_alike(one: AmqpParameters, other: AmqpParameters, may_differ: Collection[str]) -> bool:
+    """Whether all is equal that has an effect in both, but for parameters that may differ."""
+    values, others = one.model_dump(mode="json"), other.model_dump(mode="json")
+    return not any(
+        values[name] != others[name] and all(in_effect(name, each, AmqpParameters) for each in (values, others))
+        for name in values.keys() - may_differ
     )
-    return "" if any(unlike) else label
 
 
 def _other_envelope(reference: AmqpParameters, other: AmqpParameters) -> bool:

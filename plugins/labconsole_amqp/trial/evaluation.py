@@ -56,7 +56,8 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     definitions = samples.definitions
     disturbed = _busy_phases(parameters, samples, events)
     reconnected = [event.data["took_ns"] for event in events if event.name == RECONNECTED]
-    lost = f"a connection was lost, {len(reconnected)} times in all" if reconnected else ""
+    moved = sum(event.name == RECONNECTED and event.data.get("moved", False) for event in events)
+    lost = "; ".join(_connections_changed(len(reconnected) - moved, moved))
     doubts = {phase: "; ".join(filter(None, (disturbed.get(phase, ""), lost))) for phase in _PHASE_LABELS}
     receiving = list(_receiving(parameters, joined, definitions, doubts[Phase.FULL_SPEED]))
     speed = next((one.value for one in receiving if one.name == "throughput"), None)
@@ -85,6 +86,14 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     reasons = (f"{_PHASE_LABELS[phase]} {reason}" for phase, reason in disturbed.items() if reason)
     verdicts = (*preflight_verdicts(events), *found, *_verdicts(parameters, joined, metrics))
     return Evaluation(tuple(metrics), verdicts, "; ".join(reasons))
+
+
+def _connections_changed(lost: int, moved: int) -> Iterator[str]:
+    """Why throughput and latency are not those of one connection."""
+    if lost:
+        yield f"a connection was lost, {lost} times in all"
+    if moved:
+        yield f"a role moved to another connection, {moved} times in all"
 
 
 def _sweep(

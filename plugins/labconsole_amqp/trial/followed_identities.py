@@ -11,32 +11,39 @@ from labconsole.errors import UserError
 from labconsole.model.trial import Level, RoleHandle, RunContext
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.pki.reader import PkiReader
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.role_settings import RoleIdentities, use_command
 from labconsole_amqp.series import IDENTITIES_CHANGED
 from labconsole_amqp.trial.identities import RoleName, RunIdentities
 
 _INTERVAL_S = 0.1
+_ALL_NAMES: tuple[RoleName, ...] = ("sender", "receiver", "broker", "sender_message", "receiver_message")
 
 RolesByName = Mapping[RoleName, Sequence[RoleHandle]]
 
 
 @contextmanager
 def following_identities(
-    parameters: AmqpParameters, roles: RolesByName, context: RunContext, directory: Path | None = None
+    parameters: AmqpParameters,
+    roles: RolesByName,
+    given: Mapping[RoleName, RoleIdentities],
+    context: RunContext,
+    directory: Path | None = None,
 ) -> Iterator[None]:
     """Within the block, send each of `roles` its named identities, their trust and CRLs, whenever they change.
 
-    `directory` is that of the database, the user's own where none is named. Without named identities there is nothing
-    to follow. Raises UserError: the database cannot be opened.
+    `given` is what the roles have: what has changed since they were started reaches them at once. `directory` is that
+    of the database, the user's own where none is named. Without named identities there is nothing to follow.
+    Raises UserError: the database cannot be opened.
     """
     identities = RunIdentities(parameters)
-    if not parameters.tls or not any(identities.name(role) for role in roles):
+    if not parameters.tls or not any(identities.name(role) for role in _ALL_NAMES):
         yield
         return
     over = threading.Event()
     with PkiReader.open(directory) as reader:
-        followed = _FollowedIdentities(parameters, roles, context, reader)
+        followed = _FollowedIdentities(parameters, roles, given, context, reader)
         thread = threading.Thread(target=followed.follow, args=(over,), name="identities")
         thread.start()
         try:
@@ -53,30 +60,45 @@ class _FollowedIdentities:
     encrypts to, the others know by then.
     """
 
-    def __init__(self, parameters: AmqpParameters, roles: RolesByName, context: RunContext, reader: PkiReader) -> None:
+    def __init__(
+        self,
+        parameters: AmqpParameters,
+        roles: RolesByName,
+        given: Mapping[RoleName, RoleIdentities],
+        context: RunContext,
+        reader: PkiReader,
+    ) -> None:
         self._parameters, self._roles, self._context, self._reader = parameters, roles, context, reader
         self._late: list[tuple[RoleHandle, RoleIdentities]] = []
-        self._seen = reader.snapshot()
-        self._in_use = self._now()
+        self._in_use = dict(given)
+        self._seen: Snapshot | None = None
+        self._faults: dict[RoleName | None, str] = {}
+        """Of each role, or of the database (None): the fault of the last attempt."""
 
     def follow(self, over: threading.Event) -> None:
-        """Follow the database until `over`; a fault there is recorded, and the roles keep what they have."""
+        """Follow the database until `over`; what cannot be read is tried again, and the roles keep what they have."""
         while not over.wait(_INTERVAL_S):
             for role, identities in self._late:
                 role.command(use_command(identities))
             self._late = []
             try:
-                self._send_changes()
+                snapshot = self._reader.snapshot()
             except UserError as fault:
-                sentence = f"The roles keep the identities that they have: {fault}"
-                self._context.event(IDENTITIES_CHANGED, sentence, Level.WARNING, roles=[])
+                self._report(None, str(fault))
+                continue
+            self._faults.pop(None, None)
+            if snapshot is not self._seen and self._send_changes(snapshot):
+                self._seen = snapshot
 
-    def _send_changes(self) -> None:
-        if (snapshot := self._reader.snapshot()) is self._seen:
-            return
-        self._seen = snapshot
-        before, self._in_use = self._in_use, self._now()
-        changed = [name for name, identities in self._in_use.items() if before[name] != identities]
+    def _send_changes(self, snapshot: Snapshot) -> bool:
+        """Send what has changed; False: not all of it could be read."""
+        identities = RunIdentities(self._parameters, NamedIdentities(self._reader.directory, in_use=snapshot))
+        changed: list[RoleName] = []
+        for name in (name for name, roles in self._roles.items() if roles):
+            now = self._now(identities, name)
+            if self._in_use[name] != now:
+                self._in_use[name] = now
+                changed.append(name)
         if changed:
             sentence = f"The certificate database has changed, for the run's {' and '.join(changed)}."
             self._context.event(IDENTITIES_CHANGED, sentence, roles=changed)
@@ -86,7 +108,27 @@ class _FollowedIdentities:
                     self._late.append((role, self._in_use[name]))
                 else:
                     role.command(use_command(self._in_use[name]))
+        return not self._faults
 
-    def _now(self) -> dict[RoleName, RoleIdentities]:
-        identities = RunIdentities(self._parameters, NamedIdentities(self._reader.directory, in_use=self._seen))
-        return {name: identities.of_role(name) for name, roles in self._roles.items() if roles}
+    def _now(self, identities: RunIdentities, name: RoleName) -> RoleIdentities:
+        """What a role has to use; trust and CRLs alone where its keys or the other end cannot be read."""
+        try:
+            now = identities.of_role(name)
+        except UserError as fault:
+            self._report(name, str(fault))
+        else:
+            self._faults.pop(name, None)
+            return now
+        before = self._in_use[name]
+        try:
+            return before.model_copy(update={"identity": identities.files(name)})
+        except UserError:  # of the same identity, and reported
+            return before
+
+    def _report(self, name: RoleName | None, fault: str) -> None:
+        """Record a fault once, until it is another one."""
+        if self._faults.get(name) == fault:
+            return
+        self._faults[name] = fault
+        who = f"The run's {name} keeps what it has" if name is not None else "The roles keep what they have"
+        self._context.event(IDENTITIES_CHANGED, f"{who}, and it is tried again: {fault}", Level.WARNING, roles=[])

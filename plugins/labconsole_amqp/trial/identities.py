@@ -167,8 +167,11 @@ class RunIdentities:
         given = self._parameter(role, "certificate")
         if given:
             return Path(given)
-        token = self._token(role)
-        return token.certificate if token is not None else self._files(role).certificate
+        if not self.name(role):
+            return self._files(role).certificate
+        certificate = self._database.certificate(self.name(role))
+        self._check(role, certificate)
+        return certificate
 
     def of_role(self, role: RoleName) -> RoleIdentities:
         """What a sender, receiver or broker of this console proves itself with and trusts."""

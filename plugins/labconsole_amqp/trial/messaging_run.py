@@ -18,11 +18,11 @@ from labconsole_amqp.preflight.preflight_verdicts import summary
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command, open_loop_command
 from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, LATENCY_COMMAND, senders_done
-from labconsole_amqp.roles.role_settings import RoleSettings
+from labconsole_amqp.roles.role_settings import RoleIdentities, RoleSettings
 from labconsole_amqp.roles.sender_role import FINISH
-from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_STEP
+from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_DONE, SWEEP_STEP
 from labconsole_amqp.trial.followed_identities import RolesByName, following_identities
-from labconsole_amqp.trial.identities import EndName, RunIdentities, keep_artefacts
+from labconsole_amqp.trial.identities import EndName, RoleName, RunIdentities, keep_artefacts
 from labconsole_amqp.trial.rate_search import RateSearch
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import load_payload
@@ -53,6 +53,7 @@ class MessagingRun:
     def __init__(self, parameters: AmqpParameters, context: RunContext, database: Path | None = None) -> None:
         self._parameters, self._context, self._database = parameters, context, database
         self._roles: dict[str, list[RoleHandle]] = {}
+        self._given: dict[RoleName, RoleIdentities] = {}
 
     def begin(self, besides: Sequence[RoleSpec] = (), sender: str = SENDER_ROLE) -> bool:
         """Start all roles up to T0; False: the run was cancelled before. Raises UserError.
@@ -63,6 +64,7 @@ class MessagingRun:
         payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
         identities = RunIdentities(parameters, NamedIdentities(self._database) if self._database else None)
         specs = role_specs(parameters, identities, sender)
+        self._given = {name: identities.of_role(name) for name in identities.local_roles}
         for note in identities.notes:
             context.event("identities", note)
         names = ("broker", "shaper", "receiver", "sender", "clock", "other")
@@ -113,7 +115,7 @@ class MessagingRun:
     def conduct(self) -> None:
         """Wait for all roles, and stop those that serve. Raises UserError."""
         followers: RolesByName = {name: self._roles[name] for name in ("broker", "receiver", "sender")}
-        with following_identities(self._parameters, followers, self._context, self._database):
+        with following_identities(self._parameters, followers, self._given, self._context, self._database):
             self._conduct(self._roles["receiver"], self._roles["sender"])
             self._wait(self._roles["other"], "A role does not finish: read the log.", _GRACE_S)
         if self._context.stop_requested:
@@ -126,6 +128,10 @@ class MessagingRun:
         for role in (*self._roles["shaper"], *self._roles["broker"]):
             role.stop()
             role.finish()
+
+    def stop(self) -> None:
+        """Let all roles finish that still run, for a moment: the engine ends those that are late."""
+        _stop_roles([role for roles in self._roles.values() for role in roles if role.running])
 
     def _conduct(self, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]) -> None:
         """Wait for the senders, then for the receivers."""
@@ -275,6 +281,8 @@ def _conduct_sweep(
             role.command(open_loop_command(begin_ns, sent, rate, parameters.step))
         sent = [sender.report(longest_s)["sent"] for sender in senders]
         search.record(_keeps_limit(parameters, receivers, sum(sent)))
+    if search.over:
+        context.event(SWEEP_DONE, f"The search is over after {search.steps} steps.", found=search.found)
     for sender in senders:
         sender.command(FINISH)
 
@@ -286,7 +294,8 @@ def _keeps_limit(parameters: AmqpParameters, receivers: Sequence[RoleHandle], se
     for receiver in receivers:
         receiver.command(LATENCY_COMMAND)
     p99s = [receiver.report(parameters.patience)["p99_ns"] for receiver in receivers]
-    return all(p99 is None or p99 <= parameters.p99_limit * 1e6 for p99 in p99s)
+    measured = [p99 for p99 in p99s if p99 is not None]
+    return bool(measured) and max(measured) <= parameters.p99_limit * 1e6
 
 
 def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-LOWEST_RATE, HIGHEST_RATE = 1.0, 1_000_000.0
-"""Messages per second."""
+LOWEST_RATE, HIGHEST_RATE = 5.0, 1_000_000.0
+"""Messages per second of each sender; the shortest step has two messages of the lowest that count."""
 _PRECISION = 1.1
 """The search ends when the lowest rate that failed is at most so many times the highest one that passed."""
 _ATTEMPTS = 2
@@ -14,7 +14,7 @@ _MOST_STEPS = 40
 
 
 class RateSearch:
-    """Which rate to try next; each is told whether it kept the limit.
+    """Which rate to try next, from whether those before kept the limit.
 
     A rate that was found has passed twice: once in the search and once at its end.
     """
@@ -33,6 +33,11 @@ class RateSearch:
     def next(self) -> float | None:
         """The rate of the next step; None: the search is over."""
         return self._next if self.steps < _MOST_STEPS else None
+
+    @property
+    def over(self) -> bool:
+        """Whether the search came to its end, rather than to the most steps."""
+        return self._next is None
 
     @property
     def found(self) -> float:

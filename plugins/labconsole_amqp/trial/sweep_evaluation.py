@@ -10,7 +10,7 @@ import numpy as np
 from labconsole.model.trial import Curve, Event, Metric, Verdict
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.roles.schedule import OPEN_LOOP_WARM_UP_S
-from labconsole_amqp.series import SWEEP_STEP, Phase
+from labconsole_amqp.series import SWEEP_DONE, SWEEP_STEP, Phase
 from labconsole_amqp.trial.joining import JoinedSamples
 from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.trial.rate_search import HIGHEST_RATE
@@ -66,7 +66,9 @@ def sweep_figures(
     """Metrics and verdicts of a sweep; `busy`: why the computer was too busy for them, or empty."""
     steps = sweep_steps(joined, events)
     found = highest(steps, parameters.p99_limit)
-    return tuple(_metrics(parameters, steps, found, busy)), (_verdict(parameters, steps, found),)
+    done = any(event.name == SWEEP_DONE for event in events)
+    busy = "; ".join(filter(None, (busy, "" if done else "the search did not come to its end")))
+    return tuple(_metrics(parameters, steps, found, busy)), (_verdict(parameters, steps, found, done),)
 
 
 def sweep_curves(
@@ -92,11 +94,12 @@ def _metrics(parameters: AmqpParameters, steps: Sequence[Step], found: Step | No
     yield metric("sweep_steps", len(steps), len(steps))
 
 
-def _verdict(parameters: AmqpParameters, steps: Sequence[Step], found: Step | None) -> Verdict:
+def _verdict(parameters: AmqpParameters, steps: Sequence[Step], found: Step | None, done: bool) -> Verdict:
     name, limit = "a rate keeps the limit", f"{parameters.p99_limit:g} ms"
+    if not done:
+        return Verdict(name, "unknown", f"The search did not come to its end: {len(steps)} steps were made.")
     if found is None:
-        result = "fail" if steps else "unknown"
-        return Verdict(name, result, f"p99 was above {limit}, or messages were missing, at each of {len(steps)} rates.")
+        return Verdict(name, "fail", f"p99 was above {limit}, or messages were missing, in each of {len(steps)} steps.")
     total = found.rate * parameters.senders
     end = ", the highest that a sweep tries" if found.rate >= HIGHEST_RATE else ""
     reason = f"Up to {total:,.0f} messages a second{end}, 99 % of them take at most {limit} ({found.p99_ms:.3g} ms)."

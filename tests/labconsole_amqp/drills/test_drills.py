@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from labconsole.model.trial import Event, Level
 from labconsole_amqp.drills.drill_parameters import DrillParameters, RevocationParameters, RotationParameters
 from labconsole_amqp.drills.drill_trials import RevocationDrill, RotationDrill
 from labconsole_amqp.series import OUTCOMES
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.wire.envelope import SEQUENCE_MASK
 from labconsole_amqp.wire.sign_encrypt import Outcome as Opened
 from tests.helpers.trial_lab import Outcome
 from tests.labconsole_amqp.lab import ThreadLab
+from tests.labconsole_amqp.synthetic_samples import Tables
 
 SHORT = {"payload": "small", "rate": 100.0, "before": 0.5, "after": 2.0}
 
@@ -130,3 +134,45 @@ def test_each_drill_is_a_run_of_messages_that_lasts_as_long_as_its_steps() -> No
     assert RevocationParameters(revoke="messages").messaging().sender_message_identity == "drill-signer"
     with pytest.raises(ValidationError):
         DrillParameters(test=1)  # type: ignore[arg-type]
+
+
+def test_messages_without_signatures_have_no_signer_to_revoke() -> None:
+    with pytest.raises(ValidationError, match="messages of Test 2 are not signed"):
+        RevocationParameters(test=2, revoke="messages")
+
+
+def happened(t_ms: int, source: str, name: str, **data: Any) -> Event:
+    return Event(t_ms * 1_000_000, source, Level.INFO, name, f"{name}.", data)
+
+
+def test_a_drill_that_was_cut_short_is_neither_passed_nor_failed() -> None:
+    events = [
+        happened(1_000, "sender-0", "connection lost"),
+        happened(7_000, "operators", "drill step", step="withdrawn"),
+        happened(7_020, "operators", "old identity refused"),
+    ]
+    parameters = RevocationParameters(revoke="both")
+    cut = RevocationDrill().evaluate(parameters, Tables({}), events)
+    assert {verdict.result for verdict in cut.verdicts} == {"unknown"}
+    figures = {metric.name: metric.value for metric in cut.metrics}
+    assert "time_to_close" not in figures, "what was lost before has nothing to do with it"
+    assert figures["accepted_after_revocation"] == 0
+    done = [*events, happened(9_100, "sender-0", "connection lost"), happened(9_500, "operators", "drill done")]
+    ended = RevocationDrill().evaluate(parameters, Tables({}), done)
+    verdicts = {verdict.name: verdict.result for verdict in ended.verdicts}
+    assert verdicts["the connection is closed within 2 s"] == "fail"
+    assert verdicts["the revoked identity cannot connect again"] == "fail", "the sender was not turned away"
+
+
+def test_drills_have_the_definitions_of_the_messages() -> None:
+    assert RotationDrill.definitions == RevocationDrill.definitions == AmqpTrial.definitions
+
+
+def test_what_a_killed_drill_has_left_is_removed_after_a_day(drills_folder: Path, tmp_path: Path) -> None:
+    old, new = drills_folder / "labconsole-drill-old", drills_folder / "labconsole-drill-new"
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    outcome = RotationLab(tmp_path / "run", during=lambda lab: lab.cancel()).run(**SHORT)
+    assert outcome.failure is None
+    assert list(drills_folder.iterdir()) == [new]

@@ -18,7 +18,7 @@ def searched(keeps: Callable[[float], bool], first: float = 400.0) -> tuple[Rate
     return search, tried
 
 
-@pytest.mark.parametrize("capacity", [3.0, 399.0, 400.0, 12_345.0, 700_000.0])
+@pytest.mark.parametrize("capacity", [6.0, 399.0, 400.0, 12_345.0, 700_000.0])
 @pytest.mark.parametrize("first", [1.0, 400.0, 50_000.0])
 def test_it_finds_the_capacity_within_a_tenth(capacity: float, first: float) -> None:
     search, tried = searched(lambda rate: rate <= capacity, first)

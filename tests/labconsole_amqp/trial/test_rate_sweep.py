@@ -14,7 +14,7 @@ from labconsole_amqp.series import RECEIVED, SENT, Phase
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.joining import join_samples, merged_by_time
 from labconsole_amqp.trial.sweep_evaluation import Step, highest, sweep_steps
-from tests.labconsole_amqp.lab import run
+from tests.labconsole_amqp.lab import Lab, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
 
@@ -115,3 +115,17 @@ def test_sweeps_with_one_limit_are_ranked_and_their_envelopes_not_asked_one_by_o
 def test_a_sweep_needs_both_ends_here() -> None:
     with pytest.raises(ValidationError, match="a rate sweep needs both ends in this console"):
         AmqpParameters(loop="sweep", mode="sender", broker="external")
+
+
+def test_a_sweep_that_was_cancelled_has_no_answer(tmp_path: Path) -> None:
+    settings = {"test": 1, "loop": "sweep", "rate": 50.0, "step": 0.5, "payload": "small"}
+    outcome = Lab(tmp_path / "run", during=lambda lab: (lab.until("received", 60), lab.cancel())).run(**settings)
+    assert outcome.verdicts["a rate keeps the limit"] == "unknown"
+    rates = [metric for metric in outcome.evaluation.metrics if metric.name == "highest_rate"]
+    assert all("did not come to its end" in metric.not_judged for metric in rates)
+
+
+def test_sweeps_of_other_payloads_are_not_ranked() -> None:
+    sweeps = [AmqpParameters(loop="sweep", test=test) for test in (1, 2)]
+    assert AmqpTrial().ranking(sweeps) is not None
+    assert AmqpTrial().ranking([*sweeps, AmqpParameters(loop="sweep", test=3, payload="small")]) is None
