@@ -35,6 +35,11 @@ plugin = Plugin(
             "fit-link",
             "find the delay, TCP window or loss of a shaped link that gives a message rate",
         ),
+        "amqp.shape-link": OperationEntry(
+            "labconsole_amqp.shaping.shape_operation:ShapeLink",
+            "shape-link",
+            "shape a link in the Linux kernel by tc, or show the commands for it",
+        ),
     },
     doctor_checks=("labconsole_amqp.doctor:checks",),
     profiles=(
