@@ -137,6 +137,7 @@ def _command(process: psutil.Process) -> list[str]:
 def _files(folders: Iterable[Path]) -> set[str]:
     """What is where a careless test would write: the working directory, and the user's own data.
 
-    Names with a dot are left out: tools that are started next to the tests keep their caches so.
+    Names with a dot are left out: tools that are started next to the tests keep their caches so, and the installer what
+    it has fetched in `build`.
     """
-    return {str(path) for folder in folders for path in folder.glob("[!.]*")}
+    return {str(path) for folder in folders for path in folder.glob("[!.]*") if path.name != "build"}

@@ -54,7 +54,7 @@ def test_a_run_over_tls_has_a_verdict_of_each_check_with_evidence_of_each_end(tm
     assert checks["revocation"].result == "not applicable"
     assert checks["TLS"].evidence.keys() == {"receiver-0", "sender-0", "sender-1"}
     assert checks["TLS"].evidence["sender-1"]["version"] == "TLSv1.3"
-    assert checks["TLS"].reason.count("Sender: ") == checks["TLS"].reason.count("Receiver: ") == 1
+    assert checks["link"].reason.count("Sender: ") == checks["link"].reason.count("Receiver: ") == 1
     chain = checks["broker's certificate"].evidence["sender-0"]["chain"]
     broker = load_certificates(lab_identities().files(BROKER).certificate)[0]
     assert chain[0]["subject"] == broker.subject.rfc4514_string()

@@ -71,7 +71,7 @@ def own_words(services: Services) -> set[str]:
         words |= {channel.title}
 
     def of(spec: FieldSpec) -> Iterator[str]:
-        yield from (spec.title, spec.description, spec.unit, *(label for _, label in spec.choices))
+        yield from (spec.title, spec.description, spec.unit, spec.empty, *(label for _, label in spec.choices))
         for inner in spec.fields:
             yield from of(inner)
 
