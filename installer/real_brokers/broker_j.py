@@ -58,7 +58,7 @@ def _broker(settings: BrokerSettings, stores: TlsFiles) -> dict[str, Any]:
     plain: dict[str, Any] = {"name": "plain", "type": "Anonymous"}
     if settings.user:
         user = {"name": settings.user, "type": "managed", "password": settings.password}
-        # The broker refuses PLAIN without TLS unless it is told that this is meant.
+        # The broker refuses PLAIN without TLS unless its configuration says that this is meant.
         plain = {"name": "plain", "type": "Plain", "secureOnlyMechanisms": [], "users": [user]}
     return {
         "name": "labconsole",

@@ -18,8 +18,7 @@ from labconsole.model.trial import (
     VerdictKind,
 )
 from labconsole_amqp.drills.drill_parameters import RevocationParameters, Revoked, Rotated, RotationParameters
-from labconsole_amqp.drills.operator_role import DRILL_DONE, OLD_REFUSED, STEP, WITHDRAWN
-from labconsole_amqp.drills.revoked_sender_role import TURNED_AWAY
+from labconsole_amqp.drills.drill_roles import DRILL_DONE, OLD_REFUSED, STEP, TURNED_AWAY, WITHDRAWN
 from labconsole_amqp.series import IDENTITIES_USED, LINK_LOST, OUTCOMES
 from labconsole_amqp.trial import evaluation
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined

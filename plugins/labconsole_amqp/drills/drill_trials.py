@@ -34,14 +34,14 @@ from labconsole_amqp.drills.drill_evaluation import (
 )
 from labconsole_amqp.drills.drill_parameters import DrillParameters, RevocationParameters, RotationParameters
 from labconsole_amqp.drills.drill_pki import create_pki
-from labconsole_amqp.drills.operator_role import OperatorSettings
+from labconsole_amqp.drills.drill_roles import OperatorSettings
 from labconsole_amqp.trial import curves, latency
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.message_table import message_tables
 from labconsole_amqp.trial.messaging_run import SENDER_ROLE, MessagingRun
 
-_OPERATOR_ROLE = "labconsole_amqp.drills.operator_role:OperatorRole"
-_REVOKED_SENDER_ROLE = "labconsole_amqp.drills.revoked_sender_role:RevokedSenderRole"
+_OPERATOR_ROLE = "labconsole_amqp.drills.drill_roles:OperatorRole"
+_REVOKED_SENDER_ROLE = "labconsole_amqp.drills.drill_roles:RevokedSenderRole"
 
 _FOLDER = "labconsole-drill-"
 _STALE_S = 86_400.0

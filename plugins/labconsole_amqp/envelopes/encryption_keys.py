@@ -64,10 +64,7 @@ class EncryptionKeyFiles(BaseModel):
 
 def generate(type: EncryptionKeyType) -> Any:
     """A new private key."""
-    lattice = mlkem.MLKEM768PrivateKey.generate()
-    if type is EncryptionKeyType.ML_KEM_768:
-        return lattice
-    return _hybrid([lattice, x25519.X25519PrivateKey.generate()])
+    return _joined(_generated(type))
 
 
 def save(folder: Path, name: str, type: EncryptionKeyType, secret: Secret) -> tuple[Path, Path]:
@@ -75,9 +72,7 @@ def save(folder: Path, name: str, type: EncryptionKeyType, secret: Secret) -> tu
 
     Raises OSError.
     """
-    keys: list[Any] = [mlkem.MLKEM768PrivateKey.generate()]
-    if type is EncryptionKeyType.ML_KEM_768_X25519:
-        keys.append(x25519.X25519PrivateKey.generate())
+    keys = _generated(type)
     encryption = BestAvailableEncryption(secret.reveal().encode())
     private, public = folder / f"{name}.pem", folder / f"{name}.pub.pem"
     pkcs8 = (key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption) for key in keys)
@@ -122,9 +117,18 @@ def _of_type(keys: list[Any], kinds: tuple[type, type], wanted: EncryptionKeyTyp
     expected = kinds if wanted is EncryptionKeyType.ML_KEM_768_X25519 else kinds[:1]
     if len(keys) != len(expected) or not all(map(isinstance, keys, expected)):
         raise UserError(f"The encryption key file {path} has no {wanted.label} key, which the envelope needs.")
-    return _hybrid(keys) if len(keys) > 1 else keys[0]
+    return _joined(keys)
 
 
-def _hybrid(keys: list[Any]) -> Any:
+def _generated(type: EncryptionKeyType) -> list[Any]:
+    """The parts of a new private key, each a block of its file."""
+    lattice = mlkem.MLKEM768PrivateKey.generate()
+    return [lattice] if type is EncryptionKeyType.ML_KEM_768 else [lattice, x25519.X25519PrivateKey.generate()]
+
+
+def _joined(keys: list[Any]) -> Any:
+    """The key that these parts are."""
+    if len(keys) == 1:
+        return keys[0]
     private = isinstance(keys[0], mlkem.MLKEM768PrivateKey)
     return MLKEM768X25519PrivateKey(*keys) if private else MLKEM768X25519PublicKey(*keys)

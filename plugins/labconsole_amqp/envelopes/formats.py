@@ -96,7 +96,7 @@ class EnvelopeFormat(StrEnum):
         ("", ""),
         _RSA,
         _RSA,
-        "labconsole_amqp.envelopes.compact:CompactContent",
+        "labconsole_amqp.envelopes.binary_content:CompactContent",
     )
 
     CMS = (
@@ -181,7 +181,7 @@ class EnvelopeFormat(StrEnum):
         ("", ""),
         (KeyType.ED25519,),
         (EncryptionKeyType.ML_KEM_768_X25519,),
-        "labconsole_amqp.envelopes.hybrid_content:HybridContent",
+        "labconsole_amqp.envelopes.binary_content:HybridContent",
     )
 
     @property

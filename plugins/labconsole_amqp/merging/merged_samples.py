@@ -26,7 +26,19 @@ _SERIES = {series.name: series for series in (SENT, ACKNOWLEDGED, RECEIVED, MACH
 _TIMES = {"received": ("received_ns",), MACHINE.name: ("t_ns",), RESOURCES.name: ("t_ns",)}
 """Columns of the receiver's samples, and below of its events, with times of its clock."""
 _EVENT_TIMES = ("begin_ns", "end_ns")
-_SAME = ("test", "count", "warm_up", "loop", "rate", "senders", "settlement", "fields_in", "durable", "numbered")
+_SAME = (
+    "test",
+    "envelope",
+    "count",
+    "warm_up",
+    "loop",
+    "rate",
+    "senders",
+    "settlement",
+    "fields_in",
+    "durable",
+    "numbered",
+)
 """Parameters that both ends of one trial must have alike."""
 
 

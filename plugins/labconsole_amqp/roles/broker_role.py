@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
@@ -16,9 +15,9 @@ from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.roles.role_settings import (
     RoleSettings,
     load_own_identity,
-    report_kept,
     report_use,
     tls_settings,
+    use_newest,
 )
 from labconsole_amqp.series import QUEUE_DEPTH, WORK_DONE
 
@@ -90,12 +89,7 @@ class BrokerRole(Role):
 
         Connections that are open are judged by them. Raises UserError: they cannot be read.
         """
-        later = self._settings.using(command)
-        try:
-            self._use_settings(later)
-        except UserError as fault:
-            report_kept(self.context, self._settings, str(fault))
-            self._use_settings(self._settings.trusting(later))
+        use_newest(self.context, self._settings, self._settings.using(command), self._use_settings)
 
     def _use_settings(self, settings: RoleSettings) -> None:
         assert self._broker is not None

@@ -34,13 +34,13 @@ from labconsole_amqp.preflight.checks import (
 )
 from labconsole_amqp.roles.role_settings import (
     USE_IDENTITIES,
-    RefusedPeerError,
     RoleSettings,
     endpoint,
     load_own_identity,
     report_kept,
     report_use,
     tls_settings,
+    use_newest,
 )
 from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, PREFLIGHT, RECONNECTED
 
@@ -164,14 +164,7 @@ class LinkRole(Role):
     def _use_identities(self, command: Mapping[str, Any]) -> TlsSettings:
         """Use other identities for the next connection and for messages; where the own one cannot be opened, only trust
         and CRLs. Raises UserError: those cannot be read, or bodies would be encrypted to a refused certificate."""
-        later = self.settings.using(command)
-        try:
-            return self._use(later)
-        except RefusedPeerError:
-            raise
-        except UserError as fault:
-            report_kept(self.context, self.settings, str(fault))
-            return self._use(self.settings.trusting(later))
+        return use_newest(self.context, self.settings, self.settings.using(command), self._use)
 
     def _use(self, settings: RoleSettings) -> TlsSettings:
         before, self.settings = self.settings, settings

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cryptography.hazmat.primitives import hashes
 from pydantic import BaseModel, ConfigDict
@@ -34,6 +34,8 @@ from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import IDENTITIES_KEPT, IDENTITIES_USED
 from labconsole_amqp.wire.payload import PAYLOAD_FILE, payload_file
+
+T = TypeVar("T")
 
 _TRUST, _CRLS, _PEER, _ENCRYPTION_KEY = "trust", "crls", "peer", "encryption key"
 
@@ -200,6 +202,22 @@ def report_kept(context: RoleContext, settings: RoleSettings, reason: str) -> No
     """Record that a role cannot use other identities."""
     sentence = f"{settings.name.capitalize()} keeps the identities that it has: {reason.rstrip('.')}."
     context.event(IDENTITIES_KEPT, sentence, Level.WARNING)
+
+
+def use_newest(
+    context: RoleContext, settings: RoleSettings, later: RoleSettings, use: Callable[[RoleSettings], T]
+) -> T:
+    """`use` the later settings, or only their trust and CRLs where the own identity cannot be opened.
+
+    Raises UserError: those cannot be read. RefusedPeerError: bodies would be encrypted to a refused certificate.
+    """
+    try:
+        return use(later)
+    except RefusedPeerError:
+        raise
+    except UserError as fault:
+        report_kept(context, settings, str(fault))
+        return use(settings.trusting(later))
 
 
 def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: RoleContext) -> LoadedIdentity:

@@ -184,7 +184,8 @@ def role_specs(
     """
     shaper = RoleSettings(parameters=parameters, role="shaper")
     shapers = (shaper.spec("shaper", _SHAPER),) if parameters.is_shaped else ()
-    receivers, senders = _receivers(parameters, identities), _senders(parameters, identities, sender)
+    receivers = _ends(parameters, identities, Mode.RECEIVER, _RECEIVER)
+    senders = _ends(parameters, identities, Mode.SENDER, sender)
     return _brokers(parameters, identities), shapers, receivers, senders, _clocks(parameters, identities)
 
 
@@ -195,35 +196,20 @@ def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
     return (settings.spec("broker", _BROKER),)
 
 
-def _receivers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.mode is Mode.SENDER:
+def _ends(parameters: AmqpParameters, identities: RunIdentities, end: Mode, target: str) -> tuple[RoleSpec, ...]:
+    """The senders or receivers of this console; the first to connect checks the queue."""
+    if parameters.mode not in (end, Mode.BOTH):
         return ()
-    own = dict(identities.of_role("receiver"))
+    name: EndName = "sender" if end is Mode.SENDER else "receiver"
+    count = parameters.senders if end is Mode.SENDER else parameters.receivers
+    is_first = parameters.mode is Mode.SENDER or (end is Mode.RECEIVER and parameters.mode is Mode.BOTH)
+    checks_queue = is_first and parameters.broker is BrokerChoice.EXTERNAL
+    own = dict(identities.of_role(name))
     return tuple(
         RoleSettings(
-            parameters=parameters,
-            role="receiver",
-            index=index,
-            **own,
-            check_queue=index == 0 and parameters.mode is Mode.BOTH and parameters.broker is BrokerChoice.EXTERNAL,
-        ).spec(f"receiver-{index}", _RECEIVER)
-        for index in range(parameters.receivers)
-    )
-
-
-def _senders(parameters: AmqpParameters, identities: RunIdentities, target: str) -> tuple[RoleSpec, ...]:
-    if parameters.mode is Mode.RECEIVER:
-        return ()
-    own = dict(identities.of_role("sender"))
-    return tuple(
-        RoleSettings(
-            parameters=parameters,
-            role="sender",
-            index=index,
-            **own,
-            check_queue=index == 0 and parameters.mode is Mode.SENDER,
-        ).spec(f"sender-{index}", target)
-        for index in range(parameters.senders)
+            parameters=parameters, role=name, index=index, **own, check_queue=checks_queue and index == 0
+        ).spec(f"{name}-{index}", target)
+        for index in range(count)
     )
 
 

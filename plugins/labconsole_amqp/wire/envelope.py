@@ -61,17 +61,20 @@ SENDER_SHIFT = 40
 """Bits of a message number for the sequence; the bits above are the sender, counted from 1."""
 SEQUENCE_MASK = (1 << SENDER_SHIFT) - 1
 
+HEADER_DURABLE = b"\x00\x53\x70\xc0\x02\x01\x41"
+"""The header section of a durable message; its one field is `durable`."""
+STAMP_KEY = b"\xa1\x09sent_time\x80"
+"""The key of the stamp and the type of its value (ulong), in application-properties."""
+STAMP_BYTES = 8
+
 _FIELDS = frozenset((SIGNATURE, ENCRYPTED_KEY, IV))
 
 _HEADER = b"\x00\x53\x70\x45"
-_HEADER_DURABLE = b"\x00\x53\x70\xc0\x02\x01\x41"
 _ANNOTATIONS = b"\x00\x53\x72\xd1"
 _PROPERTIES = b"\x00\x53\x73\x45"
 _PROPERTIES_ID = b"\x00\x53\x73\xc0\x0a\x01\x80"
 _APPLICATION_PROPERTIES = b"\x00\x53\x74\xd1"
-_STAMP_KEY = b"\xa1\x09sent_time\x80"
 _BODY = b"\x00\x53\x77"
-_STAMP_BYTES = 8
 _LAST_STAMP = 2**63 - 1  # what fits into a column of samples
 _MAP_PREFIX_BYTES = 8  # size and count, four bytes each
 
@@ -143,7 +146,7 @@ def encode(
     `message_id` (ulong). proton writes the same bytes for stamps above 127 and ids above 255 (any `message_number`).
     """
     fields = _fields(parts)
-    chunks = [_HEADER_DURABLE if durable else _HEADER]
+    chunks = [HEADER_DURABLE if durable else _HEADER]
     if fields and fields_in is FieldsIn.MESSAGE_ANNOTATIONS:
         entries = b"".join(_entry(_SYMBOL_KEY, name, raw) for name, raw in fields)
         chunks += (_ANNOTATIONS, _map_prefix(len(entries), len(fields)), entries)
@@ -153,8 +156,8 @@ def encode(
     else:
         chunks += (_PROPERTIES_ID, message_id.to_bytes(8, "big"))
     entries = b"".join(_entry(_STRING_KEY, name, raw) for name, raw in fields)
-    stamp_entry = len(_STAMP_KEY) + _STAMP_BYTES
-    chunks += (_APPLICATION_PROPERTIES, _map_prefix(stamp_entry + len(entries), 1 + len(fields)), _STAMP_KEY)
+    stamp_entry = len(STAMP_KEY) + STAMP_BYTES
+    chunks += (_APPLICATION_PROPERTIES, _map_prefix(stamp_entry + len(entries), 1 + len(fields)), STAMP_KEY)
     head = b"".join(chunks)
     body = parts.body
     short, long = (b"\xa1", b"\xb1") if parts.encrypted_key is None else (b"\xa0", b"\xb0")
@@ -171,9 +174,9 @@ def encoded_size(
     message_id: bool = False,
 ) -> int:
     """Size in bytes of an encoded message with `payload_length` bytes of payload and RSA-2048 keys."""
-    size = len(_HEADER_DURABLE if durable else _HEADER)
+    size = len(HEADER_DURABLE if durable else _HEADER)
     size += len(_PROPERTIES_ID) + 8 if message_id else len(_PROPERTIES)
-    size += len(_APPLICATION_PROPERTIES) + _MAP_PREFIX_BYTES + len(_STAMP_KEY) + _STAMP_BYTES
+    size += len(_APPLICATION_PROPERTIES) + _MAP_PREFIX_BYTES + len(STAMP_KEY) + STAMP_BYTES
     if protection is not Protection.NONE:
         size += 2 + len(SIGNATURE) + 5 + _RSA_2048_BASE64
         if fields_in is FieldsIn.MESSAGE_ANNOTATIONS:

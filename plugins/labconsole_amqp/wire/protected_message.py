@@ -30,15 +30,20 @@ from labconsole_amqp.wire.amqp_types import (
     sections,
     unsigned_long,
 )
-from labconsole_amqp.wire.envelope import SENDER_SHIFT, SENT_TIME, SEQUENCE_MASK, stamp_of
+from labconsole_amqp.wire.envelope import (
+    HEADER_DURABLE,
+    SENDER_SHIFT,
+    SENT_TIME,
+    SEQUENCE_MASK,
+    STAMP_BYTES,
+    STAMP_KEY,
+    stamp_of,
+)
 
 DETACHED_SIGNATURE = b"x-jws-signature"
 
-_HEADER_DURABLE = b"\x00\x53\x70\xc0\x02\x01\x41"
 _PROPERTIES = b"\x00\x53\x73"
 _APPLICATION_PROPERTIES = b"\x00\x53\x74"
-_STAMP_KEY = b"\xa1\x09sent_time\x80"
-_STAMP_BYTES = 8
 _DATA = b"\x00\x53\x75"
 _CONTENT_TYPE_FIELD = 6  # of the properties (AMQP 1.0 part 3, 3.2.4), counted from 0
 
@@ -101,19 +106,19 @@ def encode_protected(
         count = _CONTENT_TYPE_FIELD + 1
     elif message_id is None:
         fields, count = b"", 0
-    head = [_HEADER_DURABLE if durable else b"", _PROPERTIES, _list(fields, count), _APPLICATION_PROPERTIES]
+    head = [HEADER_DURABLE if durable else b"", _PROPERTIES, _list(fields, count), _APPLICATION_PROPERTIES]
     signature = b""
     if detached_signature:
         signature = b"\xa1" + bytes((len(DETACHED_SIGNATURE),)) + DETACHED_SIGNATURE
         signature += b"\xb1" + len(detached_signature).to_bytes(4, "big") + detached_signature
-    entries = len(_STAMP_KEY) + _STAMP_BYTES + len(signature)
+    entries = len(STAMP_KEY) + STAMP_BYTES + len(signature)
     if signature:  # the long form at any length, so that the stamp has one place
         head += (b"\xd1", (entries + 4).to_bytes(4, "big"), (4).to_bytes(4, "big"))
     else:
         head += (b"\xc1", bytes((entries + 1, 2)))
-    before = b"".join((*head, _STAMP_KEY))
+    before = b"".join((*head, STAMP_KEY))
     width = b"\xa0" + bytes((len(content),)) if len(content) < 256 else b"\xb0" + len(content).to_bytes(4, "big")
-    return b"".join((before, bytes(_STAMP_BYTES), signature, _DATA, width, content)), len(before)
+    return b"".join((before, bytes(STAMP_BYTES), signature, _DATA, width, content)), len(before)
 
 
 def decode_protected(message: Buffer) -> ProtectedMessage:

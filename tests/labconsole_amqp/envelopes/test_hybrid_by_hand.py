@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from labconsole.security.x509.key_types import KeyType
+from labconsole_amqp.envelopes.binary_content import HybridContent
 from labconsole_amqp.envelopes.content_format import ContentKeys
-from labconsole_amqp.envelopes.hybrid_content import HybridContent
 from labconsole_amqp.envelopes.signing import KeySigner
 from labconsole_amqp.wire.envelope import message_number
 from labconsole_amqp.wire.protected_message import SignedMetadata

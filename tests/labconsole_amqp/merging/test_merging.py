@@ -254,6 +254,13 @@ REFUSED = [
         ["UPDATE scenario SET parameters = replace(parameters, '\"count\":800', '\"count\":900') WHERE id = 2"],
         "(count)",
     ),
+    (
+        [
+            'UPDATE scenario SET parameters = replace(parameters, \'"envelope":"seed-2025"\', '
+            '\'"envelope":"cms"\') WHERE id = 2'
+        ],
+        "(envelope)",
+    ),
     (['UPDATE event SET data = replace(data, \'"trial":"\', \'"trial":"x\') WHERE run_id = 2'], "not two ends of one"),
     (["DELETE FROM event WHERE name = 'clocks compared'"], "The trial id is missing"),
     (["UPDATE run SET status = 'cancelled' WHERE id = 2"], "both runs must have finished"),

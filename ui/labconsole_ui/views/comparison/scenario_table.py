@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from labconsole.analysis.comparison import Comparison
+from labconsole_ui.tables.folding_table import FoldingTable
 from labconsole_ui.tables.frozen_column import FrozenColumn
-from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
+from labconsole_ui.tables.record_table import Field, RecordModel
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.views.comparison.cell_delegates import PADDING, TitleDelegate, ValueDelegate, titled
 from labconsole_ui.views.comparison.column_header import ColumnHeader, Density, Heading
@@ -24,7 +25,7 @@ WIDEST_VALUE = 260
 MIN_TITLE, SCROLLED_TITLE = 140, 220
 
 
-class ScenarioTable(DataTable):
+class ScenarioTable(FoldingTable):
     """Rows of `CellText`s under headings, one for each scenario."""
 
     def __init__(self, name: str, theme: Theme, parent: QWidget) -> None:
@@ -166,7 +167,7 @@ class ComparisonTable(ScenarioTable):
         self.header.customContextMenuRequested.connect(self._header_menu)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._cell_menu)
-        self.frozen.clicked.connect(self._toggle_at)
+        self.frozen.clicked.connect(self.toggle_at)
         self.selectionModel().currentRowChanged.connect(self._emit_metric)
 
     def show_comparison(
@@ -190,24 +191,13 @@ class ComparisonTable(ScenarioTable):
         titles = [field.title for field in self.rows.fields[FIRST_VALUE:]]
         return tsv(titles, self._comparison.baseline, chosen)
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click on the heading of a folded section shows or folds them."""
-        super().mouseReleaseEvent(event)
-        if event.button() is Qt.MouseButton.LeftButton:
-            self._toggle_at(self.indexAt(event.position().toPoint()))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter and space act as a click."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            self._toggle_at(self.currentIndex())
-            return
-        super().keyPressEvent(event)
-
-    def _toggle_at(self, index: QModelIndex) -> None:
-        if index.isValid():
-            row = self.rows.record(index.row())
-            if row.heading and row.section in FOLDED:
-                self.fold_toggled.emit(row.section)
+    def toggle_at(self, index: QModelIndex | QPersistentModelIndex) -> bool:
+        """Ask for the rows of a section to be shown or folded, at its heading."""
+        row = self.rows.record(index.row()) if index.isValid() else None
+        if row is None or not row.heading or row.section not in FOLDED:
+            return False
+        self.fold_toggled.emit(row.section)
+        return True
 
     def _emit_metric(self, index: QModelIndex) -> None:
         if index.isValid() and self.rows.record(index.row()).metric:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex
 from PySide6.QtWidgets import QWidget
 
 from labconsole.analysis.verdict_lines import preflight_lines
 from labconsole.model.trial import Verdict
-from labconsole_ui.tables.record_table import DataTable, RecordModel
+from labconsole_ui.tables.folding_table import FoldingTable
+from labconsole_ui.tables.record_table import RecordModel
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.run.result_tables import verdict_fields
 
 
-class VerdictTable(DataTable):
+class VerdictTable(FoldingTable):
     """Shows verdicts; checks of the preflight that need attention are always shown, the others once it is opened."""
 
     def __init__(self, name: str, theme: Theme, parent: QWidget) -> None:
@@ -35,24 +35,14 @@ class VerdictTable(DataTable):
         self._arrange()
         self.fit_columns()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click on the line of the preflight opens or closes it."""
-        super().mouseReleaseEvent(event)
-        if event.button() is Qt.MouseButton.LeftButton:
-            self._toggle_at(self.indexAt(event.position().toPoint()))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter and space act as a click."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            self._toggle_at(self.currentIndex())
-            return
-        super().keyPressEvent(event)
-
-    def _toggle_at(self, index: QModelIndex) -> None:
-        if index.isValid() and self._rows.record(index.row()) is self._summary:
-            self._opened = not self._opened
-            self._arrange()
-            self.selectRow(index.row())
+    def toggle_at(self, index: QModelIndex | QPersistentModelIndex) -> bool:
+        """Open or close the line of the preflight."""
+        if not index.isValid() or self._rows.record(index.row()) is not self._summary:
+            return False
+        self._opened = not self._opened
+        self._arrange()
+        self.selectRow(index.row())
+        return True
 
     def _arrange(self) -> None:
         lines = preflight_lines(self._verdicts)

@@ -1,4 +1,4 @@
-"""The role of a drill's operators: changes the certificate database while messages flow, and tries the old identity."""
+"""The roles of a drill: operators change the certificate database while messages flow; a sender is turned away."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from labconsole_amqp.drills.drill_pki import BROKER, SENDER, SIGNER, DrillPki
 from labconsole_amqp.link.connection import ConnectError, ConnectStep, Endpoint, connect
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.roles.link_role import await_connect_command
+from labconsole_amqp.roles.sender_role import SenderRole
 
 STEP = "drill step"
 """Event: a step of the drill is in the database; data: `step`."""
@@ -32,6 +33,8 @@ OLD_ACCEPTED, OLD_REFUSED = "old identity accepted", "old identity refused"
 """Events of a connection with the old identity: before the drill, and the first that the broker refuses."""
 DRILL_DONE = "drill done"
 """Event: the drill was not cut short; what had to happen has had its time."""
+TURNED_AWAY = "sender turned away"
+"""Event: the sender has lost its connection and could not restore it; data: sent."""
 WITHDRAWN = "withdrawn"
 """The step from which on what was before must be refused."""
 
@@ -156,3 +159,17 @@ class OperatorRole(Role):
     def close(self) -> None:
         """Close the database."""
         self._open.close()
+
+
+class RevokedSenderRole(SenderRole):
+    """A sender that may lose its connection for good."""
+
+    def work(self) -> dict[str, Any]:
+        """As `SenderRole`; a connection that could not be restored is recorded. Raises UserError."""
+        try:
+            return super().work()
+        except UserError as refusal:
+            if not self.turned_away or self.context.stop_requested:
+                raise
+            self.context.event(TURNED_AWAY, f"The sender cannot connect again: {refusal}.", sent=self._done)
+            return {"sent": self._done, "reconnects": self.reconnects}
