@@ -20,7 +20,12 @@ def to_json(value: Any) -> str:
 
 def to_shown_json(value: Any) -> str:
     """The same for values that are only shown (an event's data, say): those that JSON does not have become text."""
-    return to_json(_encodable(value))
+    return to_stored_text(to_json(_encodable(value)))
+
+
+def to_stored_text(text: str) -> str:
+    """The text with `?` for what UTF-8 cannot have (a lone surrogate, from a peer's JSON say)."""
+    return text.encode(errors="replace").decode()
 
 
 def _encodable(value: Any) -> Any:

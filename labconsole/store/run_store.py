@@ -6,7 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from labconsole.processes import Owner
 from labconsole.store import chunks as column_chunks
 from labconsole.store import schema
 from labconsole.store.attachments import AttachmentPiece, append_piece
-from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json
+from labconsole.store.encoding import sha256_hex, time_to_text, to_json, to_shown_json, to_stored_text
 from labconsole.store.errors import StoreError
 from labconsole.store.evidence_sealing import seal
 from labconsole.store.reader import EVENTS, METRICS, VERDICTS, Reader
@@ -405,7 +405,7 @@ def _owner_columns(owner: Owner) -> dict[str, Any]:
 def event_rows(run_id: int, records: Sequence[EventRecord]) -> list[dict[str, Any]]:
     """Rows of events."""
     return EVENTS.rows(
-        [record.event for record in records],
+        [replace(record.event, message=to_stored_text(record.event.message)) for record in records],
         run_id=run_id,
         role=[record.role for record in records],
         seq=[record.seq for record in records],

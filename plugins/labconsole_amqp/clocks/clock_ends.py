@@ -146,6 +146,8 @@ class AskingEnd(_ClockEnd):
                 return None
             exchanges.append(exchange[0])
         offset = best_offset(exchanges, self.wall_offset_ns, answer["wall"])
+        if offset is None:
+            return None
         self.send("offset", phase=phase, **offset.to_json())
         self.link.receive(0)
         return self.record(phase, offset, answer["host"])
@@ -228,21 +230,23 @@ class AnsweringEnd(_ClockEnd):
                 self.link.receive(0)
                 self.refuse(theirs)
             self.trial = self.trial or theirs
-        elif kind == "offset" and session == self.session:
+        elif kind == "offset" and session == self.session and message["phase"] not in self.known:
             self.record(message["phase"], Offset.from_json(message), message["host"])
         elif kind == "gone" and session == self.session:
             self._left = True
 
 
 def _is_well_formed(message: dict[str, Any]) -> bool:
-    """Whether a message has what one of its kind has: texts that are not too long, and integers of 8 bytes."""
+    """Whether a message has what one of its kind has: short printable texts, integers of 8 bytes, a possible offset."""
     if str(message.get("kind")) not in _OF_KIND:
         return False
     for name in ("kind", "session", "trial", "host", "wall", *_OF_KIND[str(message["kind"])]):
         value = message.get(name)
         if name in _TEXTS:
-            if not isinstance(value, str) or len(value) > _TEXTS[name]:
+            if not isinstance(value, str) or len(value) > _TEXTS[name] or not value.isprintable():
                 return False
-        elif not isinstance(value, int) or abs(value) > _LARGEST:
+        elif not isinstance(value, int) or isinstance(value, bool) != (name == "over") or abs(value) > _LARGEST:
             return False
-    return message["kind"] != "offset" or message["phase"] in (BEFORE, AFTER)
+    if message["kind"] != "offset":
+        return True
+    return message["phase"] in (BEFORE, AFTER) and min(message["uncertainty_ns"], message["exchanges"]) >= 1

@@ -36,6 +36,11 @@ class Exchange:
         """The time on the way, there and back, through the broker."""
         return (self.t4 - self.t1) - (self.t3 - self.t2)
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether the answer was sent after the question had come, and neither came before it was sent."""
+        return self.t3 >= self.t2 and self.round_trip_ns >= 0
+
 
 @dataclass(frozen=True)
 class Offset:
@@ -67,9 +72,17 @@ class Offset:
         return cls(**{name: int(data[name]) for name in cls.__dataclass_fields__})
 
 
-def best_offset(exchanges: Sequence[Exchange], sender_wall_offset_ns: int, receiver_wall_offset_ns: int) -> Offset:
-    """The offset by the exchange with the shortest round trip, ± half of it (1 ns at least)."""
-    best = min(exchanges, key=lambda one: one.round_trip_ns)
+def best_offset(
+    exchanges: Sequence[Exchange], sender_wall_offset_ns: int, receiver_wall_offset_ns: int
+) -> Offset | None:
+    """The offset by the exchange with the shortest round trip, ± half of it (1 ns at least).
+
+    Exchanges that are not possible are left out; None where all are.
+    """
+    possible = [one for one in exchanges if one.is_possible]
+    if not possible:
+        return None
+    best = min(possible, key=lambda one: one.round_trip_ns)
     offset_ns = ((best.t2 - best.t1) + (best.t3 - best.t4)) // 2
     middle_ns = (best.t1 + best.t4) // 2
     return Offset(
@@ -79,7 +92,7 @@ def best_offset(exchanges: Sequence[Exchange], sender_wall_offset_ns: int, recei
         middle_ns + offset_ns,
         sender_wall_offset_ns,
         receiver_wall_offset_ns,
-        len(exchanges),
+        len(possible),
     )
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 _UNSIGNED, _NEGATIVE, _OCTETS, _TEXT, _ARRAY, _MAP, _TAG, _OTHER = range(8)
 _NULL, _FLOAT64 = b"\xf6", 0xFB
 _SIZES = {24: 1, 25: 2, 26: 4, 27: 8}
 _DEEPEST = 8
+_MOST_ITEMS = 256
+"""In a message: what is not verified yet must not take many times its size in memory."""
 
 
 class CborError(ValueError):
@@ -52,7 +55,7 @@ def encode(value: Any) -> bytes:
 
 def decode(octets: bytes) -> Any:
     """The value of the one item that `octets` are. Raises CborError."""
-    value, at = _item(octets, 0, 0)
+    value, at = _item(octets, 0, 0, iter(range(_MOST_ITEMS)))
     if at != len(octets):
         raise CborError("octets follow the item")
     return value
@@ -65,9 +68,11 @@ def _head(kind: int, number: int) -> bytes:
     return bytes((kind << 5 | code,)) + number.to_bytes(size, "big")
 
 
-def _item(octets: bytes, at: int, depth: int) -> tuple[Any, int]:
+def _item(octets: bytes, at: int, depth: int, budget: Iterator[int]) -> tuple[Any, int]:
     if at >= len(octets) or depth > _DEEPEST:
         raise CborError("an item is cut off, or nested too deeply")
+    if next(budget, None) is None:
+        raise CborError("there are too many items")
     kind, code = octets[at] >> 5, octets[at] & 0x1F
     if kind == _OTHER:
         return _other(octets, at)
@@ -83,11 +88,11 @@ def _item(octets: bytes, at: int, depth: int) -> tuple[Any, int]:
             content = octets[at : at + number]
             return content if kind == _OCTETS else _text(content), at + number
         case 4:
-            return _items(octets, at, number, depth)
+            return _items(octets, at, number, depth, budget)
         case 5:
-            flat, at = _items(octets, at, 2 * number, depth)
+            flat, at = _items(octets, at, 2 * number, depth, budget)
             return _map(flat), at
-    value, at = _item(octets, at, depth + 1)
+    value, at = _item(octets, at, depth + 1, budget)
     return Tagged(number, value), at
 
 
@@ -103,12 +108,12 @@ def _number(octets: bytes, at: int, code: int) -> tuple[int, int]:
     return number, at + size
 
 
-def _items(octets: bytes, at: int, count: int, depth: int) -> tuple[list[Any], int]:
+def _items(octets: bytes, at: int, count: int, depth: int, budget: Iterator[int]) -> tuple[list[Any], int]:
     if count > len(octets) - at:  # each takes one octet at least
         raise CborError("an array or map is cut off")
     found = []
     for _ in range(count):
-        value, at = _item(octets, at, depth + 1)
+        value, at = _item(octets, at, depth + 1, budget)
         found.append(value)
     return found, at
 

@@ -11,6 +11,8 @@ CONTEXT_0, CONTEXT_0_PRIMITIVE = 0xA0, 0x80
 
 _MOST_LENGTH_OCTETS = 4
 _HIGH_TAG = 0x1F
+_MOST_ITEMS = 64
+"""In one element of a message: what is not verified yet must not take many times its size in memory."""
 
 
 class DerError(ValueError):
@@ -38,8 +40,11 @@ class Element(NamedTuple):
 
     def items(self, *tags: int) -> list[Element]:
         """The elements in this one; `tags`: those that the first ones must have. Raises DerError."""
-        found, at = [], self.start
+        found: list[Element] = []
+        at = self.start
         while at < self.stop:
+            if len(found) == _MOST_ITEMS:
+                raise DerError("an element has too many others in it")
             found.append(_element(self.octets, at, self.stop))
             at = found[-1].stop
         if tuple(item.tag for item in found[: len(tags)]) != tags:
@@ -48,9 +53,9 @@ class Element(NamedTuple):
 
     def only(self, tag: int) -> Element:
         """The one element in this one. Raises DerError."""
-        (item,) = self.items(tag)[:1]
-        if item.stop != self.stop:
-            raise DerError("there is more than one element")
+        item = _element(self.octets, self.start, self.stop)
+        if item.tag != tag or item.stop != self.stop:
+            raise DerError("there is more than one element, or one of another type")
         return item
 
 

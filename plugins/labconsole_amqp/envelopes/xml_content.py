@@ -58,6 +58,8 @@ _ENTITIES = (
 _KEY_BYTES, _NONCE_BYTES, _TAG_BYTES = 32, 12, 16
 _KEY_WRAP = OAEP(mgf=MGF1(SHA256()), algorithm=SHA256(), label=None)
 _LARGEST_NUMBER = 2**64 - 1
+_MOST_TAGS, _MOST_QUOTES = 200, 400
+"""In a document: what is not verified yet must not take many times its size in memory."""
 _ENCRYPTED = (
     f'<xenc:EncryptedData xmlns:xenc="{_XENC}" Type="{_XENC}Element">'
     f'<xenc:EncryptionMethod Algorithm="{_AES_256_GCM}"/>'
@@ -212,6 +214,8 @@ def _document(octets: bytes, namespace: str, name: str) -> Any:
         raise XmlError("it is not UTF-8") from error
     if b"<!" in octets or b"<?" in octets:  # no CDATA, comment, document type, declaration or instruction
         raise XmlError("it has a declaration, a comment or a processing instruction")
+    if octets.count(b"<") > _MOST_TAGS or octets.count(b'"') + octets.count(b"'") > _MOST_QUOTES:
+        raise XmlError("it has more elements or attributes than a message")
     parser = etree.XMLParser(
         encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True, ns_clean=False
     )
@@ -254,7 +258,11 @@ def _text(element: Any) -> str:
 
 
 def _canonical(element: Any) -> bytes:
-    octets: bytes = etree.tostring(element, method="c14n", exclusive=True, with_comments=False, with_tail=False)
+    """Exclusive canonical XML. Raises XmlError: it has none (a relative namespace, say)."""
+    try:
+        octets: bytes = etree.tostring(element, method="c14n", exclusive=True, with_comments=False, with_tail=False)
+    except (etree.LxmlError, ValueError) as error:
+        raise XmlError("it has no canonical form") from error
     return octets
 
 

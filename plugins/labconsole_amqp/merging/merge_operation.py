@@ -23,6 +23,7 @@ from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store
 from labconsole.store.run_transfer import MergedRun, add_merged_run
 from labconsole_amqp.choices import Mode
+from labconsole_amqp.clocks.comparison import Offset
 from labconsole_amqp.merging.merged_samples import BothEnds, End
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
@@ -78,11 +79,11 @@ class MergeRuns(Operation[MergeParameters]):
 
 
 def newest_pair(database: Path) -> tuple[int, int] | None:
-    """The newest runs of sender and receiver with one trial id, not older than `_LOOKED_AT` runs; None without.
+    """The newest runs of sender and receiver of one session, not older than `_LOOKED_AT` runs; None without.
 
     Raises StoreError.
     """
-    found: dict[tuple[str, str], int] = {}
+    found: dict[tuple[str, Offset, str], int] = {}
     with Reader(database) as reader:
         for row in reader.runs()[:_LOOKED_AT]:
             mode = str(row.parameters.get("mode"))
@@ -93,9 +94,12 @@ def newest_pair(database: Path) -> tuple[int, int] | None:
             except ValidationError:  # those of another version of the console
                 continue
             end = End(reader.run(row.id), reader.samples(row.id), parameters)
-            found.setdefault((end.trial, mode), row.id)
-            if end.trial and (end.trial, _OTHER_END[mode]) in found:
-                return found[end.trial, Mode.SENDER.value], found[end.trial, Mode.RECEIVER.value]
+            if not end.trial or end.clocks is None:
+                continue
+            session = end.trial, end.clocks.before
+            found.setdefault((*session, mode), row.id)
+            if (*session, _OTHER_END[mode]) in found:
+                return found[*session, Mode.SENDER.value], found[*session, Mode.RECEIVER.value]
     return None
 
 

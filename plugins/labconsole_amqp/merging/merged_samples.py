@@ -61,6 +61,11 @@ class End:
         found = [event.data["trial"] for event in self.detail.events if event.name == COMPARED]
         return found[0] if found else self.parameters.trial_id
 
+    @cached_property
+    def clocks(self) -> ClockComparison | None:
+        """What it recorded of the clocks; the sender's console measures, and both record the same."""
+        return ClockComparison.of_events(self.detail.events)
+
     def role(self, name: str) -> str:
         """The name of a role of this run in the merged one."""
         return name if name.startswith(f"{self.name}-") else f"{name}-{self.name}"
@@ -97,11 +102,17 @@ class BothEnds:
                     f"{field_label(field)} is {values[0]} at the sender and {values[1]} at the receiver: run both "
                     "consoles again with the same parameters."
                 )
-        clocks = ClockComparison.of_events(sender.detail.events)
+        clocks = sender.clocks
         if clocks is None:
             raise UserError(
                 "The clocks of the two consoles were not compared, so that times of one say nothing about those of the "
                 f"other: run both again with {field_label('compare_clocks')} and the clock queues."
+            )
+        if receiver.clocks is None or receiver.clocks.before != clocks.before:
+            raise UserError(
+                f"Runs {sender.detail.row.id} and {receiver.detail.row.id} have one trial id, but compared clocks "
+                "in different sessions: they are not of one run of the trial. Import the bundle of the run that the "
+                "other console made at the same time."
             )
         return cls(sender, receiver, clocks)
 

@@ -159,9 +159,15 @@ def _title(interface: Interface | None) -> str:
 
 
 def _recorded(text: bytes) -> Interface | None:
-    """The interface of a record; None: it is the lab's."""
-    values = json.loads(text or b"null")
-    return Interface(**values) if values else None
+    """The interface of a record; None: it is the lab's. Raises UserError: it is damaged."""
+    try:
+        values = json.loads(text or b"null")
+        return Interface(**values) if values else None
+    except (ValueError, TypeError) as error:
+        raise UserError(
+            f"A record {_RECORDS / _RECORD_PREFIX}* is damaged: see by `tc qdisc show` and `ip netns` what is left of "
+            "a shaped link, undo it, and remove the record."
+        ) from error
 
 
 def _root_qdiscs(name: str) -> list[dict[str, str]]:

@@ -46,6 +46,9 @@ _SIZE_BYTES = dict.fromkeys((0xA0, 0xA1, 0xA3, 0xC0, 0xC1, 0xE0), 1) | dict.from
     (0xB0, 0xB1, 0xB3, 0xD0, 0xD1, 0xF0), 4
 )
 
+_MOST_ITEMS = 1_000
+"""In a list or map of a message: what is not verified yet must not take many times its size in memory."""
+
 
 class EnvelopeError(Exception):
     """A message that is malformed or not of the expected envelope; its text is the reason, for the run's events."""
@@ -140,8 +143,10 @@ def _items(message: Buffer, value: Value) -> list[Value]:
     if at > stop:
         raise EnvelopeError(f"the list or map at byte {value.start} has no count")
     count = int.from_bytes(message[value.start : at], "big")
-    items = []
+    items: list[Value] = []
     for _ in range(count):
+        if len(items) == _MOST_ITEMS:
+            raise EnvelopeError(f"of the list or map at byte {value.start}, {_MOST_ITEMS} items are the most")
         # A described value counts as its content; descriptors nest only to the right here.
         while at < stop and message[at] == 0:
             at = value_at(message, at + 1, stop).stop

@@ -201,6 +201,16 @@ def test_values_that_json_cannot_encode_do_not_lose_samples(
     assert event.data == {"rate": "nan", "sizes": [1, 2.5], "when": "x", "ok": True}
 
 
+def test_text_that_utf_8_cannot_have_does_not_lose_samples(
+    store: Store, new_runs: list[int], chunk: MakeChunk, database: Path
+) -> None:
+    odd = Event(1, "sender", Level.INFO, "odd", "With \ud800.", {"host": "\udfff"})
+    store.append(new_runs[0], [chunk(0)], [EventRecord("sender", 0, odd)])
+    with Reader(database) as reader:
+        (event,) = reader.run(new_runs[0]).events
+    assert (event.message, event.data) == ("With ?.", {"host": "?"})
+
+
 def test_a_gap_in_the_chunks_is_refused_with_nothing_of_the_batch_written(
     store: Store, new_runs: list[int], chunk: MakeChunk, database: Path
 ) -> None:

@@ -31,6 +31,7 @@ def test_the_offset_is_within_its_uncertainty_whatever_the_ways_take(seed: int) 
     longest = 10 ** random.integers(0, 10, (int(random.integers(1, 20)), 2))
     taken = [(int(random.integers(10**12)), *map(int, random.integers(0, one + 1))) for one in longest]
     found = best_offset([exchange(*one) for one in taken], 0, 0)
+    assert found is not None
     assert abs(found.offset_ns - OFFSET) <= found.uncertainty_ns
     shortest = min(there + back for _, there, back in taken)
     assert found.uncertainty_ns == max(1, (shortest + 1) // 2)
@@ -39,7 +40,15 @@ def test_the_offset_is_within_its_uncertainty_whatever_the_ways_take(seed: int) 
 
 def test_the_wall_offset_has_what_each_clock_is_from_unix_time() -> None:
     found = best_offset([exchange(0, MS, MS)], sender_wall_offset_ns=10 * MS, receiver_wall_offset_ns=10 * MS - OFFSET)
-    assert found.wall_ns == 0
+    assert found is not None and found.wall_ns == 0
+
+
+def test_answers_that_no_clock_can_give_are_left_out() -> None:
+    good = exchange(0, MS, MS)
+    negative = Exchange(0, OFFSET, OFFSET + 9 * MS, MS)
+    backwards = Exchange(0, OFFSET, OFFSET - 1, MS)
+    assert best_offset([negative, good, backwards], 0, 0) == best_offset([good], 0, 0)
+    assert best_offset([negative, backwards], 0, 0) is None
 
 
 def offset(sender_ns: int, offset_ns: int, uncertainty_ns: int = MS) -> Offset:
@@ -76,12 +85,21 @@ PONG = {"kind": "pong", "session": "s", "trial": "t", "host": "h", "wall": 1, "n
     "changed",
     [
         *({"kind": "other"}, {"kind": ["pong"]}, {"t2": "2"}, {"t2": 2**63}, {"t3": None}, {"host": "h" * 256}),
-        *({"trial": 5}, {"session": None}, {"kind": "offset", "phase": "during"}),
+        *({"trial": 5}, {"session": None}, {"host": "\ud800"}, {"host": "\x1b[2J"}, {"n": True}, {"over": 1}),
     ],
 )
 def test_messages_that_another_program_may_have_sent_are_left_out(changed: dict[str, object]) -> None:
     assert _is_well_formed(PONG)
     assert not _is_well_formed(PONG | changed)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"phase": "during"}, {"uncertainty_ns": 0}, {"uncertainty_ns": -5 * MS}, {"exchanges": 0}]
+)
+def test_an_offset_that_cannot_be_measured_is_left_out(changed: dict[str, object]) -> None:
+    sent = {**PONG, "kind": "offset", "phase": BEFORE, **offset(0, OFFSET).to_json()}
+    assert _is_well_formed(sent)
+    assert not _is_well_formed(sent | changed)
 
 
 def test_the_hook_shifts_both_clocks_of_a_console_and_its_clock_domain() -> None:

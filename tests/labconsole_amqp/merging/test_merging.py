@@ -262,9 +262,15 @@ REFUSED = [
         "(envelope)",
     ),
     (['UPDATE event SET data = replace(data, \'"trial":"\', \'"trial":"x\') WHERE run_id = 2'], "not two ends of one"),
+    (
+        ["UPDATE event SET data = replace(data, '\"offset_ns\":', '\"offset_ns\":1') WHERE run_id = 2"],
+        "compared clocks in different sessions",
+    ),
     (["DELETE FROM event WHERE name = 'clocks compared'"], "The trial id is missing"),
     (["UPDATE run SET status = 'cancelled' WHERE id = 2"], "both runs must have finished"),
 ]
+
+SESSION = [sentence for _, sentence in REFUSED].index("compared clocks in different sessions")
 
 
 @pytest.mark.parametrize(("statements", "sentence"), REFUSED, ids=[one[1] for one in REFUSED])
@@ -280,6 +286,13 @@ def test_runs_that_are_not_two_ends_of_one_trial_are_refused(
             for number, text in raw.execute("SELECT id, parameters FROM scenario").fetchall():
                 raw.execute("UPDATE scenario SET parameters_sha256 = ? WHERE id = ?", (sha256_hex(text), number))
     assert sentence in refused(copy, 1, 2)
+
+
+def test_the_window_suggests_no_pair_of_different_sessions(trial: Trial, tmp_path: Path) -> None:
+    """As where a trial was repeated with one trial id, and the other console's bundle is of another repeat."""
+    merged(trial)
+    copy = _changed(trial, tmp_path, REFUSED[SESSION][0][0])
+    assert newest_pair(copy) is None
 
 
 def test_one_run_twice_and_a_changed_run_are_refused(trial: Trial, tmp_path: Path) -> None:

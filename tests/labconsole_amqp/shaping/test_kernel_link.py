@@ -166,6 +166,17 @@ def test_remove_leaves_what_a_console_uses_and_removes_what_a_killed_one_left(in
     assert command("remove").stdout == "There is nothing to remove.\n"
 
 
+def test_a_damaged_record_is_named() -> None:
+    record = Path(f"/run/labconsole-shaped-interface-{PROBE}")
+    record.write_text('{"name": "rv2')
+    try:
+        removed = command("remove")
+    finally:
+        record.unlink()
+    assert removed.returncode == 1
+    assert "is damaged: see by `tc qdisc show`" in removed.stderr and "Traceback" not in removed.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_an_interface_is_as_before_at_the_end(interface: str, number: signal.Signals) -> None:
     ip("link", "set", "dev", interface, "gso_max_segs", "40", "mtu", "9000")
