@@ -73,6 +73,7 @@ class TlsVersion(StrEnum):
 WITH_TLS: Mapping[str, Any] = {"test": [2, 3, 4]}
 WITH_SIGNATURES: Mapping[str, Any] = {"test": [3, 4]}
 WITH_ENCRYPTION: Mapping[str, Any] = {"test": 4}
+WITH_COUNT: Mapping[str, Any] = {"loop": ["closed", "open"]}
 WITH_EXTERNAL_BROKER: Mapping[str, Any] = {"broker": "external"}
 WITH_EMBEDDED_BROKER: Mapping[str, Any] = {"broker": "embedded"}
 """When parameters have an effect (`shown_if`)."""
@@ -97,3 +98,17 @@ LABELS: dict[str, dict[str, str]] = {
     "tls_minimum": {"1.2": "TLS 1.2", "1.3": "TLS 1.3"},
 }
 """Choices as a form shows them, by the parameter's name; profiles and command line keep the values."""
+
+TEST_TITLES = {
+    1: "Test 1: plain TCP",
+    2: "Test 2: TLS with client certificate",
+    3: "Test 3: TLS and message signing",
+    4: "Test 4: TLS, signing and body encryption",
+}
+
+TEST_DESCRIPTIONS = {
+    1: "No TLS, no signature: the benchmark of the other three.",
+    2: "TLS on the connection; the client proves itself by its certificate (SASL EXTERNAL).",
+    3: "As Test 2, and every message carries the sender's signature (in the source RSA, SHA-256): non-repudiation.",
+    4: "As Test 3, and every body is encrypted for the receiver (in the source AES-256-CBC, key wrapped by RSA-OAEP).",
+}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum, StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.model.trial import Column, LiveChannel, Series
+from labconsole.model.trial import Column, Event, LiveChannel, Series
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
 
@@ -132,3 +133,8 @@ def latency_from_stamp_ns(
 ) -> NDArray[np.int64]:
     """Time from the stamp in each message (1 ms steps, wall clock) until it was received, ns."""
     return received_ns + wall_offset_ns - np.clip(stamps_ms, 0, _LAST_STAMP_MS) * 1_000_000
+
+
+def events_of(events: Sequence[Event], name: str, role: str) -> list[Event]:
+    """The events of this name from the processes of a role."""
+    return [event for event in events if event.name == name and event.source.startswith(role)]

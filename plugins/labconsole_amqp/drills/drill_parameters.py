@@ -10,9 +10,9 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
-from labconsole_amqp.choices import Loop
+from labconsole_amqp.choices import TEST_TITLES, Loop
 from labconsole_amqp.drills.drill_pki import BROKER, RECEIVER, SENDER, SIGNER
-from labconsole_amqp.parameters import TEST_TITLES, AmqpParameters
+from labconsole_amqp.parameters import AmqpParameters
 
 _RECONNECT_S = 10.0
 _TIMEOUT_S = 3.0

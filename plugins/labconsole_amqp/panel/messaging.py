@@ -15,10 +15,10 @@ from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.identities import names
-from labconsole_amqp.choices import Mode
+from labconsole_amqp.choices import TEST_DESCRIPTIONS, TEST_TITLES, Mode
 from labconsole_amqp.merging.merge_operation import MergeRuns, newest_pair
 from labconsole_amqp.panel.connection_test import ConnectionTest
-from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES, AmqpParameters
+from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.wire.payload import payload_path
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor

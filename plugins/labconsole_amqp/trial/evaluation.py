@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy
-from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict, VerdictKind
+from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
@@ -19,19 +19,17 @@ from labconsole_amqp.series import (
     CONNECTED,
     LINK_CALIBRATED,
     OPEN_LOOP,
-    OUTCOMES,
     RECONNECTED,
     SWEEP_STEP,
     WORK_DONE,
     Phase,
-    ReceiverEnd,
+    events_of,
 )
+from labconsole_amqp.trial.integrity import integrity_figures, integrity_verdicts
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
 from labconsole_amqp.trial.latency import counted_rows, latency_figures
 from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.trial.sweep_evaluation import sweep_figures
-from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
-from labconsole_amqp.wire.sign_encrypt import Outcome
 
 _LINK_USE_LIMIT = 110.0
 """Above this share (%) of a link its stated rate cannot be right; a shaper passes a burst at the beginning."""
@@ -62,7 +60,6 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     receiving = list(_receiving(parameters, joined, definitions, doubts[Phase.FULL_SPEED]))
     speed = next((one.value for one in receiving if one.name == "throughput"), None)
     swept, found = _sweep(parameters, samples, joined, events)
-    unrecorded = _unrecorded(parameters, joined, events, definitions)
     metrics = [
         *swept,
         *_connecting(events),
@@ -77,7 +74,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
             busy=doubts[Phase.OPEN_LOOP],
             full_speed=speed if parameters.loop is Loop.BOTH else None,
         ),
-        *_integrity(parameters, joined, events, unrecorded),
+        *integrity_figures(parameters, joined, events, definitions),
         *_reconnecting(parameters, reconnected),
         *_clocks(events),
         *_crypto(joined),
@@ -123,10 +120,6 @@ def _busy_phases(parameters: AmqpParameters, samples: Samples, events: Sequence[
     return found
 
 
-def _events_of(events: Sequence[Event], name: str, role: str) -> list[Event]:
-    return [event for event in events if event.name == name and event.source.startswith(role)]
-
-
 def _calibration(events: Sequence[Event]) -> Iterator[Metric]:
     """What a shaped link was before the run."""
     for event in events:
@@ -145,11 +138,11 @@ def _clocks(events: Sequence[Event]) -> Iterator[Metric]:
 
 
 def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
-    senders = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
+    senders = [event.data["connect_ns"] for event in events_of(events, CONNECTED, "sender")]
     if senders:
         yield metric("connect_time", float(np.mean(senders)) / 1e6, len(senders))
     receivers = [
-        event.data["connect_ns"] + event.data["attach_ns"] for event in _events_of(events, CONNECTED, "receiver")
+        event.data["connect_ns"] + event.data["attach_ns"] for event in events_of(events, CONNECTED, "receiver")
     ]
     if receivers:
         yield metric("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
@@ -175,8 +168,8 @@ def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence
             yield metric("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
     if not parameters.is_counted:
         return
-    done = _events_of(events, WORK_DONE, "sender")
-    connects = [event.data["connect_ns"] for event in _events_of(events, CONNECTED, "sender")]
+    done = events_of(events, WORK_DONE, "sender")
+    connects = [event.data["connect_ns"] for event in events_of(events, CONNECTED, "sender")]
     # If one sender has not finished, the time of the others is too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
         span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
@@ -233,87 +226,6 @@ def _span_s(times: NDArray[np.int64]) -> float:
     return int(times[-1] - times[0]) / 1e9 if len(times) > 1 else 0.0
 
 
-def _unrecorded(
-    parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event], definitions: int
-) -> NDArray[np.bool_]:
-    """Which arrivals are of messages whose sender was killed before it had written their rows."""
-    numbers, stamps = joined.received["number"], joined.received["stamp_ms"]
-    found = np.zeros(len(numbers), np.bool_)
-    done = {event.source for event in _events_of(events, WORK_DONE, "sender")}
-    if definitions == 1 or parameters.mode is not Mode.BOTH:
-        return found
-    for index in range(parameters.senders):
-        if f"sender-{index}" in done:
-            continue
-        own = joined.sent["role"] == index
-        if parameters.numbered:
-            sequence = numbers & SEQUENCE_MASK
-            found |= (numbers >> SENDER_SHIFT == index + 1) & (sequence >= np.count_nonzero(own))
-        else:
-            # Without a number, messages of the last millisecond cannot be distinguished from later ones.
-            found |= ~joined.matched & (stamps >= (joined.sent["stamp_ms"][own][-1] if own.any() else 0))
-    return found
-
-
-def _integrity(
-    parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event], unrecorded: NDArray[np.bool_]
-) -> Iterator[Metric]:
-    if parameters.mode is Mode.SENDER:
-        return
-    total = len(joined.received["outcome"])
-    duplicates = [OUTCOMES.index(outcome) for outcome in parameters.duplicate_outcomes]
-    outcomes = joined.received["outcome"][~np.isin(joined.received["outcome"], duplicates)]
-    expected, arrived = _expected(parameters, joined), _arrived(parameters, joined)
-    if _all_roles_finished(parameters, events):
-        yield metric("lost", expected - arrived, expected)
-    if parameters.mode is Mode.BOTH:
-        yield metric("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
-        yield metric("unknown", int(np.count_nonzero((joined.of_received < 0) & ~unrecorded)), total)
-        if unrecorded.any():
-            yield metric("unrecorded", int(np.count_nonzero(unrecorded)), total)
-        yield metric("out_of_order", _out_of_order(joined), total)
-    yield metric("failed_verifications", int(np.count_nonzero(outcomes)), total)
-    for number, outcome in enumerate(OUTCOMES):
-        matching = int(np.count_nonzero(outcomes == number))
-        if matching and outcome is not Outcome.OK:
-            yield metric("failed_verifications", matching, total, reason=outcome.value)
-
-
-def _expected(parameters: AmqpParameters, joined: JoinedSamples) -> int:
-    """Number of messages that must arrive: all that were sent, or that the other console is to send."""
-    if parameters.mode is Mode.BOTH:
-        return len(joined.sent["seq"])
-    return parameters.per_sender * parameters.senders
-
-
-def _arrived(parameters: AmqpParameters, joined: JoinedSamples) -> int:
-    """Number of different messages of those that arrived."""
-    if parameters.mode is Mode.BOTH:
-        return int(np.count_nonzero(joined.matched))
-    numbers = joined.received["number"]
-    different = len(np.unique(numbers[numbers >= 0])) if parameters.numbered else len(numbers)
-    return min(different, _expected(parameters, joined))
-
-
-def _all_roles_finished(parameters: AmqpParameters, events: Sequence[Event]) -> bool:
-    """Whether every role finished: in a run that was cancelled or failed, losses are not known."""
-    ends = [event.data["end"] for event in _events_of(events, WORK_DONE, "receiver")]
-    if parameters.mode is Mode.BOTH and len(_events_of(events, WORK_DONE, "sender")) < parameters.senders:
-        return False
-    return len(ends) == parameters.receivers and all(end in (ReceiverEnd.COMPLETE, ReceiverEnd.QUIET) for end in ends)
-
-
-def _out_of_order(joined: JoinedSamples) -> int:
-    """Number of messages that arrived after a later one of the same sender, at the same receiver."""
-    index = joined.of_received[joined.matched]
-    senders, receivers = joined.sent["role"][index], joined.received["role"][joined.matched]
-    total = 0
-    for sender, receiver in np.unique(np.stack((senders, receivers)), axis=1).T:
-        sequence = joined.sent["seq"][index][(senders == sender) & (receivers == receiver)]
-        total += int(np.count_nonzero(sequence < np.maximum.accumulate(sequence)))
-    return total
-
-
 def _crypto(joined: JoinedSamples) -> Iterator[Metric]:
     for name, table, column in (
         ("sign_time", joined.sent, "sign_ns"),
@@ -328,7 +240,7 @@ def _crypto(joined: JoinedSamples) -> Iterator[Metric]:
 
 def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
     for role in ("sender", "receiver", "broker"):
-        done = _events_of(events, WORK_DONE, role)
+        done = events_of(events, WORK_DONE, role)
         messages = sum(event.data["messages"] for event in done)
         if messages:
             yield metric(
@@ -339,41 +251,13 @@ def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
 def _verdicts(parameters: AmqpParameters, joined: JoinedSamples, metrics: Sequence[Metric]) -> Iterator[Verdict]:
     if parameters.mode is Mode.SENDER:
         return
-    figures = {one.name: int(one.value) for one in metrics if not one.labels}
-    evidence = {
-        "expected": _expected(parameters, joined),
-        "came": _arrived(parameters, joined),
-        "received": figures.get("received", 0),
-    }
-    integrity = VerdictKind.INTEGRITY
-    yield Verdict(
-        "all messages arrived", *_loss_verdict(figures.get("lost"), evidence["expected"]), evidence, integrity
-    )
-    foreign = {"duplicated": figures.get("duplicated", 0), "unknown": figures.get("unknown", 0)}
-    if parameters.mode is Mode.BOTH:
-        unrecorded = figures.get("unrecorded", 0)
-        once = _duplicates_verdict(**foreign, unrecorded=unrecorded, reconnects=figures.get("reconnects", 0))
-        yield Verdict("no message arrived twice or from elsewhere", *once, foreign, integrity)
-    failed = figures["failed_verifications"]
-    reason = f"{failed} messages were refused." if failed else "Every message that arrived was good."
-    yield Verdict("all messages were accepted", "fail" if failed else "pass", reason, {"failed": failed}, integrity)
+    yield from integrity_verdicts(parameters, joined, metrics)
     measured = {one.name: one.value for one in metrics if one.name in _CALIBRATED}
     if measured:
         yield Verdict("the shaped link is as set", *_calibration_verdict(parameters, measured), measured)
     use = next((one.value for one in metrics if one.name == LINK_USE), None)
     if use is not None:
         yield Verdict("the link rate can be as stated", *_link_rate_verdict(use), {LINK_USE: use})
-
-
-def _duplicates_verdict(duplicated: int, unknown: int, unrecorded: int, reconnects: int) -> tuple[str, str]:
-    """Result and reason of the verdict on messages that came more than once, or were not of this run."""
-    if duplicated and reconnects and not unknown:
-        return "pass", f"{duplicated} messages came twice, as they may after a lost connection (at least once)."
-    if duplicated or unknown:
-        return "fail", f"{duplicated} messages came twice, and {unknown} came that no sender of this run sent."
-    if unrecorded:
-        return "unknown", f"{unrecorded} messages came of which the sender, which was killed, had not yet written rows."
-    return "pass", "Every message came once, and no other."
 
 
 def _calibration_verdict(parameters: AmqpParameters, measured: dict[str, float]) -> tuple[str, str]:
@@ -397,12 +281,3 @@ def _link_rate_verdict(use: float) -> tuple[str, str]:
         return "fail", f"{use:,.0f} % of the stated rate came through: the link was not shaped to it."
     bound = ": the run is link-bound, and its throughput is that of the link" if use >= _LINK_BOUND else ""
     return "pass", f"{use:.0f} % of the stated rate came through{bound}."
-
-
-def _loss_verdict(lost: int | None, expected: int) -> tuple[str, str]:
-    """Result and reason of the verdict on losses."""
-    if lost is None:
-        return "unknown", "The run ended before everything that was sent could have come."
-    if not expected:
-        return "unknown", "Nothing was sent."
-    return ("fail", f"{lost} messages did not arrive.") if lost else ("pass", "Every message arrived.")

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QDockWid
 
 from labconsole.model.field_spec import FieldSpec, fields_of
 from labconsole.profiles.profile import list_profiles, load_profile
-from labconsole_amqp.parameters import TEST_DESCRIPTIONS, TEST_TITLES
+from labconsole_amqp.choices import TEST_DESCRIPTIONS, TEST_TITLES
 from labconsole_ui.runtime.services import Services
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.pages import Pages
