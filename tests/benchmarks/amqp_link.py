@@ -97,7 +97,7 @@ def run_receiver(options: dict[str, Any]) -> dict[str, Any]:
         print("ready", flush=True)
         quiet_since = time.monotonic() + 5
         while time.monotonic() < quiet_since + 1:
-            batch = receiver.receive(1000, 0.1)
+            batch = receiver.receive(1000, 0.1, 0.002)
             if len(batch):
                 failed += int(np.count_nonzero(~batch.matched))
                 first, last = first or int(batch.received_ns[0]), int(batch.received_ns[-1])

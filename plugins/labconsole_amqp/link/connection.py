@@ -176,6 +176,11 @@ class Connection:
         self._pump.turn(timeout_s)
         self.check()
 
+    def listen(self, timeout_s: float) -> None:
+        """Read what comes within `timeout_s`, and leave output for the next `pump` or `flush`. Raises as `pump`."""
+        self._pump.listen(timeout_s)
+        self.check()
+
     def flush(self) -> None:
         """Write as much as the socket accepts, without waiting. Raises ConnectionLostError."""
         self._pump.write()

@@ -13,8 +13,10 @@ import ssl
 from collections.abc import Iterator
 from typing import Any
 
+import cproton_ffi  # type: ignore[import-not-found]
 import numpy as np
-from cproton_ffi import ffi as ffi  # type: ignore[import-not-found]
+from cffi import FFI  # type: ignore[import-untyped]
+from cproton_ffi import ffi as ffi
 from cproton_ffi import lib as lib
 
 from labconsole.clock import now_ns
@@ -28,6 +30,15 @@ ENGINE_BYTES = 1 << 30
 _BUFFER_BYTES = 256 * 1024
 _TAGS = 65536
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+_ffi = FFI()
+_ffi.cdef("char *pn_transport_head(void *); char *pn_transport_tail(void *); int pn_transport_process(void *, size_t);")
+try:
+    _buffers: Any = _ffi.dlopen(cproton_ffi.__file__)
+    """The engine's own buffers, which its Python package does not offer: a socket that uses them spares a copy."""
+    _buffers.pn_transport_head  # noqa: B018
+except (AttributeError, OSError):  # where an extension module exports nothing: Windows
+    _buffers = None
 
 
 class ProtonEngine:
@@ -51,7 +62,12 @@ class ProtonEngine:
         lib.pn_transport_set_max_frame(self.transport, MAX_FRAME_BYTES)
         lib.pn_transport_set_idle_timeout(self.transport, int(idle_timeout_s * 1000))
         # TLS returns a record of at most 16 KB at a time, a plain socket everything at once.
-        self._enough_bytes = _BUFFER_BYTES * 3 // 4 if isinstance(sock, ssl.SSLSocket) else 1
+        self._secure = isinstance(sock, ssl.SSLSocket)
+        self._enough_bytes = _BUFFER_BYTES * 3 // 4 if self._secure else 1
+        if _buffers is not None:
+            self._own: Any = _ffi.cast("void *", int(ffi.cast("uintptr_t", self.transport)))
+            return
+        self._own = None
         self._input = memoryview(bytearray(_BUFFER_BYTES))
         self._input_start = ffi.from_buffer("char[]", self._input)
         self._output = memoryview(bytearray(_BUFFER_BYTES))
@@ -62,23 +78,48 @@ class ProtonEngine:
         lib.pn_transport_bind(self.transport, self.connection)
 
     def read(self) -> bool:
-        """Read from the socket into the engine, at most one buffer; False if there was nothing. Raises OSError."""
-        count = 0
-        while count < self._enough_bytes:
-            try:
-                got = self.sock.recv_into(self._input[count:])
-            except _WOULD_BLOCK:
-                break
-            if got == 0:
-                self.eof = True
-                break
-            count += got
+        """Read from the socket into the engine, at most some 256 KB; False if there was nothing. Raises OSError."""
+        count = self._read_copy() if self._own is None else self._read_in_place()
         if count:
             self.heard = True
-            self._push(self._input_start, count)
         if self.eof:
             lib.pn_transport_close_tail(self.transport)
         return count > 0 or self.eof
+
+    def _read_in_place(self) -> int:
+        count, transport = 0, self.transport
+        while True:
+            room = lib.pn_transport_capacity(transport)
+            if room <= 0:
+                self.eof = True  # as in `_push`
+                break
+            got = self._received(_ffi.buffer(_buffers.pn_transport_tail(self._own), room))
+            if got and _buffers.pn_transport_process(self._own, got) < 0:
+                self.eof = True
+            count += got
+            if self.eof or not got:
+                break
+            # The rest of a TLS record that did not fit stays in the TLS layer, where no selector sees it.
+            if count >= self._enough_bytes if got < room else count >= _BUFFER_BYTES and not self._secure:
+                break
+        return count
+
+    def _read_copy(self) -> int:
+        count = 0
+        while count < self._enough_bytes and (got := self._received(self._input[count:])):
+            count += got
+        if count:
+            self._push(self._input_start, count)
+        return count
+
+    def _received(self, buffer: Any) -> int:
+        """Bytes that have been written into `buffer`: 0 if there were none, or at the end (`eof`). Raises OSError."""
+        try:
+            got = self.sock.recv_into(buffer)
+        except _WOULD_BLOCK:
+            return 0
+        self.eof |= got == 0
+        return got
 
     def push(self, data: bytes) -> None:
         """Give the engine bytes that were read from the socket before it was created."""
@@ -99,10 +140,15 @@ class ProtonEngine:
         transport = self.transport
         while (pending := lib.pn_transport_pending(transport)) > 0:
             # On the second call the engine doubles a full output buffer, up to the peer's largest frame.
-            pending = min(lib.pn_transport_pending(transport), _BUFFER_BYTES)
-            count = lib.pn_transport_peek(transport, self._output_start, pending)
+            pending = lib.pn_transport_pending(transport)
+            if self._own is not None:
+                output = _ffi.buffer(_buffers.pn_transport_head(self._own), pending)
+            else:
+                output = self._output[
+                    : lib.pn_transport_peek(transport, self._output_start, min(pending, _BUFFER_BYTES))
+                ]
             try:
-                sent = self.sock.send(self._output[:count])
+                sent = self.sock.send(output)
             except _WOULD_BLOCK:
                 self.blocked = True
                 return False

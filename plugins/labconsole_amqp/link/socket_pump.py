@@ -35,19 +35,37 @@ class SocketPump:
         """
         engine = self._engine
         due_s = engine.tick()
-        self.write()
+        self._write_unless_blocked()
         if engine.over:
             return
         if engine.blocked != self._awaits_room:
             self._awaits_room = engine.blocked
             writing = selectors.EVENT_WRITE if engine.blocked else 0
             self._selector.modify(engine.sock, selectors.EVENT_READ | writing)
-        for key, events in self._selector.select(max(0.0, min(timeout_s, due_s))):
+        self._handle_events(min(timeout_s, due_s))
+        self._write_unless_blocked()
+
+    def listen(self, timeout_s: float) -> None:
+        """Read what comes within `timeout_s`; write only what waits for the socket. Raises as `turn`."""
+        if self._awaits_room or self._engine.over:
+            self.turn(timeout_s)
+        else:
+            self._handle_events(timeout_s)
+
+    def _handle_events(self, timeout_s: float) -> None:
+        for key, events in self._selector.select(max(0.0, timeout_s)):
             if key.fileobj is self._wake_out:
                 self._wake_out.recv(4096)
-            elif events & selectors.EVENT_READ:
+                continue
+            if events & selectors.EVENT_WRITE:
+                self.write()
+            if events & selectors.EVENT_READ:
                 self._read()
-        self.write()
+
+    def _write_unless_blocked(self) -> None:
+        """Write, but not in vain: a socket that accepted no more says when there is room."""
+        if not self._engine.blocked:
+            self.write()
 
     def write(self) -> None:
         """Write as much as the socket accepts. Raises ConnectionLostError."""

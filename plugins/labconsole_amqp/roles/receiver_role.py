@@ -54,6 +54,8 @@ _BATCH = 512
 _SEALED_BATCH = 32
 """Fewer at a time where each is opened, so that credit and acknowledgements are not delayed."""
 _PUMP_S = 0.1
+_GATHER_S = 0.004
+"""How long messages are gathered after the first, so that checking and recording them costs little for each."""
 _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: its share is not known."""
 _MAX_REFUSAL_EVENTS = 20
@@ -160,7 +162,7 @@ class ReceiverRole(LinkRole):
         """Receive and record a batch; returns its size, None after a lost connection."""
         batch: Batch | None = None
         with self.restoring():
-            batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S)
+            batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S, _GATHER_S)
         self._handle_command()  # before they are opened: what protects them may have come just before them
         if batch is None:
             return None

@@ -17,7 +17,7 @@ from labconsole.model.role import RoleContext
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelopes.message_envelope import SealedMessage
-from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.sender import Sender, SentBatch
 from labconsole_amqp.preflight.checks import CheckName, size_check
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_protection import require_recipient, sender_envelope
@@ -37,6 +37,10 @@ _AHEAD_PER_THREAD = 32
 """Messages that each crypto thread may be ahead of the link."""
 _GATHER_S = 0.002
 """In a closed loop, sealed messages are sent several at a time: one by one they would cost each role twice the CPU."""
+_RECORD_NS = 20_000_000
+"""How long sent messages wait at most until they are recorded, many at a time: large ones are sent a few at a time."""
+_DRAIN_S = 0.0005
+"""In a closed loop, a socket that accepts no more is given this time to write: else each acknowledgement wakes it."""
 _PUMP_S = 0.1
 _WAIT_S = 0.005
 """Interval of polling for a command while nothing is to be sent."""
@@ -163,20 +167,38 @@ class SenderRole(LinkRole):
 
     def _send_plain(self, schedule: SendSchedule) -> None:
         template = self._template()
-        zeros = np.zeros(_BATCH, np.int64)
-        while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
-            wanted = max(0, min(schedule.due(now_ns()) - self._done, _BATCH))
-            sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
-            count = len(sent)
-            if count:
-                sizes = np.full(count, len(template.message), np.int64)
-                self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, zeros[:count], zeros[:count])
-            with self.restoring():
-                if 0 < count == wanted:
-                    self._link.pump(0)
-                else:
-                    self._wait(schedule, ready=self._link.capacity > 0)
-            self._keep_up()
+        batches: list[SentBatch] = []
+        record_ns = now_ns() + _RECORD_NS
+        try:
+            while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
+                wanted = max(0, min(schedule.due(now_ns()) - self._done, _BATCH))
+                sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
+                count = len(sent)
+                if count:
+                    self._done += count
+                    batches.append(sent)
+                with self.restoring():
+                    if 0 < count == wanted:
+                        self._link.pump(0)
+                    else:
+                        self._wait(schedule, ready=self._link.capacity > 0)
+                if (now := now_ns()) >= record_ns:
+                    record_ns = now + _RECORD_NS
+                    self._record_plain(schedule, template, batches)
+                    self._process_acknowledgements()
+                self._follow()
+        finally:
+            self._record_plain(schedule, template, batches)
+
+    def _record_plain(self, schedule: SendSchedule, template: Template, batches: list[SentBatch]) -> None:
+        """Record the last messages, and empty `batches`."""
+        if not batches:
+            return
+        times_ns = np.concatenate([batch.times_ns for batch in batches])
+        stamps_ms = np.concatenate([batch.stamps_ms for batch in batches])
+        batches.clear()
+        zeros = np.zeros(len(times_ns), np.int64)
+        self._record(schedule, times_ns, stamps_ms, zeros + len(template.message), zeros, zeros)
 
     def _send_sealed(self, schedule: SendSchedule) -> None:
         threads = self.parameters.crypto_threads
@@ -188,6 +210,7 @@ class SenderRole(LinkRole):
                 batch = ahead.take(min(_SEALED_BATCH, self._link.capacity))
                 if batch:
                     sent = self._link.send_messages([sealed.message for sealed in batch], batch[0].stamp_offset)
+                    self._done += len(batch)
                     sizes, signs, encrypts = (
                         np.fromiter(values, np.int64, len(batch))
                         for values in (
@@ -207,8 +230,12 @@ class SenderRole(LinkRole):
                 self._keep_up()
 
     def _keep_up(self) -> None:
-        """Record what was acknowledged and what is due, and use other identities where the trial says so."""
+        """Record what was acknowledged, and `_follow`."""
         self._process_acknowledgements()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Write what is due, and use other identities where the trial says so."""
         self.take_command()
         self.context.tick()
 
@@ -219,6 +246,8 @@ class SenderRole(LinkRole):
     def _wait(self, schedule: SendSchedule, *, ready: bool) -> None:
         """Wait until the next message is due; if link or messages are not `ready`, for input at most."""
         if schedule.rate is None or not ready:
+            if schedule.rate is None and self.connection.engine.blocked:
+                time.sleep(_DRAIN_S)
             left_s = max(0.0, (schedule.end_ns - now_ns()) / 1e9)
             self._link.pump(min(left_s, _PUMP_S))
             return
@@ -247,9 +276,9 @@ class SenderRole(LinkRole):
         sign_ns: NDArray[np.int64],
         encrypt_ns: NDArray[np.int64],
     ) -> None:
-        """Record the next messages, in order."""
+        """Record the last messages that were sent, in order."""
         count = len(sent_ns)
-        sequence = np.arange(self._done, self._done + count)
+        sequence = np.arange(self._done - count, self._done)
         intended_ns = schedule.intended_ns(sequence, sent_ns)
         self._sent.extend(
             seq=sequence,
@@ -261,7 +290,6 @@ class SenderRole(LinkRole):
             encrypt_ns=encrypt_ns,
             phase=schedule.phases(intended_ns),
         )
-        self._done += count
         self.context.count(SENT_CHANNEL.name, count, (int(sent_ns[0]), int(sent_ns[-1])))
 
     def _process_acknowledgements(self) -> None:

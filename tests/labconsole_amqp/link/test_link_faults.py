@@ -50,6 +50,17 @@ class TestFaults:
                     sender.pump(0.05)
             assert sender.accepted >= 100
 
+    def test_messages_gathered_before_a_kill_are_returned_and_the_loss_follows(self) -> None:
+        with broker_process() as (process, endpoint), connect(endpoint) as opened:
+            send_all(Sender(opened, "q"), template(), 10)
+            receiver = Receiver(opened, "q", templates=[template()])
+            killing = threading.Timer(0.2, process.kill)
+            killing.start()
+            assert len(receiver.receive(100, 2, gather_s=3)) == 10
+            with pytest.raises(UserError, match=f"the connection to {endpoint.name} was lost"):
+                receiver.receive(100, 2, gather_s=3)
+            killing.join()
+
     def test_messages_received_before_a_kill_are_still_returned(self) -> None:
         with broker_process() as (process, endpoint), connect(endpoint) as opened:
             send_all(Sender(opened, "q"), template(), 300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import psutil
@@ -11,10 +12,11 @@ from proton import Message
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.link import proton_engine
 from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.link.proton_engine import ffi
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
-from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.receiver import Receiver, _TemplateMatcher
 from labconsole_amqp.link.sender import Sender, _MessageRows, _stamped
 from labconsole_amqp.wire import envelope
 from labconsole_amqp.wire.amqp_types import EnvelopeError
@@ -67,6 +69,53 @@ class TestTransfer:
         send_all(Sender(connection, "q"), template(payload), 5)
         for raw in raw_messages(Receiver(connection, "q"), 5):
             assert envelope.decode(raw).body == payload
+
+    @pytest.mark.parametrize("size", [8, 71, 42_708])
+    @pytest.mark.parametrize("copies", [False, True], ids=["in place", "copied"])
+    def test_the_engine_reads_and_writes_in_place_or_through_a_copy(
+        self, broker: RunningBroker, size: int, copies: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where the engine's functions for its own buffers are not exported, bytes are copied."""
+        assert proton_engine._buffers is not None
+        if copies:
+            monkeypatch.setattr(proton_engine, "_buffers", None)
+        sent = template(bytes(65 + n % 26 for n in range(size)))
+        with connect(broker.plain) as opened:
+            send_all(Sender(opened, "q"), sent, 500)
+            batches = receive_all(Receiver(opened, "q", templates=[sent]), 500)
+        assert all(batch.matched.all() for batch in batches)
+        assert np.concatenate([batch.numbers for batch in batches]).tolist() == list(range(500))
+
+    @pytest.mark.parametrize("gather_s", [0.0, 0.3], ids=["at once", "gathered"])
+    def test_messages_are_gathered_after_the_first_with_the_time_of_each(
+        self, broker: RunningBroker, gather_s: float
+    ) -> None:
+        with connect(broker.plain) as sending, connect(broker.plain) as receiving:
+            sender, receiver = Sender(sending, "q"), Receiver(receiving, "q", window=4, templates=[template()])
+
+            def send_later() -> None:
+                for number in range(6):
+                    time.sleep(0.02)
+                    sender.send(template(), 1, number)
+
+            await_credit(sender)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(send_later)
+                batch = receiver.receive(6, 2, gather_s)
+            assert len(batch) == (6 if gather_s else 1)  # with credit for four, more is given meanwhile
+            assert np.all(np.diff(batch.received_ns) > 10_000_000)
+
+    @pytest.mark.parametrize("offset", range(0, 400, 7))
+    def test_each_changed_byte_is_found(self, offset: int) -> None:
+        good = template(bytes(300))
+        matcher = _TemplateMatcher(good)
+        changed = bytearray(good.message.ljust(len(good.message) + -len(good.message) % 8, b"\0"))
+        changed[offset % len(good.message)] ^= 1
+        rows = np.frombuffer(bytes(changed), np.uint8).reshape(1, -1)
+        free = [*range(good.stamp_offset, good.stamp_offset + 8)]
+        assert good.number_offset is not None
+        free += range(good.number_offset, good.number_offset + 8)
+        assert matcher.same(rows, rows.view(np.uint64))[0] == (offset % len(good.message) in free)
 
     def test_a_changed_byte_does_not_match(self, connection: Connection) -> None:
         good = template()

@@ -83,15 +83,19 @@ def test_an_interface_without_ethernet_needs_no_overhead_and_has_its_own_burst()
 def test_without_rights_the_commands_are_shown_and_the_exit_code_is_1() -> None:
     if sys.platform != "linux":
         pytest.skip("capabilities are Linux's")
-    done = without_capabilities(
-        lambda: subprocess.run(
-            [*COMMAND, "lab", "--link-rate-down", "8"], capture_output=True, text=True, timeout=60, check=False
+    import fcntl
+
+    with (Path(__file__).parent / "test_kernel_link.py").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # its tests set up the lab that must not be there
+        done = without_capabilities(
+            lambda: subprocess.run(
+                [*COMMAND, "lab", "--link-rate-down", "8"], capture_output=True, text=True, timeout=60, check=False
+            )
         )
-    )
-    assert done.returncode == 1
-    assert done.stdout.splitlines()[1:-1] == [*LAB, "To end it:", *LAB_UNDO]
-    assert "Nothing was done, since this needs the rights of root" in done.stderr
-    assert not Path("/run/labconsole-shaped-lab").exists() or "in use" in done.stderr
+        assert done.returncode == 1
+        assert done.stdout.splitlines()[1:-1] == [*LAB, "To end it:", *LAB_UNDO]
+        assert "Nothing was done, since this needs the rights of root" in done.stderr
+        assert not Path("/run/labconsole-shaped-lab").exists() or "in use" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["-x", "a b", "eth0;reboot", "sixteen-letters0"])
