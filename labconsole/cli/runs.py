@@ -98,7 +98,7 @@ def _print(
         table.add_row(name, scale.number(metric.value), scale.unit, f"{metric.samples:,}", metric.origin)
     console.print(table)
     for reason in dict.fromkeys(metric.not_judged for metric in detail.metrics if metric.not_judged):
-        names = ", ".join(metric.name for metric in detail.metrics if metric.not_judged == reason)
+        names = ", ".join(dict.fromkeys(metric.name for metric in detail.metrics if metric.not_judged == reason))
         console.print(f"Not judged: {names}: {reason}.")
     lines = preflight_lines(detail.verdicts)
     for verdict in (lines.summary, *lines.open, *lines.folded, *lines.others):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import ValidationInfo, field_validator
 
-from labconsole.model.parameters import parameter
+from labconsole.model.parameters import STORED, parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import (
     LABELS,
@@ -17,6 +18,8 @@ from labconsole_amqp.choices import (
     Leftover,
     Mode,
 )
+
+_ADDRESS = re.compile(r'"([^"]+)"|([^\s,]+)')
 
 
 class BrokerParameters(Parameters):
@@ -91,7 +94,9 @@ class BrokerParameters(Parameters):
     )
     address: str = parameter(
         "Queue",
-        "Address of the queue, as the broker spells it (RabbitMQ: /amq/queue/NAME)",
+        "Address of the queue, as the broker spells it (RabbitMQ: /amq/queue/NAME). Several, separated by spaces or "
+        "commas: each sender and each receiver has one of them, in turn. A name with spaces or commas is put in double "
+        "quotes",
         default="labconsole",
         min_length=1,
         group="Broker",
@@ -144,3 +149,38 @@ class BrokerParameters(Parameters):
         if broker is BrokerChoice.EMBEDDED and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
             raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
         return broker
+
+    @field_validator("address")
+    @classmethod
+    def _check_queues(cls, address: str, info: ValidationInfo) -> str:
+        found = split_addresses(address)
+        if is_stored(info):
+            return address
+        if not found:
+            raise ValueError("there is no address in it: name a queue")
+        if twice := [one for one in found if found.count(one) > 1]:
+            raise ValueError(f"the queue {twice[0]} is in it twice: name each queue once")
+        return address
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The queues, at least one."""
+        return split_addresses(self.address) or (self.address,)
+
+    def address_of(self, index: int) -> str:
+        """The queue of the sender, or receiver, with this index: they have the queues in turn."""
+        return self.addresses[index % len(self.addresses)]
+
+    def sharing(self, address: str, ends: int) -> int:
+        """How many of so many senders, or receivers, have this queue."""
+        return sum(self.address_of(index) == address for index in range(ends))
+
+
+def split_addresses(text: str) -> tuple[str, ...]:
+    """The addresses in a text: separated by spaces or commas, in double quotes where they have some themselves."""
+    return tuple(quoted or plain for quoted, plain in _ADDRESS.findall(text))
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Whether the parameters are those of a stored run, which may be older than a check."""
+    return bool((info.context or {}).get(STORED))

@@ -6,6 +6,7 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
+from labconsole_amqp.broker_parameters import is_stored, split_addresses
 from labconsole_amqp.choices import LABELS, WITH_SIGNATURES, Loop, Mode, Settlement
 
 _PHASES = {"loop": "both"}
@@ -141,3 +142,15 @@ class LoadParameters(Parameters):
             what = "both phases need" if loop is Loop.BOTH else "a rate sweep needs"
             raise ValueError(f"{what} both ends in this console: set `mode` to both, or `loop` to open")
         return loop
+
+    @field_validator("senders", "receivers")
+    @classmethod
+    def _check_each_queue_has_ends(cls, ends: int, info: ValidationInfo) -> int:
+        """The receivers of a console that only sends are not this console's."""
+        field, queues = str(info.field_name), len(split_addresses(info.data.get("address", "")))
+        if ends >= queues or is_stored(info) or (field == "receivers" and info.data.get("mode") is Mode.SENDER):
+            return ends
+        raise ValueError(
+            f"each of the {queues} queues in `address` needs one: set `{field}` to {queues} or more, or name fewer "
+            "queues"
+        )

@@ -121,7 +121,8 @@ class _EnvelopeParameters(LoadParameters, BrokerParameters):
     def message_size(self, payload: int) -> int:
         """Bytes of an encoded message with so many bytes of payload, with the keys and names of the lab."""
         if self.protection is not Protection.NONE and self.envelope.is_hardened:
-            return example_size(self.envelope, self.message_form, payload, *_EXAMPLE_NAMES, self.address)
+            longest = max(self.addresses, key=lambda address: len(address.encode()))
+            return example_size(self.envelope, self.message_form, payload, *_EXAMPLE_NAMES, longest)
         return encoded_size(payload, self.protection, self.fields_in, durable=self.durable, message_id=self.numbered)
 
     @property

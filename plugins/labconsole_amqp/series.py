@@ -60,9 +60,10 @@ RECEIVED = Series(
 
 QUEUE_DEPTH = Series(
     "depth",
-    "Messages in the embedded broker's queue",
+    "Messages in the embedded broker's queues",
     (
         Column("at_ns", "i8", "ns", "Time"),
+        Column("queue", "u1", "", "Place of the queue among those of the run, from 0"),
         Column("messages", "i8", "msg", "Messages that no consumer has; those on their way to one are not counted"),
     ),
 )

@@ -37,14 +37,14 @@ class TwoConsoleParameters(Parameters):
     clock_queue: str = _two_consoles(
         "Clock queue",
         "Address of the queue for it, as the broker spells it, and another one that ends with -reply; empty: the "
-        "address of the messages with .clock",
+        "first address of the messages with .clock",
         "",
-        empty="Queue with .clock",
+        empty="First queue with .clock",
         shown_if={"compare_clocks": True},
         max_length=255,
     )
 
     def clock_queues(self, address: str) -> tuple[str, str]:
-        """The addresses for requests and for replies, next to the queue of the messages at `address`."""
+        """The addresses for requests and for replies, next to the queue of messages at `address`."""
         requests = self.clock_queue or f"{address}.clock"
         return requests, f"{requests}-reply"

@@ -39,7 +39,7 @@ class ClockRole(Role):
         identity = load_own_identity(self._settings, self.context)
         host, port, shaper = await_connect_command(self.context)
         parameters = self._parameters
-        self._queues = requests, replies = parameters.clock_queues(parameters.address)
+        self._queues = requests, replies = parameters.clock_queues(parameters.addresses[0])
         tls = tls_settings(identity, parameters, self._settings.server_name)
         try:
             self._connection = connect(endpoint(parameters, host, port, tls, self.context.secret, shaper))

@@ -216,14 +216,14 @@ def link_check(role: str, address: str, attach_ns: int) -> Check:
     return Check(CheckName.LINK, CheckResult.PASSED, sentence, {"address": address, "attach_ns": attach_ns})
 
 
-def depth_check(depth: int, most: int, drained: int = 0) -> Check:
+def depth_check(address: str, depth: int, most: int, drained: int = 0) -> Check:
     """The number of messages in the queue, counted up to `most`, after so many were `drained`."""
     count = f"{most:,} messages or more" if depth >= most else f"{depth:,} messages"
-    sentence = f"The queue is not empty: {count}." if depth else "The queue is empty."
+    sentence = f"The queue {address} is not empty: {count}." if depth else f"The queue {address} is empty."
     if drained:
-        sentence = f"{drained:,} messages were in the queue and were discarded."
+        sentence = f"{drained:,} messages were in the queue {address} and were discarded."
     result = CheckResult.WARNING if depth or drained else CheckResult.PASSED
-    return Check(CheckName.QUEUE_DEPTH, result, sentence, {"depth": depth, "drained": drained})
+    return Check(CheckName.QUEUE_DEPTH, result, sentence, {"address": address, "depth": depth, "drained": drained})
 
 
 def own_queue_check() -> Check:

@@ -39,13 +39,13 @@ def summary(checks: Sequence[Check]) -> str:
 
 
 def _verdict(name: CheckName, checks: Mapping[str, Check]) -> Verdict:
-    """The worst result of all roles, with its sentence: of one role of each end, where they differ."""
+    """The worst result of all roles, with its sentence: of one role of each end and queue, where they differ."""
     worst = min((check.result for check in checks.values()), key=_WORST_FIRST.index)
-    ends: dict[str, str] = {}
+    found: dict[tuple[str, object], str] = {}
     for role, check in sorted(checks.items()):
         if check.result is worst:
-            ends.setdefault(role.partition("-")[0], check.sentence)
-    sentences = [f"{end.capitalize()}: {sentence}" for end, sentence in ends.items()]
-    reason = " ".join(sentences if len(set(ends.values())) > 1 else dict.fromkeys(ends.values()))
+            found.setdefault((role.partition("-")[0], check.evidence.get("address")), check.sentence)
+    sentences = [f"{end.capitalize()}: {sentence}" for (end, _), sentence in found.items()]
+    reason = " ".join(sentences if len(set(found.values())) > 1 else dict.fromkeys(found.values()))
     evidence = {role: dict(check.evidence) for role, check in sorted(checks.items())}
     return Verdict(f"preflight: {name}", worst.value, reason, evidence, VerdictKind.PREFLIGHT)

@@ -1,4 +1,4 @@
-"""The broker role: the embedded broker in a process of its own, with one queue and one port."""
+"""The broker role: the embedded broker in a process of its own, with one port and the queues of the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURE_COMMAND = {"do": "measure"}
 
 
 _DEPTH_NS = 100_000_000
-"""Between two rows of the queue's depth."""
+"""Between two rows of a queue's depth."""
 
 
 class BrokerRole(Role):
@@ -47,7 +47,7 @@ class BrokerRole(Role):
         self._identity = load_own_identity(self._settings, self.context)
         self._broker = Broker(
             BrokerSettings(
-                queues=(parameters.address,),
+                queues=parameters.addresses,
                 plain_port=None if parameters.tls else 0,
                 tls_port=0 if parameters.tls else None,
                 tls=tls_settings(self._identity, parameters),
@@ -76,7 +76,9 @@ class BrokerRole(Role):
         assert self._broker is not None
         if (at_ns := now_ns()) >= self._due_ns:
             self._due_ns = at_ns + _DEPTH_NS
-            self._depths.extend(at_ns=[at_ns], messages=[sum(self._broker.depths().values())])
+            depths = self._broker.depths()
+            messages = [depths[address] for address in self._settings.parameters.addresses]
+            self._depths.extend(at_ns=[at_ns] * len(messages), queue=range(len(messages)), messages=messages)
         command = self.context.take_command()
         if command == MEASURE_COMMAND:
             self._cpu_before_ns = time.process_time_ns()

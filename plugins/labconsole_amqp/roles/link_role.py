@@ -22,7 +22,7 @@ from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 from labconsole_amqp.link.tls import TlsSettings
-from labconsole_amqp.parameters import AmqpParameters, field_label
+from labconsole_amqp.parameters import field_label
 from labconsole_amqp.preflight.checks import (
     CheckName,
     Preflight,
@@ -254,15 +254,15 @@ class LinkRole(Role):
         if self.settings.check_queue:
             # Over a connection of its own: RabbitMQ does not always answer the end of a link.
             with preflight.checking(CheckName.LINK), connect(broker) as first:
-                drained = require_empty_queue(first, parameters, self.context, preflight)
-            preflight.add(depth_check(0, PROBED_MESSAGES, drained))
+                drained = require_empty_queue(first, self.settings, self.context, preflight)
+            preflight.add(depth_check(self.settings.address, 0, PROBED_MESSAGES, drained))
         with preflight.checking(CheckName.TCP):
             self._connection = connect(broker)
         own_broker = parameters.broker is BrokerChoice.EMBEDDED
         preflight.add(*connection_checks(self._connection, own_broker=own_broker))
         with preflight.checking(CheckName.LINK):
             attach_ns = self.attach()
-        preflight.add(link_check(self.settings.role, parameters.address, attach_ns))
+        preflight.add(link_check(self.settings.role, self.settings.address, attach_ns))
         self.check_attached()
         return attach_ns
 
@@ -359,21 +359,25 @@ _MAX_DRAINED = 1_000_000
 
 
 def require_empty_queue(
-    connection: Connection, parameters: AmqpParameters, context: RoleContext, preflight: Preflight
+    connection: Connection, settings: RoleSettings, context: RoleContext, preflight: Preflight
 ) -> int:
-    """Drain the queue if the parameters say so; returns how many messages. Raises UserError: there are some in it."""
-    drained = 0
+    """Drain the role's queue if the parameters say so; returns how many messages.
+
+    Raises UserError: there are some in it.
+    """
+    parameters, address, drained = settings.parameters, settings.address, 0
     if parameters.leftover is Leftover.DRAIN:
-        drained = drain_queue(connection, parameters.address, _MAX_DRAINED)
+        drained = drain_queue(connection, address, _MAX_DRAINED)
         if drained:
-            context.event("drained", f"{drained} messages were in the queue and were discarded.", Level.WARNING)
-    depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
+            sentence = f"{drained} messages were in the queue {address} and were discarded."
+            context.event("drained", sentence, Level.WARNING)
+    depth = probe_queue_depth(connection, address, PROBED_MESSAGES)
     if not depth:
         return drained
     with preflight.checking(CheckName.QUEUE_DEPTH):
         if drained:
             raise UserError(
-                f"The queue {parameters.address} at {connection.endpoint.name} is still not empty after {drained} "
+                f"The queue {address} at {connection.endpoint.name} is still not empty after {drained} "
                 "messages were discarded: stop the sender, and run again."
             )
         number = f"{depth} messages" if depth < PROBED_MESSAGES else f"{PROBED_MESSAGES} messages or more"
@@ -384,6 +388,6 @@ def require_empty_queue(
             parameters={"leftover": Leftover.DRAIN.value},
         )
         raise UserError(
-            f"The queue {parameters.address} at {connection.endpoint.name} is not empty, {number} are in it and would "
+            f"The queue {address} at {connection.endpoint.name} is not empty, {number} are in it and would "
             f"distort the figures: empty it there, or set {field_label('leftover')} to {Leftover.DRAIN}."
         )

@@ -101,7 +101,7 @@ def receiver_envelope(
     checks = MessageChecks(
         sender=settings.sender_name,
         recipient=settings.recipient_name,
-        address=parameters.address,
+        address=settings.address,
         signer=KnownSigner(peer.certificate.not_valid_before_utc, peer.certificate.not_valid_after_utc),
         tolerance_s=parameters.time_tolerance,
         window=parameters.replay_window,
@@ -112,9 +112,8 @@ def receiver_envelope(
 
 
 def _content(settings: RoleSettings, **keys: Any) -> ContentFormat:
-    parameters = settings.parameters
-    names = (settings.sender_name, settings.recipient_name, parameters.address)
-    return parameters.envelope.content_format()(ContentKeys(*names, **keys))
+    names = (settings.sender_name, settings.recipient_name, settings.address)
+    return settings.parameters.envelope.content_format()(ContentKeys(*names, **keys))
 
 
 def _message_key(

@@ -63,8 +63,8 @@ _LARGEST_NUMBER = 2**63 - 1
 
 
 def senders_done(sent: int, reconnects: int = 0) -> dict[str, Any]:
-    """The command with which a receiver learns that all senders are done, how many messages they have sent, and how
-    often they have lost their connections."""
+    """The command with which a receiver learns that all senders are done, how many messages they sent to its queue, and
+    how often they have lost their connections."""
     return {"do": "all sent", "sent": sent, "reconnects": reconnects}
 
 
@@ -82,9 +82,12 @@ class ReceiverRole(LinkRole):
         self._numbers: set[int] | None = set() if twice else None
         """The numbers that have come, where some may come twice."""
         self._failed = 0
-        self._senders_done = self.parameters.mode is Mode.RECEIVER
+        self._senders_done = parameters.mode is Mode.RECEIVER
         self._senders_reconnects = 0
-        self._to_come = self.parameters.per_sender * self.parameters.senders
+        address = self.settings.address
+        self._to_come = parameters.per_sender * parameters.sharing(address, parameters.senders)
+        self._is_alone = parameters.sharing(address, parameters.receivers) == 1
+        """Whether all messages of its queue are its own."""
         self._open_loops: list[SendSchedule] = []
         self._latencies: list[NDArray[np.int64]] = []
         """Of a step of a sweep, ns."""
@@ -116,7 +119,7 @@ class ReceiverRole(LinkRole):
         template = plain_template(self._payload, 0 if parameters.numbered else None, durable=parameters.durable)
         self._link = Receiver(
             self.connection,
-            parameters.address,
+            self.settings.address,
             window=parameters.credit,
             settled=parameters.settlement is Settlement.PRE_SETTLED,
             templates=() if self._sealed else (template,),
@@ -199,21 +202,21 @@ class ReceiverRole(LinkRole):
         if not (self._senders_done and quiet):
             return None
         # An empty batch after the last expected one: duplicates and unknown messages are counted, too.
-        enough = parameters.receivers == 1 and self._different >= self._to_come
+        enough = self._is_alone and self._different >= self._to_come
         # Without numbers, after a lost connection, some of them may have come twice, and others be still to come.
         if enough and (self._numbers is not None or not (self.reconnects or self._senders_reconnects)):
             return ReceiverEnd.COMPLETE
         if parameters.mode is Mode.BOTH:
-            settles = enough or parameters.receivers > 1
+            settles = enough or not self._is_alone
             longest_s = min(_SETTLE_S, parameters.patience) if settles else parameters.patience
         elif self._count:
             longest_s = parameters.longest_gap
-        elif parameters.receivers > 1:
+        elif not self._is_alone:
             longest_s = parameters.wait_for_peer
         elif quiet_s > parameters.wait_for_peer:
             raise UserError(
                 f"No message came within {parameters.wait_for_peer:g} s: start sending on the other console, to the "
-                f"same queue {parameters.address}, or set {field_label('wait_for_peer')} higher."
+                f"same queue {self.settings.address}, or set {field_label('wait_for_peer')} higher."
             )
         else:
             return None

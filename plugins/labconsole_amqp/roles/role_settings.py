@@ -115,6 +115,11 @@ class RoleSettings(RoleIdentities):
         return f"the {self.role}"
 
     @property
+    def address(self) -> str:
+        """The queue that this sender sends to, or this receiver receives from."""
+        return self.parameters.address_of(self.index)
+
+    @property
     def messages(self) -> str:
         """Its messages as part of a sentence."""
         return f"{self.name}'s messages"

@@ -107,8 +107,8 @@ class SenderRole(LinkRole):
 
     def attach(self) -> int:
         """Attach. Raises UserError."""
-        parameters, settled = self.parameters, self.parameters.settlement is Settlement.PRE_SETTLED
-        link = Sender(self.connection, parameters.address, settled=settled, keeps=self._keeps, after=self._before)
+        settled = self.parameters.settlement is Settlement.PRE_SETTLED
+        link = Sender(self.connection, self.settings.address, settled=settled, keeps=self._keeps, after=self._before)
         self._link = self._before = link
         return self._link.attach_ns
 

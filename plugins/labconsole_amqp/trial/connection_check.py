@@ -59,7 +59,7 @@ class ConnectionParameters(Parameters):
 
     host: str = parameter("Host", "Host name or address of the broker", min_length=1)
     port: int = parameter("Port", "Its port", ge=1, le=65_535)
-    queue: str = parameter("Queue", "Queue, as the broker spells it", min_length=1, metavar="ADDRESS")
+    queue: str = parameter("Queue", "Queue, or queues, as the broker spells them", min_length=1, metavar="ADDRESS")
     settings: Annotated[tuple[str, ...], AfterValidator(_with_key)] = parameter(
         "Other parameters",
         "Another parameter of a run, as for `labconsole run`: test=2 for TLS, username, mode, sender_identity ...",
@@ -88,7 +88,7 @@ class ConnectionParameters(Parameters):
 
 
 class CheckConnection(Operation[ConnectionParameters]):
-    """Connects each end that this console plays to an external broker, and attaches it to the queue."""
+    """Connects each end that this console plays to an external broker, and attaches it to its queues."""
 
     name: ClassVar[str] = "amqp.test-connection"
     title: ClassVar[str] = "Test connection"
@@ -121,7 +121,7 @@ def step(end: RoleName, check: Check) -> str:
 
 
 def check_connection(parameters: AmqpParameters, prompt: Prompt, report: Callable[[RoleName, Check], None]) -> None:
-    """Connect each end of this console, attach it to the queue, and `report` each check of a run's preflight.
+    """Connect each end of this console, attach it to each queue, and `report` each check of a run's preflight.
 
     `prompt` returns the secrets that the operator entered, by the keys of `secret_requests`. Nothing is sent; messages
     that are counted in the queue are released again. Takes at most about 12 s an end.
@@ -155,25 +155,27 @@ def _check_end(
         connection = connect(target)
     with connection:
         preflight.add(*connection_checks(connection, own_broker=False))
-        with preflight.checking(CheckName.LINK):
-            attach_ns, largest = try_attach(connection, parameters.address, role)
-        preflight.add(link_check(role, parameters.address, attach_ns))
+        for address in parameters.addresses:
+            with preflight.checking(CheckName.LINK):
+                attach_ns, largest = try_attach(connection, address, role)
+            preflight.add(link_check(role, address, attach_ns))
         if role == "sender":
             with preflight.checking(CheckName.MESSAGE_SIZE):
                 preflight.add(size_check(_message_size(parameters), largest, target.name))
         if parameters.mode is Mode.RECEIVER:
             preflight.add(awaited_queue_check())
         elif role == ("sender" if parameters.mode is Mode.SENDER else "receiver"):
-            with preflight.checking(CheckName.QUEUE_DEPTH):
-                depth = probe_queue_depth(connection, parameters.address, PROBED_MESSAGES)
-            preflight.add(depth_check(depth, PROBED_MESSAGES))
+            for address in parameters.addresses:
+                with preflight.checking(CheckName.QUEUE_DEPTH):
+                    depth = probe_queue_depth(connection, address, PROBED_MESSAGES)
+                preflight.add(depth_check(address, depth, PROBED_MESSAGES))
         if parameters.mode is not Mode.BOTH and parameters.compare_clocks:
             preflight.add(_clock_queues(connection, parameters))
 
 
 def _clock_queues(connection: Connection, parameters: AmqpParameters) -> Check:
     """Whether this console may send to the one queue and receive from the other one."""
-    queues = parameters.clock_queues(parameters.address)
+    queues = parameters.clock_queues(parameters.addresses[0])
     kinds = ("sender", "receiver") if parameters.mode is Mode.SENDER else ("receiver", "sender")
     try:
         for address, kind in zip(queues, kinds, strict=True):

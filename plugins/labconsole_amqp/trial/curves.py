@@ -53,9 +53,12 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
             ]
     for role in samples.roles(QUEUE_DEPTH.name):
         depth = samples.table(QUEUE_DEPTH.name, role)
-        during = depth["at_ns"] >= zero_ns
-        t_s, messages = (depth["at_ns"][during] - zero_ns) / 1e9, depth["messages"][during].astype(np.float64)
-        lines.append(Curve("In the queue", "Queue depth", "msg", t_s, messages))
+        queue = depth.get("queue", np.zeros(len(depth["at_ns"])))  # runs of before several queues have no such column
+        for place, address in enumerate(parameters.addresses):
+            during = (depth["at_ns"] >= zero_ns) & (queue == place)
+            t_s, messages = (depth["at_ns"][during] - zero_ns) / 1e9, depth["messages"][during].astype(np.float64)
+            title = f"In {address}" if len(parameters.addresses) > 1 else "In the queue"
+            lines.append(Curve(title, "Queue depth", "msg", t_s, messages))
     if parameters.loop is Loop.SWEEP:
         lines += sweep_curves(parameters, joined, events, zero_ns)
     return tuple(lines)

@@ -25,6 +25,7 @@ from labconsole_amqp.series import (
     Phase,
     events_of,
 )
+from labconsole_amqp.trial.address_figures import address_figures
 from labconsole_amqp.trial.integrity import integrity_figures, integrity_verdicts
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
 from labconsole_amqp.trial.latency import counted_rows, latency_figures
@@ -80,6 +81,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         *_crypto(joined),
         *_cpu(events),
     ]
+    metrics += address_figures(parameters, joined, events, {one.name: one for one in metrics if not one.labels})
     reasons = (f"{_PHASE_LABELS[phase]} {reason}" for phase, reason in disturbed.items() if reason)
     verdicts = (*preflight_verdicts(events), *found, *_verdicts(parameters, joined, metrics))
     return Evaluation(tuple(metrics), verdicts, "; ".join(reasons))

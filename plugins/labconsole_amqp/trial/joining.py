@@ -7,7 +7,7 @@ the order of sending (a queue with one sender and one receiver does).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,12 @@ class JoinedSamples:
     def matched(self) -> NDArray[np.bool_]:
         """Which received rows are the one arrival of a message that was sent."""
         return (self.of_received >= 0) & ~self.duplicates
+
+    def of_senders(self, senders: Collection[int]) -> JoinedSamples:
+        """The arrivals of numbered messages of these senders, with all sent rows."""
+        own = np.isin((self.received["number"] >> SENDER_SHIFT) - 1, list(senders))
+        received = {name: column[own] for name, column in self.received.items()}
+        return JoinedSamples(self.sent, received, self.of_received[own], self.duplicates[own])
 
     @property
     def good(self) -> NDArray[np.bool_]:

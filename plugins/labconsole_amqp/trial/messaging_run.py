@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -149,9 +150,12 @@ class MessagingRun:
             return
         if senders:
             results = [sender.finish() for sender in senders]
-            sent, reconnects = (sum(result[name] for result in results) for name in ("sent", "reconnects"))
-            for receiver in receivers:
-                receiver.command(senders_done(sent, reconnects))
+            reconnects = sum(result["reconnects"] for result in results)
+            sent: Counter[str] = Counter()
+            for index, result in enumerate(results):
+                sent[parameters.address_of(index)] += result["sent"]
+            for index, receiver in enumerate(receivers):
+                receiver.command(senders_done(sent[parameters.address_of(index)], reconnects))
         self._wait(receivers, "The receiver does not finish: read the log.", _GRACE_S)
 
     def _wait(self, roles: Sequence[RoleHandle], reason: str, grace_s: float = 0.0) -> None:
@@ -197,17 +201,17 @@ def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Rol
 
 
 def _ends(parameters: AmqpParameters, identities: RunIdentities, end: Mode, target: str) -> tuple[RoleSpec, ...]:
-    """The senders or receivers of this console; the first to connect checks the queue."""
+    """The senders or receivers of this console; the first to connect to a queue checks it."""
     if parameters.mode not in (end, Mode.BOTH):
         return ()
     name: EndName = "sender" if end is Mode.SENDER else "receiver"
     count = parameters.senders if end is Mode.SENDER else parameters.receivers
     is_first = parameters.mode is Mode.SENDER or (end is Mode.RECEIVER and parameters.mode is Mode.BOTH)
     checks_queue = is_first and parameters.broker is BrokerChoice.EXTERNAL
-    own = dict(identities.of_role(name))
+    own, queues = dict(identities.of_role(name)), len(parameters.addresses)
     return tuple(
         RoleSettings(
-            parameters=parameters, role=name, index=index, **own, check_queue=checks_queue and index == 0
+            parameters=parameters, role=name, index=index, **own, check_queue=checks_queue and index < queues
         ).spec(f"{name}-{index}", target)
         for index in range(count)
     )

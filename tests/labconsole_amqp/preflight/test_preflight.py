@@ -98,7 +98,7 @@ def test_drained_messages_are_a_warning_with_their_number(tmp_path: Path) -> Non
             send_all(Sender(client, "q"), template(), 3)
         outcome = run(tmp_path / "run", **settings, leftover="drain")
     depth = preflight(outcome)["queue depth"]
-    assert (depth.result, depth.evidence["receiver-0"]) == ("warning", {"depth": 0, "drained": 3})
+    assert (depth.result, depth.evidence["receiver-0"]) == ("warning", {"address": "q", "depth": 0, "drained": 3})
 
 
 FAILING = [

@@ -55,7 +55,7 @@ def test_a_queue_that_is_not_empty_after_draining_refuses_the_run(
             "the sender, and run again."
         )
         assert [event.message for event in outcome.events_named("drained")] == [
-            "6 messages were in the queue and were discarded."
+            "6 messages were in the queue q and were discarded."
         ]
         assert "sent" not in outcome.figures
         assert broker.broker.depths() == {"q": 4}

@@ -74,7 +74,7 @@ def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure:
         ]
     expected.append("Sender, message size: Messages have 282 B, and the broker takes any size.")
     reported = steps(parameters(secure))
-    assert sorted(reported) == sorted([*expected, "! Receiver, queue depth: The queue is not empty: 3 messages."])
+    assert sorted(reported) == sorted([*expected, "! Receiver, queue depth: The queue q is not empty: 3 messages."])
     assert secure.broker.depths() == {"q": 3}
 
 

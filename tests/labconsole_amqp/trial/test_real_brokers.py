@@ -99,7 +99,7 @@ def test_connection_test_reports_each_step(broker: RealBroker) -> None:
         assert f"receiver: Logged in by {login} in N ms. Broker: " in text
         assert f"receiver: May receive from the queue {broker.address('labconsole')} (N ms)." in text
         assert f"sender: Messages have 282 B, and the broker takes {LIMITS[broker.kind]}." in text
-        assert "The queue is empty." in text
+        assert f"The queue {broker.address('labconsole')} is empty." in text
 
 
 def test_queue_that_is_missing_is_named(broker: RealBroker, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_a_queue_that_is_not_empty_is_refused_or_drained(broker: RunningBroker, 
     assert drained.failure is None
     assert (drained.figures["received"], drained.figures["unknown"], drained.figures["lost"]) == (20, 0, 0)
     assert [event.message for event in drained.events_named("drained")] == [
-        "30 messages were in the queue and were discarded."
+        "30 messages were in the queue q and were discarded."
     ]
 
 
