@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labconsole.analysis.change import count, origin_words
-from labconsole.analysis.published_figures import PublishedColumn, same_scenario
+from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.model.series import Origin
 from labconsole.store.records import RunRow, RunStatus
 
@@ -102,7 +102,7 @@ def counterparts(columns: Sequence[Column], published: PublishedColumn) -> tuple
         if (
             isinstance(column, RunGroup)
             and column.kind in published.kinds
-            and same_scenario(published.parameters, column.parameters)
+            and published.fits(column.parameters)
             and (column.kind not in fitting or column.repeats > fitting[column.kind].repeats)
         ):
             fitting[column.kind] = column

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +50,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from labconsole.errors import UserError
+from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Trial
 from labconsole.model.validation_faults import fault_sentence, nearest
@@ -88,7 +89,7 @@ class PublishedVerdict:
 @dataclass(frozen=True)
 class PublishedColumn:
     """One scenario of a published table. `parameters` are those of the trial that the source used: a run that has them
-    all is of the same scenario (`same_scenario`). `known` are others that the source used: a run may differ in them."""
+    all is of the same scenario (`fits`). `known` are others that the source used: a run may differ in them."""
 
     name: str
     """`swim-within-malaysia-small/test-3`"""
@@ -102,11 +103,17 @@ class PublishedColumn:
     """The end of `title`, after the title of the scenario."""
     verdicts: Mapping[str, PublishedVerdict] = field(default_factory=dict)
     """By the name that the trial's runs give them."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Those of `parameters`: a run that is older than one of them is as if it had its default."""
 
     @property
     def kind(self) -> str:
         """The trial that describes its metrics; the others of `kinds` have them too."""
         return self.kinds[0]
+
+    def fits(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a run with `parameters` (as stored) is of this scenario."""
+        return same_scenario(self.parameters, {**self.defaults, **parameters})
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,12 @@ class PublishedTable:
 def same_scenario(wanted: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
     """Whether a run with `parameters` (as stored) has all that are `wanted`."""
     return all(name in parameters and parameters[name] == value for name, value in wanted.items())
+
+
+def defaults(names: Iterable[str], model: type[Parameters]) -> dict[str, Any]:
+    """The defaults of those of the parameters that have one."""
+    fields = {name: model.model_fields[name] for name in names if name in model.model_fields}
+    return {name: field.default for name, field in fields.items() if not field.is_required()}
 
 
 def published_tables(plugins: Plugins) -> tuple[PublishedTable, ...]:
@@ -313,8 +326,10 @@ class _Reading:
         column = self.file.columns[name]
         deciding = {**table.parameters, **column.parameters}
         values: dict[str, Any] = {}
+        older: dict[str, Any] = {}
         for trial in self.trials:
             model = trial.parameters
+            older |= defaults(deciding, model)
             # A further value of the source need not be a parameter of each trial: one of them is enough.
             elsewhere = {key for other in self.trials for key in other.parameters.model_fields} - {*model.model_fields}
             given = {**{key: value for key, value in table.known.items() if key not in elsewhere}, **deciding}
@@ -332,6 +347,7 @@ class _Reading:
             {key: values[key] for key in table.known},
             table.title,
             verdicts,
+            older,
         )
 
     def _verdict(self, text: str, verdict: str, reference: str) -> PublishedVerdict:

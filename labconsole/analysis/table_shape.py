@@ -16,6 +16,7 @@ from labconsole.analysis.published_figures import (
     PublishedColumn,
     PublishedFigure,
     PublishedTable,
+    defaults,
     published_tables,
     same_scenario,
 )
@@ -214,11 +215,12 @@ def _by_kind(
 def fitting_groups(parameters: Mapping[str, Any], groups: Sequence[RunGroup], trial: Trial[Any]) -> list[RunGroup]:
     """A trial's groups of this scenario whose runs have ended: most runs first, then the newest."""
     wanted = {name: value for name, value in parameters.items() if name in trial.parameters.model_fields}
+    older = defaults(wanted, trial.parameters)
     fitting = [
         group
         for group in groups
         if group.kind == trial.kind
-        and same_scenario(wanted, group.parameters)
+        and same_scenario(wanted, {**older, **group.parameters})
         and all(run.status.final for run in group.used)
     ]
     return sorted(fitting, key=lambda group: (group.repeats, max(run.id for run in group.runs)), reverse=True)

@@ -1,63 +1,28 @@
-"""The parameters of test, payload and broker of the AMQP trial."""
+"""The parameters of the AMQP trial's broker and its queues."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from pydantic import ValidationInfo, field_validator
 
-from labconsole.model.parameters import STORED, parameter
+from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import (
     LABELS,
-    WITH_COUNT,
     WITH_EMBEDDED_BROKER,
     WITH_EXTERNAL_BROKER,
     BrokerChoice,
     Leftover,
     Mode,
 )
+from labconsole_amqp.payload_parameters import is_stored
 
 _ADDRESS = re.compile(r'"([^"]+)"|([^\s,]+)')
 
 
 class BrokerParameters(Parameters):
-    """What is sent, over which broker."""
-
-    test: Literal[1, 2, 3, 4] = parameter(
-        "Test",
-        "1 plain TCP, 2 TLS with client certificate, 3 TLS and signing, 4 TLS, signing and encryption",
-        default=1,
-        group="Test",
-    )
-    payload: str = parameter(
-        "Payload",
-        "small (11 B), fpl-tac (237 B), fpl-fixm (41.7 KB), or the path of any file",
-        default="fpl-tac",
-        min_length=1,
-        group="Test",
-        choices=["small", "fpl-tac", "fpl-fixm"],
-    )
-    count: int = parameter(
-        "Messages",
-        "Messages that each sender sends and that count for the figures",
-        default=10_000,
-        ge=1,
-        le=100_000_000,
-        group="Test",
-        shown_if=WITH_COUNT,
-    )
-    warm_up: int = parameter(
-        "Warm-up",
-        "Messages that each sender sends first and that are left out of throughput and latency",
-        default=0,
-        ge=0,
-        le=1_000_000,
-        group="Test",
-        unit="messages",
-        shown_if=WITH_COUNT,
-    )
+    """The broker, and the queues that messages take."""
 
     mode: Mode = parameter(
         "This console plays",
@@ -179,8 +144,3 @@ class BrokerParameters(Parameters):
 def split_addresses(text: str) -> tuple[str, ...]:
     """The addresses in a text: separated by spaces or commas, in double quotes where they have some themselves."""
     return tuple(quoted or plain for quoted, plain in _ADDRESS.findall(text))
-
-
-def is_stored(info: ValidationInfo) -> bool:
-    """Whether the parameters are those of a stored run, which may be older than a check."""
-    return bool((info.context or {}).get(STORED))

@@ -34,6 +34,15 @@ class Loop(StrEnum):
     SWEEP = "sweep"
 
 
+class MessageSizes(StrEnum):
+    """The size of each payload: as it is, drawn from a distribution, or that of one of the source's three payloads."""
+
+    PAYLOAD = "payload"
+    UNIFORM = "uniform"
+    LOG_NORMAL = "log-normal"
+    MIX = "mix"
+
+
 class Shaping(StrEnum):
     """What limits the link between the clients and the broker."""
 
@@ -86,6 +95,12 @@ LABELS: dict[str, dict[str, str]] = {
         "open": "Open: at a given rate",
         "both": "Both phases: full speed, then at a given rate",
         "sweep": "Rate sweep: the highest rate with p99 under a limit",
+    },
+    "message_sizes": {
+        "payload": "As the payload",
+        "uniform": "Uniform between two sizes",
+        "log-normal": "Log-normal around a median",
+        "mix": "Mix of the three payloads",
     },
     "shaping": {"outside": "Not by the console", "built-in": "By the console"},
     "link_ends": {"both": "Senders and receivers", "sender": "Senders only", "receiver": "Receivers only"},

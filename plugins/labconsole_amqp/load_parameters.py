@@ -6,8 +6,9 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
-from labconsole_amqp.broker_parameters import is_stored, split_addresses
+from labconsole_amqp.broker_parameters import split_addresses
 from labconsole_amqp.choices import LABELS, WITH_SIGNATURES, Loop, Mode, Settlement
+from labconsole_amqp.payload_parameters import is_stored
 
 _PHASES = {"loop": "both"}
 _SWEEP = {"loop": "sweep"}

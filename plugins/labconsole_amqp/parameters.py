@@ -18,6 +18,7 @@ from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import MessageForm
 from labconsole_amqp.identity_parameters import IdentityParameters
 from labconsole_amqp.load_parameters import LoadParameters
+from labconsole_amqp.payload_parameters import PayloadParameters
 from labconsole_amqp.shaping.shaped_link import ShapedLinkParameters
 from labconsole_amqp.two_console_parameters import TwoConsoleParameters
 from labconsole_amqp.wire.envelope import FieldsIn, Protection, encoded_size
@@ -28,8 +29,8 @@ _EXAMPLE_NAMES = "CN=state-a,O=Lab Console", "CN=state-b,O=Lab Console"
 """Sender and recipient as the lab's identities have them."""
 
 
-class _EnvelopeParameters(LoadParameters, BrokerParameters):
-    """Envelopes, and what follows from them, load and broker."""
+class _EnvelopeParameters(LoadParameters, BrokerParameters, PayloadParameters):
+    """Envelopes, and what follows from them, payload, load and broker."""
 
     durable: bool = parameter(
         "Durable",

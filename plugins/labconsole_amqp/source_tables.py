@@ -1,13 +1,14 @@
 """SWIM's result tables (`swim-wp16.txt`, "Results"): within Malaysia, and Malaysia to Singapore.
 
-Both have a table for each of three payloads, with the same rows and columns. A run belongs to a table by its payload
-and to a column by its test, so that one campaign fills three tables. From Malaysia to Singapore the source's column of
-Test 1 is empty.
+Both have a table for each of three payloads, with the same rows and columns. A run belongs to a table by its payload,
+sent in its own size, and to a column by its test, so that one campaign fills three tables. From Malaysia to Singapore
+the source's column of Test 1 is empty.
 """
 
 from __future__ import annotations
 
 from labconsole.analysis.table_shape import ShapeColumn, ShapeRow, TableShape
+from labconsole_amqp.choices import MessageSizes
 
 _ROWS = (
     ShapeRow("Establishing Connection", "connect_time"),
@@ -37,7 +38,7 @@ TABLES = tuple(
         title=f"{part}: {size} Payload",
         kinds=("amqp.messaging",),
         reference=f'ICAO APAC WP/16, table "{part}: {size} Payload"',
-        parameters={"payload": payload},
+        parameters={"payload": payload, "message_sizes": MessageSizes.PAYLOAD.value},
         columns=_COLUMNS,
         rows=_ROWS,
         published=f"{name}-{size.lower()}",

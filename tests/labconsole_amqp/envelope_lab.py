@@ -108,5 +108,11 @@ def ends(
     )
     return Ends(
         HardenedEnvelope(form, format, make(sends)),
-        HardenedEnvelope(form, format, make(receives), checks, expected=expected),
+        HardenedEnvelope(
+            form,
+            format,
+            make(receives),
+            checks,
+            expected=None if expected is None else lambda payload, _: payload == expected,
+        ),
     )

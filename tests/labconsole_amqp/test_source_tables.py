@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from labconsole.analysis.columns import RunGroup, group_repeats
+from labconsole.analysis.columns import RunGroup, counterparts, group_repeats
 from labconsole.analysis.published_figures import PublishedTable, published_tables
 from labconsole.analysis.table_shape import FilledTable, TableShape, fill, table_shapes
 from labconsole.model.plugin import Plugins
@@ -116,6 +116,19 @@ def test_a_run_belongs_to_a_table_by_its_payload(plugins: Plugins) -> None:
     assert filled(plugins, runs, "swim-within-malaysia-small").filled
     assert filled(plugins, runs, "swim-my-sg-small").filled
     assert not filled(plugins, runs, MEDIUM).filled
+
+
+def test_a_run_with_drawn_sizes_is_not_the_sources_and_one_of_before_them_is(plugins: Plugins) -> None:
+    drawn = [*campaign((1,), message_sizes="uniform"), *campaign((2,), first=50, message_sizes="mix")]
+    assert not filled(plugins, drawn).filled
+    older = campaign((1, 2))
+    before = [dataclasses.replace(one, parameters={**one.parameters}) for one in older]
+    for one in before:
+        del one.parameters["message_sizes"]  # type: ignore[attr-defined]
+    assert filled(plugins, before).filled
+    columns = [column for table in published_tables(plugins) for column in table.columns if table.name == MEDIUM]
+    groups = group_repeats([*drawn, *before])
+    assert {group.parameters.get("message_sizes") for one in columns for group in counterparts(groups, one)} == {None}
 
 
 def test_missing_columns_and_few_repeats_are_noted(plugins: Plugins) -> None:

@@ -21,7 +21,7 @@ from labconsole_amqp.envelopes.message_checks import MessageChecks
 from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
 from labconsole_amqp.wire.envelope import Envelope, FieldsIn, Protection, encode
 from labconsole_amqp.wire.protected_message import ProtectedMessage, SignedMetadata, decode_protected, encode_protected
-from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome, open_sealed, seal
+from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome, open_sealed, seal
 
 
 class SealedMessage(NamedTuple):
@@ -76,9 +76,9 @@ class SourceEnvelope(MessageEnvelope):
         recipient_key: RSAPublicKey | None = None,
         verification_key: RSAPublicKey | None = None,
         decryption_key: RSAPrivateKey | None = None,
-        expected: bytes | None = None,
+        expected: ExpectedPayload | None = None,
     ) -> None:
-        """An end has only its own keys; `expected` is the payload of every message, None for any."""
+        """An end has only its own keys; only `expected` payloads are accepted, any where it is None."""
         super().__init__(form)
         self._signing_key, self._recipient_key = signing_key, recipient_key
         self._verification_key, self._decryption_key = verification_key, decryption_key
@@ -110,9 +110,9 @@ class HardenedEnvelope(MessageEnvelope):
         content: ContentFormat,
         checks: MessageChecks | None = None,
         *,
-        expected: bytes | None = None,
+        expected: ExpectedPayload | None = None,
     ) -> None:
-        """A receiver has `checks`; `expected` is the payload of every message, None for any."""
+        """A receiver has `checks`; only `expected` payloads are accepted, any where it is None."""
         super().__init__(form)
         self._content = content
         self._checks = checks
@@ -163,7 +163,8 @@ class HardenedEnvelope(MessageEnvelope):
         if opened.metadata is None:
             return opened
         outcome, reason = self._checks.outcome(opened.metadata, time.time_ns() // 1_000_000)
-        if outcome is Outcome.OK and self._expected is not None and opened.payload != self._expected:
+        body, number = opened.payload or b"", opened.metadata.message_id
+        if outcome is Outcome.OK and self._expected is not None and not self._expected(body, number):
             outcome = Outcome.PAYLOAD_DIFFERS
         return opened if outcome is Outcome.OK else opened._replace(outcome=outcome, reason=reason, payload=None)
 

@@ -195,14 +195,15 @@ class Receiver(Link):
         lengths = np.array(sizes, np.int64)
         matched = np.zeros(count, np.bool_)
         stamps, numbers = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-        for length, matcher in self._matchers.items():
-            chosen = np.flatnonzero(lengths == length)
-            if len(chosen) == 0 or length >= self._rows.shape[1]:
+        for length in self._matchers.keys() & set(sizes):
+            if length >= self._rows.shape[1]:
                 continue
-            picked = slice(count) if len(chosen) == count else chosen
-            rows = self._rows[picked]
+            matcher, chosen = self._matchers[length], np.flatnonzero(lengths == length)
+            used = slice(0, -(-length // 8))
+            words = self._words[:count, used] if len(chosen) == count else self._words[chosen, used]
+            rows = words.view(np.uint8)
             found = matcher.stamps(rows)
-            same = matcher.same(rows, self._words[picked]) & (found >= 0)
+            same = matcher.same(rows, words) & (found >= 0)
             matched[chosen] = same
             stamps[chosen] = np.where(same, found, -1)
             numbers[chosen] = np.where(same, matcher.numbers(rows), -1)

@@ -129,6 +129,24 @@ class Sender(Link):
         self.sent += len(times)
         return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
 
+    def send_mixed(self, templates: Sequence[Template], first_number: int = 0) -> SentBatch:
+        """As `send`, a message from each of `templates` in their order: for messages of several sizes."""
+        times: list[int] = []
+        stamps: list[int] = []
+        while len(times) < len(templates) and (capacity := self.capacity):
+            first, chunk, size = len(times), [], 0
+            for template in itertools.islice(templates, first, first + min(capacity, _CHUNK_MESSAGES)):
+                self.check_size(len(template.message))
+                chunk.append(template)
+                if (size := size + len(template.message)) >= _CHUNK_BYTES:
+                    break
+            sizes = [len(template.message) for template in chunk]
+            self._write(_mixed(chunk, first_number + first, stamps), sizes, times)
+            if self._kept is not None:
+                self._kept.extend(zip(chunk, itertools.count(first_number + first), stamps[first:]))
+        self.sent += len(times)
+        return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
+
     def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> SentBatch:
         """Send the first of `messages`, as many as there is capacity for.
 
@@ -246,6 +264,22 @@ def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int], co
         stamps.append(wall_ns() // 1_000_000)
         struct.pack_into(">q", copy, stamp_offset, stamps[-1])
         yield ffi.from_buffer("char[]", copy)
+
+
+def _mixed(templates: Sequence[Template], first: int, stamps: list[int]) -> Iterator[Any]:
+    """Yield a message from each template, numbered from `first`, with the current time as its stamp (ms).
+
+    Appends the stamps to `stamps`.
+    """
+    messages = bytearray().join([template.message for template in templates])
+    start, place = ffi.from_buffer("char[]", messages), 0
+    for number, template in enumerate(templates, first):
+        if template.number_offset is not None:
+            struct.pack_into(">Q", messages, place + template.number_offset, number)
+        stamps.append(wall_ns() // 1_000_000)
+        struct.pack_into(">q", messages, place + template.stamp_offset, stamps[-1])
+        yield start + place
+        place += len(template.message)
 
 
 class _MessageRows:

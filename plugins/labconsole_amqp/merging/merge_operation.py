@@ -125,7 +125,7 @@ def _end(reader: Reader, run_id: int) -> End:
 def _merged(reader: Reader, both: BothEnds) -> MergedRun:
     rows = both.sender.detail.row, both.receiver.detail.row
     parameters, trial = both.parameters, AmqpTrial()
-    payloads = {reader.artefact(row.id, "payload.sha256").split()[0] for row in rows}
+    payloads = {_payloads(reader, row.id) for row in rows}
     if len(payloads) > 1:
         raise UserError("The two runs had different payloads: run both consoles again with the same one.")
     made = (
@@ -152,6 +152,11 @@ def _merged(reader: Reader, both: BothEnds) -> MergedRun:
         artefacts=list(_artefacts(reader, both)),
         evaluation=trial.evaluate(parameters, both, both.events),
     )
+
+
+def _payloads(reader: Reader, run_id: int) -> tuple[bytes, ...]:
+    """The hash of each payload of a run."""
+    return tuple(line.split()[0] for line in reader.artefact(run_id, "payload.sha256").splitlines())
 
 
 def _provenance(reader: Reader, both: BothEnds) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.identities import names
-from labconsole_amqp.choices import TEST_DESCRIPTIONS, TEST_TITLES, Mode
+from labconsole_amqp.choices import TEST_DESCRIPTIONS, TEST_TITLES, MessageSizes, Mode
 from labconsole_amqp.merging.merge_operation import MergeRuns, newest_pair
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.wire.payload import payload_path
+from labconsole_amqp.run_payloads import size_shares
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
@@ -136,15 +136,23 @@ class AmqpPanel(TrialPanel):
             self.context.open_run(end.result.data["run"])
 
     def facts(self, parameters: Parameters) -> list[Fact]:
-        """Sizes of payload and encoded message, and the volume of the run; none if the payload is missing."""
+        """Sizes of payload and encoded message, and the volume of the run; none if the payload is missing.
+
+        Of drawn sizes they are means.
+        """
         assert isinstance(parameters, AmqpParameters)
-        size = _payload_size(parameters.payload)
-        if size is None:
+        shares = size_shares(parameters)
+        if shares is None:
             return []
+        size = round(sum(size * share for size, share in shares.items()))
         encoded = parameters.message_size(size)
         tr = QCoreApplication.translate
-        facts = [
-            Fact(tr("AmqpPanel", "Payload"), _size(size), tr("AmqpPanel", "Size of the payload")),
+        facts = [Fact(tr("AmqpPanel", "Payload"), _size(size), tr("AmqpPanel", "Size of the payload"))]
+        if parameters.message_sizes is not MessageSizes.PAYLOAD:
+            text = tr("AmqpPanel", "{mean} ({smallest} to {largest})")
+            value = text.format(mean=_size(size), smallest=_size(min(shares)), largest=_size(max(shares)))
+            facts = [Fact(tr("AmqpPanel", "Payload, mean"), value, tr("AmqpPanel", "Mean size of the payloads"))]
+        facts += [
             Fact(
                 tr("AmqpPanel", "Encoded message"),
                 _size(encoded),
@@ -169,14 +177,6 @@ def _segments() -> list[Segment]:
         name, _, title = text.partition(": ")
         segments.append(Segment(test, name, title[:1].upper() + title[1:], TEST_DESCRIPTIONS[test], _ICONS[test]))
     return segments
-
-
-def _payload_size(choice: str) -> int | None:
-    path = payload_path(choice)
-    try:
-        return path.stat().st_size if path.is_file() else None
-    except OSError:  # a name that is too long: the form reports it
-        return None
 
 
 def _size(size: int) -> str:

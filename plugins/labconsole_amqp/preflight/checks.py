@@ -237,11 +237,15 @@ def awaited_queue_check() -> Check:
     return Check(CheckName.QUEUE_DEPTH, CheckResult.NOT_APPLICABLE, sentence)
 
 
-def size_check(size: int, largest: int, broker: str) -> Check:
-    """Whether messages of `size` bytes are within the broker's limit, 0 for none. Raises UserError: they are not."""
+def size_check(size: int, largest: int, broker: str, *, drawn: bool = False) -> Check:
+    """Whether messages of `size` bytes, or `drawn` ones of at most so many, are within the broker's limit, 0 for none.
+
+    Raises UserError: they are not.
+    """
     if largest and size > largest:
         raise UserError(too_large(size, broker, largest))
-    sentence = f"Messages have {size:,} B, and the broker takes {f'up to {largest:,} B' if largest else 'any size'}."
+    own, limit = f"{'up to ' if drawn else ''}{size:,} B", f"up to {largest:,} B" if largest else "any size"
+    sentence = f"Messages have {own}, and the broker takes {limit}."
     return Check(CheckName.MESSAGE_SIZE, CheckResult.PASSED, sentence, {"size": size, "largest": largest})
 
 

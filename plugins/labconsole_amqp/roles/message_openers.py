@@ -19,7 +19,7 @@ from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.roles.message_protection import load_signer, receiver_envelope
 from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings, with_copies
 from labconsole_amqp.wire.envelope import Protection
-from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome
+from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome
 
 _OTHER_KEYS = frozenset((Outcome.SIGNATURE_WRONG, Outcome.DECRYPTION_FAILED, Outcome.UNKNOWN_SIGNER))
 """The outcomes of a message that was protected with other keys."""
@@ -53,8 +53,7 @@ class MessageOpeners:
     keys of then. A signer whose certificate is refused stays known, so that its messages are refused for that reason.
     """
 
-    def __init__(self, expected: bytes) -> None:
-        """`expected` is the payload of every message."""
+    def __init__(self, expected: ExpectedPayload) -> None:
         self._expected = expected
         self._openers: list[Opener] = []
         self._windows: dict[str, Windows] = {}

@@ -33,7 +33,7 @@ from labconsole_amqp.roles.role_settings import (
     with_copies,
 )
 from labconsole_amqp.wire.envelope import Protection
-from labconsole_amqp.wire.sign_encrypt import rsa_private_key, rsa_public_key
+from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, rsa_private_key, rsa_public_key
 
 
 def sender_envelope(
@@ -74,9 +74,13 @@ def require_recipient(settings: RoleSettings, context: RoleContext) -> None:
 
 
 def receiver_envelope(
-    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, expected: bytes, windows: Windows
+    settings: RoleSettings,
+    identity: LoadedIdentity | None,
+    context: RoleContext,
+    expected: ExpectedPayload,
+    windows: Windows,
 ) -> MessageEnvelope:
-    """The envelope with which a receiver opens messages, whose payload is `expected`; `windows` are of their signer.
+    """The envelope with which a receiver opens messages with `expected` payloads; `windows` are of their signer.
 
     Whether the signer is refused is for the caller to judge. Raises UserError.
     """

@@ -22,6 +22,7 @@ from labconsole_amqp.preflight.checks import awaited_queue_check, own_queue_chec
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
+from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
     LATENCY_CHANNEL,
@@ -40,7 +41,7 @@ from labconsole_amqp.wire.envelope import (
     SEQUENCE_MASK,
     Protection,
 )
-from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
+from labconsole_amqp.wire.payload import PAYLOAD_FILE
 from labconsole_amqp.wire.sign_encrypt import OpenedMessage, Outcome
 from labconsole_amqp.wire.template import Template, learn_template, plain_template
 
@@ -75,7 +76,10 @@ class ReceiverRole(LinkRole):
         super().__init__(context)
         self._sealed = self.parameters.protection is not Protection.NONE
         self._received = context.series(RECEIVED)
-        self._learnt: list[Template] = []
+        self._learnt: dict[int, Template] = {}
+        """What a broker has made of our templates, by the place of the payload."""
+        self._places: dict[int, int] = {}
+        """The place of the payload of a message that equals a template, by its length."""
         self._count = 0
         parameters = self.parameters
         twice = parameters.numbered and (parameters.reconnect > 0 or parameters.mode is Mode.RECEIVER)
@@ -93,11 +97,9 @@ class ReceiverRole(LinkRole):
         """Of a step of a sweep, ns."""
 
     def load(self, identity: LoadedIdentity | None) -> None:
-        """Load the payload that is expected, and keys. Raises UserError."""
-        encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
-        copy = self.context.file(PAYLOAD_FILE)
-        self._payload = load_payload(self.parameters.payload, as_string=not encrypted, copy=copy).data
-        self._openers = MessageOpeners(self._payload)
+        """Load the payloads that are expected, and keys. Raises UserError."""
+        self._payloads = load_payloads(self.parameters, self.context.file(PAYLOAD_FILE))
+        self._openers = MessageOpeners(self._payloads.expects)
         self.use_message_keys(identity)
         if self._sealed and not self.parameters.envelope.is_hardened:
             self._openers.require_signer(self.settings)
@@ -116,18 +118,20 @@ class ReceiverRole(LinkRole):
     def attach(self) -> int:
         """Attach with credit. Raises UserError."""
         parameters = self.parameters
-        template = plain_template(self._payload, 0 if parameters.numbered else None, durable=parameters.durable)
+        number, bodies = 0 if parameters.numbered else None, () if self._sealed else self._payloads.bodies
+        templates = [plain_template(body, number, durable=parameters.durable) for body in bodies]
+        self._places = {len(template.message): place for place, template in enumerate(templates)}
         self._link = Receiver(
             self.connection,
             self.settings.address,
             window=parameters.credit,
             settled=parameters.settlement is Settlement.PRE_SETTLED,
-            templates=() if self._sealed else (template,),
-            expected_size=parameters.message_size(len(self._payload)),
+            templates=templates,
+            expected_size=parameters.message_size(len(self._payloads.largest)),
             max_message_size=parameters.max_message_size,
         )
-        for learnt in self._learnt:
-            self._link.learn(learnt)
+        for place, template in self._learnt.items():
+            self._use_template(place, template)
         return self._link.attach_ns
 
     def check_attached(self) -> None:
@@ -233,7 +237,10 @@ class ReceiverRole(LinkRole):
         stamps, numbers = batch.stamps_ms, batch.numbers
         verify_ns, decrypt_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
         outcomes = np.zeros(count, np.uint8)
-        learnt = self._sealed
+        for index in np.flatnonzero(self._others_payload(batch)).tolist():
+            outcomes[index] = OUTCOMES.index(Outcome.PAYLOAD_DIFFERS)
+            self._record_refusal(OpenedMessage(Outcome.PAYLOAD_DIFFERS, None))
+        learnt: set[int] = set()
         everything = self._open_all(list(batch.raw.values()), pool, threads)
         for index, (opener, decoded) in zip(batch.raw, everything, strict=True):
             opened = opener.accept(decoded)
@@ -246,9 +253,9 @@ class ReceiverRole(LinkRole):
             if opened.outcome is not Outcome.OK:
                 if opened.outcome not in self.parameters.duplicate_outcomes:
                     self._record_refusal(opened)
-            elif not learnt:
-                self._learn_template(batch.raw[index])
-                learnt = True
+            elif not self._sealed and len(batch.raw[index]) not in learnt:
+                learnt.add(len(batch.raw[index]))
+                self._learn_template(batch.raw[index], opened.payload)
         self._received.extend(
             number=numbers,
             received_ns=batch.received_ns,
@@ -263,6 +270,13 @@ class ReceiverRole(LinkRole):
             self._numbers.update(numbers.tolist())
         self._observe_latency(batch.received_ns, stamps, numbers, outcomes == 0)
         self._count += count
+
+    def _others_payload(self, batch: Batch) -> NDArray[np.bool_]:
+        """Which messages equal a template, but that of another message's payload."""
+        if self._payloads.one or not self.parameters.numbered:
+            return np.zeros(len(batch), np.bool_)
+        found = np.array([self._places.get(size, -1) for size in batch.sizes.tolist()], np.int64)
+        return np.asarray(batch.matched & (found != self._payloads.places(batch.numbers)))
 
     def _open_all(
         self, messages: list[bytes], pool: ThreadPoolExecutor, threads: int
@@ -319,9 +333,13 @@ class ReceiverRole(LinkRole):
             more = " Further ones are only counted." if self._failed == _MAX_REFUSAL_EVENTS else ""
             self.context.event("refused", f"A message was refused: {reason}.{more}", Level.WARNING)
 
-    def _learn_template(self, message: bytes) -> None:
+    def _learn_template(self, message: bytes, payload: bytes | None) -> None:
         """Accept the form of a good message in the fast path from now on: a broker has changed it."""
         template = learn_template(message, numbered=self.parameters.numbered)
-        if template is not None:
-            self._learnt.append(template)
-            self._link.learn(template)
+        if template is not None and payload is not None:
+            self._use_template(self._payloads.bodies.index(payload), template)
+
+    def _use_template(self, place: int, template: Template) -> None:
+        self._learnt[place] = template
+        self._places[len(template.message)] = place
+        self._link.learn(template)

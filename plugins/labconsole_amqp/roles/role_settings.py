@@ -171,8 +171,9 @@ class RoleSettings(RoleIdentities):
             _PEER: self.peer_certificate,
         }
         files = {key: path for key, path in certificates.items() if path is not None and not contains_private_key(path)}
-        if self.role != "broker" and (payload := payload_file(self.parameters.payload)) is not None:
-            files[PAYLOAD_FILE] = payload
+        for name in self.parameters.payload_names:
+            if self.role != "broker" and (payload := payload_file(name)) is not None:
+                files[PAYLOAD_FILE] = payload
         return files
 
 

@@ -23,9 +23,10 @@ from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_protection import require_recipient, sender_envelope
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealingPool
+from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import ACKNOWLEDGED, OPEN_LOOP, SENT, SENT_CHANNEL, WORK_DONE
 from labconsole_amqp.wire.envelope import Protection, message_number
-from labconsole_amqp.wire.payload import PAYLOAD_FILE, load_payload
+from labconsole_amqp.wire.payload import PAYLOAD_FILE
 from labconsole_amqp.wire.template import Template, plain_template
 
 FINISH = {"do": "finish"}
@@ -72,13 +73,12 @@ class SenderRole(LinkRole):
         self._tokens.close()
 
     def load(self, identity: LoadedIdentity | None) -> None:
-        """Load payload and keys, and create the first message. Raises UserError."""
-        protection, copy = self.parameters.protection, self.context.file(PAYLOAD_FILE)
-        as_string = protection is not Protection.SIGNED_ENCRYPTED
-        self._payload = load_payload(self.parameters.payload, as_string=as_string, copy=copy).data
+        """Load payloads and keys, and create a message of the largest size. Raises UserError."""
+        self._payloads = load_payloads(self.parameters, self.context.file(PAYLOAD_FILE))
         self.use_message_keys(identity)
-        template = self._template() if protection is Protection.NONE else self._sealed(0)
-        self._example = template.message
+        largest, number = self._payloads.largest, message_number(self.settings.index, 0)
+        plain = self.parameters.protection is Protection.NONE
+        self._example = (self._template(largest) if plain else self._envelope.protect(largest, number)).message
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the key that signs, and the one that bodies are encrypted to. Raises UserError."""
@@ -116,7 +116,7 @@ class SenderRole(LinkRole):
         """Check that the broker accepts messages of this size. Raises UserError."""
         with self.preflight.checking(CheckName.MESSAGE_SIZE):
             largest, broker = self._link.max_message_size, self.connection.endpoint.name
-            self.preflight.add(size_check(len(self._example), largest, broker))
+            self.preflight.add(size_check(len(self._example), largest, broker, drawn=not self._payloads.one))
 
     def work(self) -> dict[str, Any]:
         """Send everything, then wait for the last acknowledgement. Raises UserError."""
@@ -166,13 +166,19 @@ class SenderRole(LinkRole):
         return command
 
     def _send_plain(self, schedule: SendSchedule) -> None:
-        template = self._template()
+        templates = [self._template(body) for body in self._payloads.bodies]
+        lengths = np.array([len(template.message) for template in templates])
         batches: list[SentBatch] = []
         record_ns = now_ns() + _RECORD_NS
         try:
             while not (schedule.over(self._done, now_ns()) or self.context.stop_requested):
                 wanted = max(0, min(schedule.due(now_ns()) - self._done, _BATCH))
-                sent = self._link.send(template, wanted, message_number(self.settings.index, self._done))
+                first = message_number(self.settings.index, self._done)
+                if self._payloads.one:
+                    sent = self._link.send(templates[0], wanted, first)
+                else:
+                    places = self._payloads.places(np.arange(first, first + min(wanted, self._link.capacity)))
+                    sent = self._link.send_mixed([templates[place] for place in places.tolist()], first)
                 count = len(sent)
                 if count:
                     self._done += count
@@ -184,21 +190,23 @@ class SenderRole(LinkRole):
                         self._wait(schedule, ready=self._link.capacity > 0)
                 if (now := now_ns()) >= record_ns:
                     record_ns = now + _RECORD_NS
-                    self._record_plain(schedule, template, batches)
+                    self._record_plain(schedule, lengths, batches)
                     self._process_acknowledgements()
                 self._follow()
         finally:
-            self._record_plain(schedule, template, batches)
+            self._record_plain(schedule, lengths, batches)
 
-    def _record_plain(self, schedule: SendSchedule, template: Template, batches: list[SentBatch]) -> None:
-        """Record the last messages, and empty `batches`."""
+    def _record_plain(self, schedule: SendSchedule, lengths: NDArray[np.int64], batches: list[SentBatch]) -> None:
+        """Record the last messages, and empty `batches`; `lengths` are those of the templates."""
         if not batches:
             return
         times_ns = np.concatenate([batch.times_ns for batch in batches])
         stamps_ms = np.concatenate([batch.stamps_ms for batch in batches])
         batches.clear()
         zeros = np.zeros(len(times_ns), np.int64)
-        self._record(schedule, times_ns, stamps_ms, zeros + len(template.message), zeros, zeros)
+        first = message_number(self.settings.index, self._done - len(times_ns))
+        places = zeros if self._payloads.one else self._payloads.places(first + np.arange(len(times_ns)))
+        self._record(schedule, times_ns, stamps_ms, lengths[places], zeros, zeros)
 
     def _send_sealed(self, schedule: SendSchedule) -> None:
         threads = self.parameters.crypto_threads
@@ -260,12 +268,13 @@ class SenderRole(LinkRole):
 
     def _sealed(self, sequence: int) -> SealedMessage:
         """Message `sequence`, signed, and encrypted in Test 4."""
-        return self._envelope.protect(self._payload, message_number(self.settings.index, sequence))
+        number = message_number(self.settings.index, sequence)
+        return self._envelope.protect(self._payloads.of_message(number), number)
 
-    def _template(self) -> Template:
-        """The template of all messages of Tests 1 and 2."""
+    def _template(self, payload: bytes) -> Template:
+        """The template of the messages of Tests 1 and 2 with this payload."""
         number = message_number(self.settings.index, 0) if self.parameters.numbered else None
-        return plain_template(self._payload, number, durable=self.parameters.durable)
+        return plain_template(payload, number, durable=self.parameters.durable)
 
     def _record(
         self,

@@ -39,9 +39,8 @@ from labconsole_amqp.preflight.checks import (
 )
 from labconsole_amqp.roles.link_role import PROBED_MESSAGES
 from labconsole_amqp.roles.role_settings import endpoint, passphrase_request, tls_settings
+from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.trial.identities import RoleName, RunIdentities, secret_requests
-from labconsole_amqp.wire.envelope import Protection
-from labconsole_amqp.wire.payload import load_payload
 
 WARNING = "! "
 """What the sentence of a check with a warning begins with."""
@@ -161,7 +160,9 @@ def _check_end(
             preflight.add(link_check(role, address, attach_ns))
         if role == "sender":
             with preflight.checking(CheckName.MESSAGE_SIZE):
-                preflight.add(size_check(_message_size(parameters), largest, target.name))
+                payloads = load_payloads(parameters)
+                size = parameters.message_size(len(payloads.largest))
+                preflight.add(size_check(size, largest, target.name, drawn=not payloads.one))
         if parameters.mode is Mode.RECEIVER:
             preflight.add(awaited_queue_check())
         elif role == ("sender" if parameters.mode is Mode.SENDER else "receiver"):
@@ -191,8 +192,3 @@ def _identity(identities: RunIdentities, role: RoleName, prompt: Prompt) -> Load
     identity = load_identity(files, f"the {role}", lambda _: prompt(request.key))
     require_valid(identity, f"the {role}")
     return identity
-
-
-def _message_size(parameters: AmqpParameters) -> int:
-    payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
-    return parameters.message_size(len(payload.data))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy
 from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict
-from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.choices import Loop, MessageSizes, Mode
 from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.preflight_verdicts import preflight_verdicts
@@ -163,7 +163,7 @@ def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence
     if not count:
         return
     yield metric("sent", count, count)
-    yield metric("sent_size", float(np.mean(sent["size"])), count)
+    yield from _sizes(parameters, "sent_size", sent["size"])
     if parameters.loop is Loop.BOTH:
         times = sent["sent_ns"][sent["phase"] == Phase.FULL_SPEED]
         if len(times) > 1 and times[-1] > times[0]:
@@ -186,7 +186,7 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
     if not total:
         return
     yield metric("received", total, total)
-    yield metric("received_size", float(np.mean(received["size"])), total)
+    yield from _sizes(parameters, "received_size", received["size"])
     if parameters.loop is Loop.SWEEP:
         return
     both = parameters.loop is Loop.BOTH
@@ -206,6 +206,12 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
             sizes = np.delete(sizes, np.argmin(times))
         megabits = int(np.sum(sizes, dtype=np.int64)) * 8 / 1e6
         yield metric(LINK_USE, megabits / span_s / parameters.narrowest_rate * 100, len(times))
+
+
+def _sizes(parameters: AmqpParameters, name: str, sizes: NDArray[np.int32]) -> Iterator[Metric]:
+    yield metric(name, float(np.mean(sizes)), len(sizes))
+    if parameters.message_sizes is not MessageSizes.PAYLOAD:
+        yield metric(f"{name}_p99", float(np.quantile(sizes, 0.99, method="inverted_cdf")), len(sizes))
 
 
 def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed: str) -> Iterator[Metric]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -330,16 +330,16 @@ def _encryption_key_requests(identities: RunIdentities) -> Iterator[SecretReques
 def keep_artefacts(
     parameters: AmqpParameters,
     identities: RunIdentities,
-    payload: Payload,
+    payloads: Sequence[Payload],
     sender: Mapping[str, Any],
     context: RunContext,
 ) -> None:
-    """Store certificates, the payload's hash and an encoded message for later checks. Raises UserError.
+    """Store certificates, the hash of each payload and an encoded message for later checks. Raises UserError.
 
     `sender` is what a sender reported when it was ready.
     """
-    sha256 = hashlib.sha256(payload.data).hexdigest()
-    context.artefact("payload.sha256", "text/plain", f"{sha256}  {Path(payload.name).name}\n".encode())
+    hashes = (f"{hashlib.sha256(payload.data).hexdigest()}  {Path(payload.name).name}\n" for payload in payloads)
+    context.artefact("payload.sha256", "text/plain", "".join(hashes).encode())
     for name, path in _certificates(parameters, identities).items():
         pem = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in load_certificates(path))
         context.artefact(name, "application/x-pem-file", pem)

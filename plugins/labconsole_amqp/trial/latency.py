@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.column_figures import offered_rate_too_high
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
-from labconsole_amqp.choices import Loop, Mode
+from labconsole_amqp.choices import Loop, MessageSizes, Mode
 from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import WALL_OFFSET, Phase, latency_from_stamp_ns
@@ -153,10 +153,14 @@ def latency_figures(
 
 
 def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:
-    """The values behind mean and percentiles of each of the run's `measures`, ms."""
+    """The values behind mean and percentiles of each of the run's `measures`, ms, and of drawn sizes, B."""
     joined = load_joined(parameters, samples)
     found = ((one.title, latencies_ns(parameters, joined, events, one.phase)[1]) for one in measures(parameters))
-    return tuple(Distribution(title, "ms", latencies / 1e6) for title, latencies in found if len(latencies))
+    times = [Distribution(title, "ms", latencies / 1e6) for title, latencies in found if len(latencies)]
+    sizes = joined.received["size"] if len(joined.received["size"]) else joined.sent["size"]
+    if parameters.message_sizes is not MessageSizes.PAYLOAD and len(sizes):
+        times.append(Distribution("Message size", "B", sizes.astype(np.float64)))
+    return tuple(times)
 
 
 def _due(joined: JoinedSamples, phase: Phase) -> NDArray[np.bool_]:

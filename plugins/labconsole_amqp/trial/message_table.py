@@ -126,6 +126,7 @@ MESSAGES = Series(
         Column("latency_ns", "i8", "ns", "As the metrics take it; -1 if it did not come"),
         Column("outcome", "i1", "", "0 is good, otherwise the place in OUTCOMES; -1 if it did not come"),
         Column("phase", "u1", "", "Phase in which it was due, as in the samples sent; 0 without phases"),
+        Column("size", "i4", "B", "Encoded size as sent; on a console that only receives, as received"),
     ),
     Origin.CALCULATED,
 )
@@ -164,6 +165,7 @@ def _sent(parameters: AmqpParameters, joined: JoinedSamples) -> Table:
         "latency_ns": latency_ns,
         "outcome": outcome,
         "phase": sent.get("phase", np.zeros(count, np.uint8)),
+        "size": sent["size"],
     }
 
 
@@ -180,4 +182,5 @@ def _received(joined: JoinedSamples, events: Sequence[Event]) -> Table:
         "latency_ns": latencies_from_stamps_ns(joined, events),
         "outcome": received["outcome"].astype(np.int8),
         "phase": np.zeros(len(numbers), np.uint8),
+        "size": received["size"],
     }

@@ -21,12 +21,11 @@ from labconsole_amqp.roles.link_role import connect_command, open_loop_command
 from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, LATENCY_COMMAND, senders_done
 from labconsole_amqp.roles.role_settings import RoleIdentities, RoleSettings
 from labconsole_amqp.roles.sender_role import FINISH
+from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_DONE, SWEEP_STEP
 from labconsole_amqp.trial.followed_identities import RolesByName, following_identities
 from labconsole_amqp.trial.identities import EndName, RoleName, RunIdentities, keep_artefacts
 from labconsole_amqp.trial.rate_search import RateSearch
-from labconsole_amqp.wire.envelope import Protection
-from labconsole_amqp.wire.payload import load_payload
 
 _LEAD_NS = 20_000_000
 """T0 is this far in the future, so that all roles know it before."""
@@ -62,7 +61,7 @@ class MessagingRun:
         `besides` are roles that connect by themselves, and `sender` the class of the senders.
         """
         parameters, context = self._parameters, self._context
-        payload = load_payload(parameters.payload, as_string=parameters.protection is not Protection.SIGNED_ENCRYPTED)
+        payloads = load_payloads(parameters)
         identities = RunIdentities(parameters, NamedIdentities(self._database) if self._database else None)
         specs = role_specs(parameters, identities, sender)
         self._given = {name: identities.of_role(name) for name in identities.local_roles}
@@ -100,7 +99,7 @@ class MessagingRun:
             sender_info = info if role in senders else sender_info
             checks += map(Check.from_json, info.get("checks", ()))
         context.event(PREFLIGHT, summary(checks), checks=[check.to_json() for check in own])
-        keep_artefacts(parameters, identities, payload, sender_info, context)
+        keep_artefacts(parameters, identities, payloads.sources, sender_info, context)
         for broker in brokers:
             broker.command(MEASURE_COMMAND)
         begin_ns = now_ns() + _LEAD_NS

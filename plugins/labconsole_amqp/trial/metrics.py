@@ -55,6 +55,13 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     MetricKind("sent_size", "Sender message size", "B", _LOWER, "Bytes of the encoded AMQP message as sent; mean."),
     MetricKind(
+        "sent_size_p99",
+        "Sender message size p99",
+        "B",
+        _LOWER,
+        "99 % of the messages sent have this size or less; shown where sizes are drawn.",
+    ),
+    MetricKind(
         "receiver_link_time",
         "Receiver link setup time",
         "ms",
@@ -71,6 +78,13 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     MetricKind(
         "received_size", "Received message size", "B", _LOWER, "Bytes of the encoded AMQP message as received; mean."
+    ),
+    MetricKind(
+        "received_size_p99",
+        "Received message size p99",
+        "B",
+        _LOWER,
+        "99 % of the messages received have this size or less; shown where sizes are drawn.",
     ),
     MetricKind(
         "throughput",

@@ -19,6 +19,7 @@ Receivers fail closed: with a required signature or encryption missing, the payl
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -65,6 +66,10 @@ class Outcome(StrEnum):
     NOT_TIMELY = "too old or from the future"
     UNKNOWN_SIGNER = "unknown signer"
     SIGNER_REFUSED = "signer's certificate refused"
+
+
+ExpectedPayload = Callable[[bytes, int | None], bool]
+"""Whether a payload is that of the message with this id, None without one."""
 
 
 class OpenedMessage(NamedTuple):
@@ -117,9 +122,9 @@ def open_sealed(
     verification_key: RSAPublicKey | None = None,
     decryption_key: RSAPrivateKey | None = None,
     *,
-    expected: bytes | None = None,
+    expected: ExpectedPayload | None = None,
 ) -> OpenedMessage:
-    """Decode, decrypt and verify one received message; with `expected`, the payload must also be this one.
+    """Decode, decrypt and verify one received message; with `expected`, the payload must also be that.
 
     Never raises because of the message's content. `protection` is what the receiver requires, not what the message has.
 
@@ -191,8 +196,8 @@ def _decrypt(envelope: Envelope, decryption_key: RSAPrivateKey) -> bytes | None:
 
 
 def _check_payload(
-    envelope: Envelope, payload: bytes, expected: bytes | None, verify_ns: int, decrypt_ns: int
+    envelope: Envelope, payload: bytes, expected: ExpectedPayload | None, verify_ns: int, decrypt_ns: int
 ) -> OpenedMessage:
-    if expected is not None and payload != expected:
+    if expected is not None and not expected(payload, envelope.message_id):
         return OpenedMessage(Outcome.PAYLOAD_DIFFERS, envelope, None, verify_ns, decrypt_ns)
     return OpenedMessage(Outcome.OK, envelope, payload, verify_ns, decrypt_ns)

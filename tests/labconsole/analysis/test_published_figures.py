@@ -15,7 +15,6 @@ from labconsole.analysis.published_figures import (
     PublishedVerdict,
     published_columns,
     published_tables,
-    same_scenario,
 )
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugin, Plugins
@@ -170,9 +169,12 @@ def test_what_is_not_printed_is_absent(swim: Mapping[str, PublishedTable]) -> No
 
 def test_a_run_is_of_the_same_scenario_by_test_and_payload_whatever_its_count() -> None:
     (column,) = published_columns(Plugins.discover(), "swim-within-malaysia-medium/test-3")
-    assert same_scenario(column.parameters, {"test": 3, "payload": "fpl-tac", "count": 4000})
-    assert not same_scenario(column.parameters, {"test": 2, "payload": "fpl-tac", "count": 10_000})
-    assert not same_scenario(column.parameters, {"test": 3})
+    run = {"test": 3, "payload": "fpl-tac", "count": 4000}
+    assert column.fits(run), "a run of before message sizes were drawn"
+    assert column.fits({**run, "message_sizes": "payload"})
+    assert not column.fits({**run, "message_sizes": "uniform"})
+    assert not column.fits({**run, "test": 2, "count": 10_000})
+    assert not column.fits({"payload": "fpl-tac"})
     assert column.known["count"] == 10_000
 
 

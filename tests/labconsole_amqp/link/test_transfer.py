@@ -40,6 +40,22 @@ class TestTransfer:
         assert np.all(received > np.array(sent))
         assert {size for batch in batches for size in batch.sizes.tolist()} == {len(template().message)}
 
+    def test_messages_of_several_templates_arrive_in_order_each_as_it_is(self, connection: Connection) -> None:
+        templates = [template(b"x" * size) for size in (1, 300, 90_000, 20)]
+        order = np.random.default_rng(1).integers(0, 4, 600).tolist()
+        sender, sent = Sender(connection, "q"), 0
+        while sent < len(order):
+            sent += len(sender.send_mixed([templates[place] for place in order[sent:]], sent))
+            sender.pump(0.05 if sender.capacity == 0 else 0)
+        assert sender.drain(5) == 0
+        batches = receive_all(Receiver(connection, "q", templates=templates), len(order))
+        assert all(batch.matched.all() and not batch.raw for batch in batches)
+        assert np.concatenate([batch.numbers for batch in batches]).tolist() == list(range(len(order)))
+        sizes = np.concatenate([batch.sizes for batch in batches]).tolist()
+        assert sizes == [len(templates[place].message) for place in order]
+        stamps = np.concatenate([batch.stamps_ms for batch in batches])
+        assert (np.diff(stamps) >= 0).all() and abs(int(stamps[-1]) - time.time() * 1000) < 10_000
+
     def test_a_second_reader_decodes_what_was_sent(self, connection: Connection) -> None:
         send_all(Sender(connection, "q"), template(), 2)
         for number, raw in enumerate(raw_messages(Receiver(connection, "q"), 2)):

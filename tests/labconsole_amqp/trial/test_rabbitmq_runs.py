@@ -108,7 +108,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     server = ca.issue("server")
     sender, receiver = ca.issue("state-x", encrypted=True), ca.issue("state-y", encrypted=True)
     cases = (*FIGURES, *LEFT, *(("options", place) for place in range(len(OPTIONS))))
-    queues = ("q", "left", "several", *map(queue_of, cases))
+    queues = ("q", "left", "several", "two-a", "two-b", *map(queue_of, cases))
     with RealBroker(
         "rabbitmq", folder, queues=queues, clients=("state-x", "state-y"), trust=ca.ca_file, identity=server
     ) as rabbit:
@@ -291,3 +291,16 @@ def test_the_receiver_opens_messages_stored_in_the_foreign_queue(foreign: Foreig
     received = run(tmp_path / "r", **foreign.settings(4, "left", mode="receiver", **options))
     assert (sent.failure, received.failure) == (None, None)
     assert (received.figures["received"], received.figures["failed_verifications"]) == (20, 0)
+
+
+@pytest.mark.parametrize("test", (1, 3))
+def test_two_queues_with_drawn_sizes(foreign: Foreign, test: int, tmp_path: Path) -> None:
+    """It changes the form of messages: each size is learned, and its payload is still that of its number."""
+    more: dict[str, Any] = {"message_sizes": "uniform", "senders": 2, "receivers": 2, "numbered": True, "count": 300}
+    more["address"] = ", ".join(map(foreign.rabbit.address, ("two-a", "two-b")))
+    outcome = run(tmp_path / "run", **foreign.settings(test, "two-a", **more))
+    all_good(outcome, 600)
+    assert {queue: one.samples for queue, one in outcome.labelled("lost").items()} == {
+        "/amq/queue/two-a": 300,
+        "/amq/queue/two-b": 300,
+    }

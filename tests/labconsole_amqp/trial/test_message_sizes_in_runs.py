@@ -1,0 +1,182 @@
+"""Runs whose message sizes are drawn: every test and envelope, phases, refusals, and the figures of sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole_amqp.broker.embedded_broker import BrokerSettings
+from labconsole_amqp.broker.queue import QueueLimits
+from labconsole_amqp.envelopes.formats import HARDENED
+from labconsole_amqp.link.connection import connect
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.run_payloads import load_payloads
+from labconsole_amqp.trial.amqp_trial import AmqpTrial
+from labconsole_amqp.wire.envelope import MessageParts, encode, message_number
+from tests.labconsole_amqp.cut_relay import cut_relay
+from tests.labconsole_amqp.embedded_broker import serving
+from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
+from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
+
+pytestmark = pytest.mark.usefixtures("lab_home")
+
+UNIFORM: dict[str, Any] = {"message_sizes": "uniform", "smallest_size": 10, "largest_size": 3_000}
+LOG_NORMAL: dict[str, Any] = {"message_sizes": "log-normal", "median_size": 300, "size_spread": 3.0}
+MIX: dict[str, Any] = {"message_sizes": "mix"}
+
+
+def drawn(outcome: Outcome) -> dict[str, list[int]]:
+    """The sizes of each sender's messages, as they are to be."""
+    parameters = outcome.parameters
+    payloads, found = load_payloads(parameters), {}
+    for role in outcome.samples.roles("sent"):
+        numbers = message_number(int(role[-1]), 0) + outcome.samples.table("sent", role)["seq"]
+        sizes = [parameters.message_size(len(payloads.of_message(number))) for number in numbers.tolist()]
+        found[role] = sizes
+    return found
+
+
+def as_drawn(outcome: Outcome, sent: int) -> None:
+    """Everything arrived, and each message had its size."""
+    all_good(outcome, sent)
+    for role, sizes in drawn(outcome).items():
+        # A signature by ECDSA in DER has a byte or two more or less.
+        assert outcome.samples.table("sent", role)["size"] == pytest.approx(sizes, abs=4)
+    sizes = outcome.column("sent", "size")
+    assert sorted(sizes) == sorted(outcome.column("received", "size"))
+    for end in ("sent", "received"):
+        assert outcome.figures[f"{end}_size"] == pytest.approx(sizes.mean())
+        assert outcome.figures[f"{end}_size_p99"] == np.quantile(sizes, 0.99, method="inverted_cdf")
+    assert len(set(sizes.tolist())) > 1
+
+
+@pytest.mark.parametrize("sizes", (UNIFORM, LOG_NORMAL, MIX), ids=("uniform", "log-normal", "mix"))
+@pytest.mark.parametrize("test", (1, 2, 3, 4))
+def test_each_test_has_each_distribution(test: int, sizes: dict[str, Any], tmp_path: Path) -> None:
+    count = 1_000 if test < 3 else 60
+    as_drawn(run(tmp_path / "run", test=test, count=count, **sizes), count)
+
+
+@pytest.mark.parametrize("envelope", HARDENED)
+def test_each_envelope_has_drawn_sizes(envelope: str, tmp_path: Path) -> None:
+    as_drawn(run(tmp_path / "run", test=4, envelope=envelope, count=40, numbered=True, **UNIFORM), 40)
+
+
+@pytest.mark.parametrize("test", (1, 3))
+def test_each_sender_has_an_order_of_its_own_over_several_queues(test: int, tmp_path: Path) -> None:
+    two = {"address": "a b", "senders": 2, "receivers": 2, "numbered": True, "count": 200}
+    outcome = ProcessLab(tmp_path / "run").run(test=test, **two, **UNIFORM)
+    assert outcome.failure is None, outcome.failure
+    assert (outcome.figures["lost"], outcome.figures["failed_verifications"]) == (0, 0)
+    first, second = drawn(outcome).values()
+    assert first != second
+    for role, sizes in drawn(outcome).items():
+        assert outcome.samples.table("sent", role)["size"].tolist() == sizes
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        {"loop": "open", "rate": 400.0, "count": 200},
+        {"loop": "both", "full_speed": 0.6, "open_loop": 0.6, "rate": 50.0},
+        {"loop": "sweep", "rate": 50.0, "step": 0.5, "p99_limit": 50.0, "senders": 2},
+    ],
+    ids=("open", "both", "sweep"),
+)
+@pytest.mark.parametrize("test", (2, 4))
+def test_each_loop_has_drawn_sizes(test: int, loop: dict[str, Any], tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=test, envelope="compact", numbered=True, **loop, **LOG_NORMAL)
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert [figures[name] for name in ("lost", "unknown", "duplicated", "failed_verifications")] == [0] * 4
+    for role, sizes in drawn(outcome).items():
+        assert outcome.samples.table("sent", role)["size"].tolist() == sizes
+
+
+def test_messages_that_are_sent_again_have_their_sizes(tmp_path: Path) -> None:
+    with serving(BrokerSettings(queues=("q",))) as broker, cut_relay(broker.plain.port) as relay:
+
+        def cut(lab: Lab) -> None:
+            lab.until("received", 500)
+            relay.cut()
+
+        place = {"broker": "external", "port": relay.port, "address": "q", "numbered": True, "reconnect": 20.0}
+        lab = Lab(tmp_path / "run", during=cut)
+        outcome = lab.run(test=1, count=2_000, loop="open", rate=2_000.0, **place, **UNIFORM)
+    assert outcome.failure is None, outcome.failure
+    figures = outcome.figures
+    assert (figures["lost"], figures["unknown"], figures["failed_verifications"]) == (0, 0, 0)
+    assert figures["reconnects"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("numbered", "refused"), [(True, {"payload differs": 2}), (False, {"payload differs": 1})], ids=("numbered", "not")
+)
+def test_a_payload_that_is_not_the_messages_is_refused(numbered: bool, refused: dict[str, int], tmp_path: Path) -> None:
+    def forge(lab: Lab) -> None:
+        bodies = load_payloads(lab.trial.parameters(numbered=numbered, **UNIFORM)).bodies  # type: ignore[call-arg]
+        payloads = load_payloads(lab.trial.parameters(numbered=numbered, **UNIFORM))  # type: ignore[call-arg]
+        number = message_number(0, 5)
+        other = next(body for body in bodies if body != payloads.of_message(number))
+        changed = payloads.of_message(number)[:-1] + b"?"
+        with connect(endpoint(lab)) as connection:
+            sender = Sender(connection, "labconsole")
+            for body in (other, changed):
+                message, stamp = encode(MessageParts(body), message_id=number if numbered else None)
+                while not len(sender.send_messages([message], stamp)):
+                    sender.pump(0.1)
+            assert sender.drain(5) == 0
+
+    lab = Lab(tmp_path / "run", during=forge)
+    outcome = lab.run(test=1, count=200, loop="open", rate=400.0, numbered=numbered, **UNIFORM)
+    assert outcome.failure is None, outcome.failure
+    failed = outcome.labelled("failed_verifications")
+    assert {reason: metric.value for reason, metric in failed.items()} == refused
+    assert outcome.frame.channels["failed"].count == sum(refused.values())
+
+
+def test_two_consoles_draw_the_same_sizes_and_another_seed_is_refused(tmp_path: Path) -> None:
+    outcomes: dict[str, Outcome] = {}
+    with serving(BrokerSettings(queues=("q",))) as broker:
+        shared = {"broker": "external", "port": broker.plain.port, "address": "q", "numbered": True, "count": 60}
+        for name, mode, seed in (("a", "sender", 7), ("b", "receiver", 7), ("c", "sender", 7), ("d", "receiver", 8)):
+            more = {"mode": mode, "size_seed": seed, "compare_clocks": False, "patience": 2.0}
+            outcomes[name] = run(tmp_path / name, **shared, **more, **UNIFORM)
+    assert [outcome.failure for outcome in outcomes.values()] == [None] * 4
+    assert (outcomes["b"].figures["received"], outcomes["b"].figures["failed_verifications"]) == (60, 0)
+    assert outcomes["d"].figures["failed_verifications"] > 50
+
+
+def test_the_largest_message_is_checked_before_the_run(tmp_path: Path) -> None:
+    settings = BrokerSettings(queues=("q",), limits=QueueLimits(max_message_size=2_000))
+    with serving(settings) as broker:
+        place = {"broker": "external", "port": broker.plain.port, "address": "q", "count": 20}
+        refused = run(tmp_path / "refused", **place, **UNIFORM)
+        passed = run(tmp_path / "passed", **place, **UNIFORM | {"largest_size": 1_500})
+    assert "takes at most 2,000" in str(refused.failure)
+    all_good(passed, 20)
+    (check,) = (one for one in passed.evaluation.verdicts if one.name == "preflight: message size")
+    assert check.reason.startswith("Messages have up to 1,5")
+
+
+def test_sizes_are_in_the_table_of_messages_and_in_the_distributions(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", test=1, count=300, **MIX)
+    given = outcome.parameters, outcome.samples, outcome.samples.events
+    (table,) = AmqpTrial().derived(*given)
+    rows = np.concatenate([part["size"] for part in table.parts()])
+    assert rows.tolist() == outcome.column("sent", "size").tolist()
+    sizes = {one.title: one.values for one in AmqpTrial().distributions(*given)}["Message size"]
+    assert set(sizes) == {56.0, 282.0, 42_756.0}
+    plain = run(tmp_path / "plain", test=1, count=20)
+    shown = AmqpTrial().distributions(plain.parameters, plain.samples, plain.samples.events)
+    assert [one.title for one in shown] == ["Time in queue at full speed"]
+    assert "sent_size_p99" not in plain.figures
+
+
+def test_a_mix_keeps_the_hashes_of_its_payloads(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", count=5, **MIX | {"share_fpl_tac": 0})
+    lines = outcome.artefacts["payload.sha256"].decode().splitlines()
+    assert [line.split("  ")[1] for line in lines] == ["small", "fpl-fixm"]
