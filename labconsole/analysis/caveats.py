@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labconsole.analysis.number_format import format_number
 from labconsole.model.metrics import LINK_RATE, LINK_RATE_DOWN, LINK_USE
@@ -85,20 +86,29 @@ def busy(samples: Samples, begin_ns: int, end_ns: int) -> str:
 
     Empty where it was not, and where that is unknown (a run of an earlier version, a system without these times).
     """
-    for role in samples.roles(MACHINE.name):
-        table = samples.table(MACHINE.name, role)
-        times = table["t_ns"]
-        if len(times) < 2:
-            continue
-        first = max(0, int(np.searchsorted(times, begin_ns, "right")) - 1)
-        last = min(len(times) - 1, int(np.searchsorted(times, end_ns, "left")))
-        spent = {name: int(column[last] - column[first]) for name, column in table.items()}
-        if spent["all_ns"] <= 0:
-            continue
-        outside = (spent["busy_ns"] - spent["own_ns"]) / spent["all_ns"]
-        stolen = spent["steal_ns"] / spent["all_ns"]
-        if outside > MOST_OUTSIDE:
-            return f"the computer was busy (other processes took {outside:.0%} of its CPU time)"
-        if stolen > MOST_STEAL:
-            return f"the host of this virtual computer was busy (it took {stolen:.0%} of the CPU time)"
+    (reason,) = busy_spans(samples, [(begin_ns, end_ns)])
+    return reason
+
+
+def busy_spans(samples: Samples, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """The same for each of several spans (begin, end); the readings are loaded once."""
+    tables = [samples.table(MACHINE.name, role) for role in samples.roles(MACHINE.name)]
+    return [next(filter(None, (_busy(table, *span) for table in tables)), "") for span in spans]
+
+
+def _busy(readings: Mapping[str, NDArray[Any]], begin_ns: int, end_ns: int) -> str:
+    times = readings["t_ns"]
+    if len(times) < 2:
+        return ""
+    first = max(0, int(np.searchsorted(times, begin_ns, "right")) - 1)
+    last = min(len(times) - 1, int(np.searchsorted(times, end_ns, "left")))
+    spent = {name: int(column[last] - column[first]) for name, column in readings.items()}
+    if spent["all_ns"] <= 0:
+        return ""
+    outside = (spent["busy_ns"] - spent["own_ns"]) / spent["all_ns"]
+    stolen = spent["steal_ns"] / spent["all_ns"]
+    if outside > MOST_OUTSIDE:
+        return f"the computer was busy (other processes took {outside:.0%} of its CPU time)"
+    if stolen > MOST_STEAL:
+        return f"the host of this virtual computer was busy (it took {stolen:.0%} of the CPU time)"
     return ""

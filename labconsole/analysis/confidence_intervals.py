@@ -1,4 +1,4 @@
-"""Intervals: of a group of repeats, and of the ratio of two groups (Welch on the logs); Holm's correction."""
+"""Intervals: of repeats, of the ratio of two groups (Welch on the logs), of a trend over time; Holm's correction."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 LEVEL = 0.95
 """Level of all intervals."""
 
@@ -14,6 +17,10 @@ _UPPER = 1 - (1 - LEVEL) / 2
 _FARTHEST = 700.0
 _ROUNDING = 1e-9
 """Figures that differ by a smaller share differ by how they were added up."""
+FEWEST_POINTS = 10
+"""The least points of a trend: of fewer, the interval's normal approximation is not good enough."""
+_LARGEST_CORRELATION = 0.95
+"""Of neighbours; values that are alike to a larger extent would have no interval at all."""
 
 
 @dataclass(frozen=True)
@@ -140,3 +147,74 @@ def _two_sided(t: float, freedom: float) -> float:
     from scipy.special import stdtr
 
     return 2.0 * float(stdtr(freedom, -abs(t)))
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A slope with its interval at `LEVEL`, in the unit of the values per unit of time.
+
+    `middle` is the median of the values, and `begin` what the line through them has at time 0.
+    """
+
+    slope: float
+    interval: Interval
+    middle: float
+    begin: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether the interval says in which direction the values move."""
+        return not self.interval.holds(0.0)
+
+
+def trend(times: ArrayLike, values: ArrayLike) -> Trend | None:
+    """The trend of `values` over different, rising `times`; None with less than `FEWEST_POINTS`.
+
+    The slope is the median of those between any two points (Theil and Sen), which a few outliers do not change; its
+    interval is Sen's (1968), from the variance of Kendall's S. Neighbours that are alike carry less than as many
+    independent points: the variance allows for it (Yue and Wang, 2004).
+    """
+    x, y = np.asarray(times, np.float64), np.asarray(values, np.float64)
+    count = len(x)
+    if count < FEWEST_POINTS:
+        return None
+    earlier, later = np.triu_indices(count, 1)
+    slopes = np.sort((y[later] - y[earlier]) / (x[later] - x[earlier]))
+    slope = float(np.median(slopes))
+    reach = _normal_quantile() * math.sqrt(_variance_of_s(y - slope * x))
+    low = max(0, math.floor((len(slopes) - reach) / 2))
+    high = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
+    interval = Interval(float(slopes[low]), float(slopes[high]))
+    return Trend(slope, interval, float(np.median(y)), float(np.median(y - slope * x)))
+
+
+def _variance_of_s(rest: NDArray[np.float64]) -> float:
+    """The variance of Kendall's S of values without their trend, which is larger where neighbours are alike.
+
+    The correlation of the ranks of neighbours stands for that of all distances, as in a process of first order; it is
+    corrected for its bias in short series from which a trend was taken.
+    """
+    count = len(rest)
+    variance = count * (count - 1) * (2 * count + 5) / 18
+    ranks = _ranks(rest) - (count + 1) / 2
+    power = float(ranks @ ranks)
+    if power == 0:
+        return variance
+    correlation = float(ranks[1:] @ ranks[:-1]) / power
+    correlation = min(max(0.0, correlation + (2 + 4 * correlation) / count), _LARGEST_CORRELATION)
+    lags = np.arange(1, count)
+    return variance * (1 + 2 * float((1 - lags / count) @ correlation**lags))
+
+
+def _ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rank of each value from 1, the mean rank where several are equal."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[place], np.float64)
+
+
+def _normal_quantile() -> float:
+    """The quantile of the normal distribution for a two-sided interval at `LEVEL`."""
+    from scipy.special import ndtri
+
+    return float(ndtri(_UPPER))

@@ -17,16 +17,20 @@ BINS_PER_OCTAVE = 32
 
 
 class LogHistogram:
-    """Counts of positive values by logarithmic bin. Values below 1 count as 1."""
+    """Counts of positive values by logarithmic bin. Values below 1 count as 1.
 
-    def __init__(self, bins: Mapping[int, int] | None = None) -> None:
+    Live values have bins of 1 / `BINS_PER_OCTAVE`; histograms are added to others with as many bins.
+    """
+
+    def __init__(self, bins: Mapping[int, int] | None = None, per_octave: int = BINS_PER_OCTAVE) -> None:
         self.bins: dict[int, int] = dict(bins or {})
+        self._per_octave = per_octave
 
     def add(self, values: NDArray[np.int64]) -> None:
         """Count `values`, an array of any length."""
         if not len(values):
             return
-        indices = np.floor(np.log2(np.maximum(values, 1)) * BINS_PER_OCTAVE).astype(np.int64)
+        indices = np.floor(np.log2(np.maximum(values, 1)) * self._per_octave).astype(np.int64)
         counts = np.bincount(indices)
         filled = counts.nonzero()[0]
         bins = self.bins
@@ -41,7 +45,7 @@ class LogHistogram:
     def minus(self, earlier: LogHistogram) -> LogHistogram:
         """The difference from `earlier`, an earlier state of this histogram."""
         difference = {index: count - earlier.bins.get(index, 0) for index, count in self.bins.items()}
-        return LogHistogram({index: count for index, count in difference.items() if count > 0})
+        return LogHistogram({index: count for index, count in difference.items() if count > 0}, self._per_octave)
 
     def plus(self, *others: LogHistogram) -> LogHistogram:
         """All histograms together."""
@@ -49,7 +53,7 @@ class LogHistogram:
         for other in others:
             for index, count in other.bins.items():
                 total[index] = total.get(index, 0) + count
-        return LogHistogram(total)
+        return LogHistogram(total, self._per_octave)
 
     def quantile(self, fraction: float) -> float | None:
         """The value that `fraction` (0-1) of all values do not exceed, or None without values."""
@@ -60,8 +64,18 @@ class LogHistogram:
         for index in sorted(self.bins):
             remaining -= self.bins[index]
             if remaining <= 0:
-                return float(2.0 ** ((index + 0.5) / BINS_PER_OCTAVE))
+                return float(2.0 ** ((index + 0.5) / self._per_octave))
         raise AssertionError("the counts of the bins add up to the total")
+
+    def spread(self, most: int) -> NDArray[np.float64]:
+        """The values, in rising order; of more than `most`, so many at equal distances in rank."""
+        indices = sorted(self.bins)
+        ends = np.cumsum([self.bins[index] for index in indices])
+        total = int(ends[-1]) if len(ends) else 0
+        shown = min(total, most)
+        ranks = (np.arange(shown) * 2 + 1) * total // (2 * shown) if shown else np.empty(0, np.int64)
+        middles = 2.0 ** ((np.array(indices, np.float64) + 0.5) / self._per_octave)
+        return middles[np.searchsorted(ends, ranks, "right")]
 
 
 LIVE = "live"

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from labconsole.analysis.number_format import format_figure
 from labconsole.engine.spool import AttachmentBlock, Block, RoleBlock, SampleBlock, SpoolReader
 from labconsole.errors import UserError
 from labconsole.store.attachments import AttachmentPiece
@@ -40,10 +41,20 @@ def leftovers(database: Path) -> list[str]:
     return [path.name for path in root.iterdir() if not path.suffix] if root.is_dir() else []
 
 
-def make_spool(directory: Path) -> None:
-    """Make the directory for a run's spool files, with its reserve. Raises UserError when the disk is full."""
+def make_spool(directory: Path, needed: int = 0) -> None:
+    """Make the directory for a run's spool files, with its reserve.
+
+    Raises UserError when the disk is full, or has less room than the `needed` bytes.
+    """
     try:
         directory.mkdir(parents=True)
+        free = shutil.disk_usage(directory).free
+        if free < needed:
+            raise UserError(
+                f"The run needs up to {format_figure(needed, 'B')} on the disk of its database, and "
+                f"{format_figure(free, 'B')} are free: free space there, choose another database with --db, or make "
+                "the run shorter."
+            )
         with _reserve(directory).open("xb") as file:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)

@@ -107,7 +107,7 @@ def _conduct_run(
         is_alive=is_alive,
     )
     try:
-        make_spool(run.spool)
+        make_spool(run.spool, trial.disk_bytes(parameters))
         keep = partial(run.store.add_artefact, run.id)
         context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands)
         channel.listen(context.on_message)

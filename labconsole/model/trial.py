@@ -312,6 +312,13 @@ class Trial(ABC, Generic[P]):
         """
         return False
 
+    def disk_bytes(self, parameters: P) -> int:
+        """The most bytes that a run's samples take on the disk of its database, 0 where that is not worth saying.
+
+        A run that finds less room than that does not start.
+        """
+        return 0
+
     def warnings(self, parameters: P) -> tuple[str, ...]:
         """Caveats for a reader of the figures, one sentence each ("closed loop: latency includes queueing")."""
         return ()

@@ -25,13 +25,15 @@ class BrokerChoice(StrEnum):
 class Loop(StrEnum):
     """Closed: as fast as credit allows. Open: at a given rate, independent of the broker. Both: one after the other.
 
-    Sweep: open, in steps of other rates, up to the highest at which p99 of latency stays under a limit.
+    Sweep: open, in steps of other rates, up to the highest at which p99 of latency stays under a limit. Soak: open, for
+    hours, to see whether anything drifts.
     """
 
     CLOSED = "closed"
     OPEN = "open"
     BOTH = "both"
     SWEEP = "sweep"
+    SOAK = "soak"
 
 
 class MessageSizes(StrEnum):
@@ -83,6 +85,7 @@ WITH_TLS: Mapping[str, Any] = {"test": [2, 3, 4]}
 WITH_SIGNATURES: Mapping[str, Any] = {"test": [3, 4]}
 WITH_ENCRYPTION: Mapping[str, Any] = {"test": 4}
 WITH_COUNT: Mapping[str, Any] = {"loop": ["closed", "open"]}
+WITH_WARM_UP: Mapping[str, Any] = {"loop": ["closed", "open", "soak"]}
 WITH_EXTERNAL_BROKER: Mapping[str, Any] = {"broker": "external"}
 WITH_EMBEDDED_BROKER: Mapping[str, Any] = {"broker": "embedded"}
 """When parameters have an effect (`shown_if`)."""
@@ -95,6 +98,7 @@ LABELS: dict[str, dict[str, str]] = {
         "open": "Open: at a given rate",
         "both": "Both phases: full speed, then at a given rate",
         "sweep": "Rate sweep: the highest rate with p99 under a limit",
+        "soak": "Soak: at a given rate for a given time",
     },
     "message_sizes": {
         "payload": "As the payload",

@@ -12,6 +12,7 @@ from labconsole_amqp.payload_parameters import is_stored
 
 _PHASES = {"loop": "both"}
 _SWEEP = {"loop": "sweep"}
+_SOAK = {"loop": "soak"}
 
 
 class LoadParameters(Parameters):
@@ -22,7 +23,8 @@ class LoadParameters(Parameters):
         (
             "Closed: as fast as credit allows, as in the source. Open: at a rate, whatever comes of it. "
             "Both phases: throughput at full speed, then latency at the rate, in one run that goes by time. "
-            "Rate sweep: the highest rate at which latency stays under a limit"
+            "Rate sweep: the highest rate at which latency stays under a limit. "
+            "Soak: at a rate for hours, to see whether latency, memory or CPU time drift"
         ),
         default=Loop.CLOSED,
         group="Load",
@@ -36,7 +38,7 @@ class LoadParameters(Parameters):
         le=1_000_000,
         group="Load",
         unit="msg/s",
-        shown_if={"loop": ["open", "both", "sweep"]},
+        shown_if={"loop": ["open", "both", "sweep", "soak"]},
     )
     full_speed: float = parameter(
         "Full speed for",
@@ -77,6 +79,16 @@ class LoadParameters(Parameters):
         group="Load",
         unit="s",
         shown_if=_SWEEP,
+    )
+    hours: float = parameter(
+        "Soak for",
+        "Length of the soak, also a fraction of an hour. Drift is judged from 2 minutes on",
+        default=1.0,
+        ge=0.001,
+        le=720,
+        group="Load",
+        unit="h",
+        shown_if=_SOAK,
     )
     senders: int = parameter("Senders", "Sender processes", default=1, ge=1, le=16, group="Load")
     receivers: int = parameter("Receivers", "Receiver processes", default=1, ge=1, le=16, group="Load")
@@ -138,10 +150,11 @@ class LoadParameters(Parameters):
     @field_validator("loop")
     @classmethod
     def _check_loop_fits_mode(cls, loop: Loop, info: ValidationInfo) -> Loop:
-        """Only a console that plays both ends can wait until the queue is empty between phases or steps."""
-        if loop in (Loop.BOTH, Loop.SWEEP) and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
-            what = "both phases need" if loop is Loop.BOTH else "a rate sweep needs"
-            raise ValueError(f"{what} both ends in this console: set `mode` to both, or `loop` to open")
+        """Only a console that plays both ends can wait until the queue is empty between phases or steps, and can say
+        what drifts at which end."""
+        needs = {Loop.BOTH: "both phases need", Loop.SWEEP: "a rate sweep needs", Loop.SOAK: "a soak needs"}
+        if loop in needs and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
+            raise ValueError(f"{needs[loop]} both ends in this console: set `mode` to both, or `loop` to open")
         return loop
 
     @field_validator("senders", "receivers")

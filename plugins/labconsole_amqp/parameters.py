@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import parameter
@@ -138,12 +140,17 @@ class _EnvelopeParameters(LoadParameters, BrokerParameters, PayloadParameters):
     @property
     def is_counted(self) -> bool:
         """Whether the number of messages is set, rather than found by the run."""
-        return self.loop in (Loop.CLOSED, Loop.OPEN)
+        return self.loop in (Loop.CLOSED, Loop.OPEN, Loop.SOAK)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether messages are due at one rate from T0 to the end."""
+        return self.loop in (Loop.OPEN, Loop.SOAK)
 
     @property
     def per_sender(self) -> int:
         """Messages that each sender sends, warm-up included, where their number is set (`is_counted`)."""
-        return self.warm_up + self.count
+        return self.warm_up + (math.ceil(self.rate * self.hours * 3600) if self.loop is Loop.SOAK else self.count)
 
     @property
     def longest_wait(self) -> float:

@@ -8,7 +8,7 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import STORED, parameter
 from labconsole.model.trial import Parameters
-from labconsole_amqp.choices import LABELS, WITH_COUNT, MessageSizes
+from labconsole_amqp.choices import LABELS, WITH_COUNT, WITH_WARM_UP, MessageSizes
 from labconsole_amqp.wire.message_sizes import QUANTILES, log_normal_sizes, uniform_sizes
 from labconsole_amqp.wire.payload import BUILT_IN
 
@@ -106,7 +106,7 @@ class PayloadParameters(Parameters):
         le=1_000_000,
         group="Test",
         unit="messages",
-        shown_if=WITH_COUNT,
+        shown_if=WITH_WARM_UP,
     )
 
     @field_validator("largest_size")

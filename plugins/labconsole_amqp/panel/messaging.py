@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -15,11 +16,12 @@ from labconsole.errors import UserError
 from labconsole.model.field_spec import FieldSpec
 from labconsole.model.trial import Parameters
 from labconsole.security.pki.identities import names
-from labconsole_amqp.choices import TEST_DESCRIPTIONS, TEST_TITLES, MessageSizes, Mode
+from labconsole_amqp.choices import TEST_DESCRIPTIONS, TEST_TITLES, Loop, MessageSizes, Mode
 from labconsole_amqp.merging.merge_operation import MergeRuns, newest_pair
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.run_payloads import size_shares
+from labconsole_amqp.trial.disk_space import disk_needed
 from labconsole_ui.form.editors import Editor, WheelIgnoringComboBox
 from labconsole_ui.form.segmented_editor import Segment, SegmentedEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
@@ -168,7 +170,20 @@ class AmqpPanel(TrialPanel):
             volume = _size(encoded * parameters.per_sender * parameters.senders)
             tooltip = tr("AmqpPanel", "All messages of all senders, warm-up included, without TLS and TCP")
             facts.append(Fact(tr("AmqpPanel", "Volume of a run"), volume, tooltip))
+        if parameters.loop is Loop.SOAK:
+            facts += self._soak_facts(parameters)
         return facts
+
+    def _soak_facts(self, parameters: AmqpParameters) -> Iterator[Fact]:
+        """Messages and disk space of a soak."""
+        tr = QCoreApplication.translate
+        messages = parameters.per_sender * parameters.senders
+        yield Fact(tr("AmqpPanel", "Messages"), f"{messages:,}", tr("AmqpPanel", "Of all senders, all stored"))
+        needed, free = disk_needed(parameters), shutil.disk_usage(self.context.bridge.queue.database.parent).free
+        tooltip = tr("AmqpPanel", "Free on the disk of the database: {0}. A run that finds less does not start")
+        yield Fact(tr("AmqpPanel", "Disk while it runs"), _size(needed.during_run), tooltip.format(_size(free)))
+        tooltip = tr("AmqpPanel", "In the database, after the run")
+        yield Fact(tr("AmqpPanel", "Disk kept"), _size(needed.kept), tooltip)
 
 
 def _segments() -> list[Segment]:

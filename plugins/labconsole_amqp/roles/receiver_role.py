@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -69,6 +70,32 @@ def senders_done(sent: int, reconnects: int = 0) -> dict[str, Any]:
     return {"do": "all sent", "sent": sent, "reconnects": reconnects}
 
 
+class DistinctNumbers:
+    """Numbers of messages, each counted once, as ranges: its memory grows with gaps, and not with hours of messages."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        """First number of each range, and the one after its last, rising."""
+
+    def add(self, numbers: NDArray[np.int64]) -> None:
+        """Add numbers in any order, of which some may have been added before."""
+        distinct = np.unique(numbers)
+        for run in np.split(distinct, np.flatnonzero(np.diff(distinct) > 1) + 1):
+            if len(run):
+                self._add_range(int(run[0]), int(run[-1]) + 1)
+
+    def _add_range(self, begin: int, end: int) -> None:
+        """Merge the range with those that it meets."""
+        met = slice(bisect_left(self._ends, begin), bisect_right(self._begins, end))
+        begins, ends = self._begins[met], self._ends[met]
+        self.count -= sum(ends) - sum(begins)
+        begin, end = min([begin, *begins]), max([end, *ends])
+        self.count += end - begin
+        self._begins[met], self._ends[met] = [begin], [end]
+
+
 class ReceiverRole(LinkRole):
     """Receives until all messages have arrived, no more arrive, or it is stopped."""
 
@@ -83,7 +110,7 @@ class ReceiverRole(LinkRole):
         self._count = 0
         parameters = self.parameters
         twice = parameters.numbered and (parameters.reconnect > 0 or parameters.mode is Mode.RECEIVER)
-        self._numbers: set[int] | None = set() if twice else None
+        self._numbers = DistinctNumbers() if twice else None
         """The numbers that have come, where some may come twice."""
         self._failed = 0
         self._senders_done = parameters.mode is Mode.RECEIVER
@@ -144,7 +171,7 @@ class ReceiverRole(LinkRole):
     def work(self) -> dict[str, Any]:
         """Receive until the end. Raises UserError."""
         cpu_before = time.process_time_ns()
-        if self.parameters.loop is Loop.OPEN and self.parameters.mode is Mode.BOTH:
+        if self.parameters.is_steady and self.parameters.mode is Mode.BOTH:
             self._open_loops = [whole_run(self.parameters, self.context.start_ns)] * self.parameters.senders
         end, last_ns = None, now_ns()
         encrypted = self.parameters.protection is Protection.SIGNED_ENCRYPTED
@@ -229,7 +256,7 @@ class ReceiverRole(LinkRole):
     @property
     def _different(self) -> int:
         """How many different messages have come, as far as they can be distinguished."""
-        return self._count if self._numbers is None else len(self._numbers)
+        return self._count if self._numbers is None else self._numbers.count
 
     def _record_batch(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> None:
         """Check, record and count the messages of one batch."""
@@ -267,7 +294,7 @@ class ReceiverRole(LinkRole):
         )
         self.context.count(RECEIVED_CHANNEL.name, count, (int(batch.received_ns[0]), int(batch.received_ns[-1])))
         if self._numbers is not None:
-            self._numbers.update(numbers.tolist())
+            self._numbers.add(numbers)
         self._observe_latency(batch.received_ns, stamps, numbers, outcomes == 0)
         self._count += count
 

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labconsole_amqp.choices import Loop
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import Phase
 
@@ -61,7 +60,7 @@ class SendSchedule:
 
 def whole_run(parameters: AmqpParameters, begin_ns: int) -> SendSchedule:
     """A run without phases: a number of messages, in a closed or an open loop."""
-    rate = parameters.rate if parameters.loop is Loop.OPEN else None
+    rate = parameters.rate if parameters.is_steady else None
     return SendSchedule(begin_ns, rate=rate, count=parameters.per_sender)
 
 

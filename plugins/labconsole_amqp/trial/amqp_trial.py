@@ -38,10 +38,13 @@ from labconsole_amqp.series import (
     SENT_CHANNEL,
 )
 from labconsole_amqp.trial import curves, evaluation, latency
+from labconsole_amqp.trial.disk_space import disk_needed
 from labconsole_amqp.trial.identities import secret_requests
 from labconsole_amqp.trial.message_table import message_tables
 from labconsole_amqp.trial.messaging_run import MessagingRun
 from labconsole_amqp.trial.metrics import METRICS
+from labconsole_amqp.trial.soak_evaluation import soak_distributions
+from labconsole_amqp.trial.soak_windows import SoakWindows
 from labconsole_amqp.wire.envelope import Protection
 
 _UNSIGNED = (
@@ -96,6 +99,9 @@ class AmqpTrial(Trial[AmqpParameters]):
     def distributions(
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[Distribution, ...]:
+        if parameters.loop is Loop.SOAK:
+            windows = SoakWindows.read(parameters, samples, events)
+            return () if windows is None else soak_distributions(windows)
         return latency.distributions(parameters, samples, events)
 
     def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
@@ -116,6 +122,9 @@ class AmqpTrial(Trial[AmqpParameters]):
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[DerivedTable, ...]:
         return message_tables(parameters, samples, events)
+
+    def disk_bytes(self, parameters: AmqpParameters) -> int:
+        return disk_needed(parameters).during_run
 
     def warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
         warnings = []
@@ -220,5 +229,6 @@ def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Questi
         Loop.OPEN: (latency,),
         Loop.BOTH: (throughput, latency),
         Loop.SWEEP: (at_limit,),
+        Loop.SOAK: (latency,),
     }
     return by_loop[other.loop]

@@ -15,6 +15,8 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import QUEUE_DEPTH
 from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.latency import latencies_ns, measures
+from labconsole_amqp.trial.soak_evaluation import soak_curves
+from labconsole_amqp.trial.soak_windows import SoakWindows
 from labconsole_amqp.trial.sweep_evaluation import sweep_curves
 
 _INTERVALS = 200
@@ -26,6 +28,9 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
 
     t = 0 is T0; on a console that plays one end and may have waited for the other, the first message.
     """
+    if parameters.loop is Loop.SOAK:
+        windows = SoakWindows.read(parameters, samples, events)
+        return () if windows is None else tuple(soak_curves(parameters, windows, samples, events))
     joined = load_joined(parameters, samples)
     sent_ns, received_ns = joined.sent["sent_ns"], joined.received["received_ns"]
     begins = [event.data["begin_ns"] for event in events if event.name == "T0" and parameters.mode is Mode.BOTH]

@@ -26,10 +26,12 @@ from labconsole_amqp.series import (
     events_of,
 )
 from labconsole_amqp.trial.address_figures import address_figures
-from labconsole_amqp.trial.integrity import integrity_figures, integrity_verdicts
+from labconsole_amqp.trial.integrity import Arrivals, integrity_figures, integrity_verdicts
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
-from labconsole_amqp.trial.latency import counted_rows, latency_figures
+from labconsole_amqp.trial.latency import connections_changed, counted_rows, latency_figures
 from labconsole_amqp.trial.metrics import metric
+from labconsole_amqp.trial.soak_evaluation import drift_metrics, find_drifts, latency_metrics, soak_verdicts
+from labconsole_amqp.trial.soak_windows import SoakWindows
 from labconsole_amqp.trial.sweep_evaluation import sweep_figures
 
 _LINK_USE_LIMIT = 110.0
@@ -51,12 +53,12 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
 
     A run keeps the definitions by which it was recorded; each metric describes what changed with definitions 2.
     """
+    if parameters.loop is Loop.SOAK:
+        return _evaluate_soak(parameters, samples, events)
     joined = load_joined(parameters, samples)
     definitions = samples.definitions
     disturbed = _busy_phases(parameters, samples, events)
-    reconnected = [event.data["took_ns"] for event in events if event.name == RECONNECTED]
-    moved = sum(event.name == RECONNECTED and event.data.get("moved", False) for event in events)
-    lost = "; ".join(_connections_changed(len(reconnected) - moved, moved))
+    lost = connections_changed(events)
     doubts = {phase: "; ".join(filter(None, (disturbed.get(phase, ""), lost))) for phase in _PHASE_LABELS}
     receiving = list(_receiving(parameters, joined, definitions, doubts[Phase.FULL_SPEED]))
     speed = next((one.value for one in receiving if one.name == "throughput"), None)
@@ -76,23 +78,48 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
             full_speed=speed if parameters.loop is Loop.BOTH else None,
         ),
         *integrity_figures(parameters, joined, events, definitions),
-        *_reconnecting(parameters, reconnected),
+        *_reconnecting(parameters, events),
         *_clocks(events),
         *_crypto(joined),
         *_cpu(events),
     ]
     metrics += address_figures(parameters, joined, events, {one.name: one for one in metrics if not one.labels})
     reasons = (f"{_PHASE_LABELS[phase]} {reason}" for phase, reason in disturbed.items() if reason)
-    verdicts = (*preflight_verdicts(events), *found, *_verdicts(parameters, joined, metrics))
+    arrivals = Arrivals.of(parameters, joined)
+    verdicts = (*preflight_verdicts(events), *found, *_verdicts(parameters, arrivals, metrics))
     return Evaluation(tuple(metrics), verdicts, "; ".join(reasons))
 
 
-def _connections_changed(lost: int, moved: int) -> Iterator[str]:
-    """Why throughput and latency are not those of one connection."""
-    if lost:
-        yield f"a connection was lost, {lost} times in all"
-    if moved:
-        yield f"a role moved to another connection, {moved} times in all"
+def _evaluate_soak(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
+    """The same of a soak, whose messages may be too many to be loaded at once; it is never repeated by itself."""
+
+    def figures(joined: JoinedSamples) -> Iterator[Metric]:
+        yield from _volume(joined)
+        yield from integrity_figures(parameters, joined, events, samples.definitions)
+        yield from _crypto(joined)
+
+    windows = SoakWindows.read(parameters, samples, events, figures)
+    if windows is None:
+        return Evaluation((*_connecting(events), *_calibration(events)), tuple(preflight_verdicts(events)))
+    soak = find_drifts(windows, samples, events)
+    totals = {one.name: one for one in windows.totals if not one.labels}
+    metrics = [
+        *_connecting(events),
+        *_calibration(events),
+        *windows.totals,
+        *_send_speed(parameters, windows.sent.count, windows.sent.first_ns, events),
+        *_receive_speed(parameters, windows, totals["received_size"].value if "received_size" in totals else 0.0),
+        *latency_metrics(parameters, windows, samples, events),
+        *drift_metrics(soak),
+        *_reconnecting(parameters, events),
+        *_cpu(events),
+    ]
+    verdicts = (
+        *preflight_verdicts(events),
+        *soak_verdicts(parameters, soak),
+        *_verdicts(parameters, windows.arrivals, metrics),
+    )
+    return Evaluation(tuple(metrics), verdicts)
 
 
 def _sweep(
@@ -150,7 +177,8 @@ def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
         yield metric("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
 
 
-def _reconnecting(parameters: AmqpParameters, took_ns: Sequence[int]) -> Iterator[Metric]:
+def _reconnecting(parameters: AmqpParameters, events: Sequence[Event]) -> Iterator[Metric]:
+    took_ns = [event.data["took_ns"] for event in events if event.name == RECONNECTED]
     if parameters.reconnect:
         yield metric("reconnects", len(took_ns), len(took_ns))
     if took_ns:
@@ -162,19 +190,40 @@ def _sending(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence
     count = len(sent["sent_ns"])
     if not count:
         return
-    yield metric("sent", count, count)
-    yield from _sizes(parameters, "sent_size", sent["size"])
+    yield from _sent_volume(joined)
+    yield from _largest_sizes(parameters, "sent_size_p99", sent["size"])
     if parameters.loop is Loop.BOTH:
         times = sent["sent_ns"][sent["phase"] == Phase.FULL_SPEED]
         if len(times) > 1 and times[-1] > times[0]:
             yield metric("send_rate", (len(times) - 1) / (int(times[-1] - times[0]) / 1e9), len(times))
-    if not parameters.is_counted:
-        return
+    if parameters.is_counted:
+        yield from _send_speed(parameters, count, int(sent["sent_ns"][0]), events)
+
+
+def _volume(joined: JoinedSamples) -> Iterator[Metric]:
+    yield from _sent_volume(joined)
+    yield from _received_volume(joined)
+
+
+def _sent_volume(joined: JoinedSamples) -> Iterator[Metric]:
+    if count := len(joined.sent["size"]):
+        yield metric("sent", count, count)
+        yield metric("sent_size", float(np.mean(joined.sent["size"])), count)
+
+
+def _received_volume(joined: JoinedSamples) -> Iterator[Metric]:
+    if count := len(joined.received["size"]):
+        yield metric("received", count, count)
+        yield metric("received_size", float(np.mean(joined.received["size"])), count)
+
+
+def _send_speed(parameters: AmqpParameters, count: int, first_ns: int, events: Sequence[Event]) -> Iterator[Metric]:
+    """Duration and rate of sending `count` messages, the first of them at `first_ns`."""
     done = events_of(events, WORK_DONE, "sender")
     connects = [event.data["connect_ns"] for event in events_of(events, CONNECTED, "sender")]
     # If one sender has not finished, the time of the others is too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
-        span_ns = max(event.data["end_ns"] for event in done) - int(sent["sent_ns"][0])
+        span_ns = max(event.data["end_ns"] for event in done) - first_ns
         yield metric("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
         if span_ns > 0:
             yield metric("send_rate", count / (span_ns / 1e9), count)
@@ -185,8 +234,8 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
     total = len(received["received_ns"])
     if not total:
         return
-    yield metric("received", total, total)
-    yield from _sizes(parameters, "received_size", received["size"])
+    yield from _received_volume(joined)
+    yield from _largest_sizes(parameters, "received_size_p99", received["size"])
     if parameters.loop is Loop.SWEEP:
         return
     both = parameters.loop is Loop.BOTH
@@ -199,7 +248,8 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
         if span_s:
             yield metric("throughput", len(times) / span_s, len(times))
     else:
-        yield from _throughput(parameters, received["received_ns"][counts & joined.good], disturbed)
+        accepted = received["received_ns"][counts & joined.good]
+        yield from _throughput(parameters, len(accepted), _span_s(accepted), disturbed)
     if span_s and parameters.narrowest_rate is not None:
         sizes = received["size"][counts]
         if definitions > 2:  # the time begins with the arrival of the first, which took its own before
@@ -208,25 +258,35 @@ def _receiving(parameters: AmqpParameters, joined: JoinedSamples, definitions: i
         yield metric(LINK_USE, megabits / span_s / parameters.narrowest_rate * 100, len(times))
 
 
-def _sizes(parameters: AmqpParameters, name: str, sizes: NDArray[np.int32]) -> Iterator[Metric]:
-    yield metric(name, float(np.mean(sizes)), len(sizes))
+def _largest_sizes(parameters: AmqpParameters, name: str, sizes: NDArray[np.int32]) -> Iterator[Metric]:
     if parameters.message_sizes is not MessageSizes.PAYLOAD:
-        yield metric(f"{name}_p99", float(np.quantile(sizes, 0.99, method="inverted_cdf")), len(sizes))
+        yield metric(name, float(np.quantile(sizes, 0.99, method="inverted_cdf")), len(sizes))
 
 
-def _throughput(parameters: AmqpParameters, times: NDArray[np.int64], disturbed: str) -> Iterator[Metric]:
-    """The rate between the first and the last of messages that were accepted at `times`."""
-    span_s = _span_s(times)
+def _receive_speed(parameters: AmqpParameters, windows: SoakWindows, size: float) -> Iterator[Metric]:
+    """Duration, rate and link use of a soak, whose messages have the mean `size`."""
+    received, span_s = windows.received, windows.received.seconds
+    if not span_s:
+        return
+    yield metric("receive_duration", span_s, received.count)
+    yield from _throughput(parameters, windows.good.count, windows.good.seconds, "")
+    if parameters.narrowest_rate is not None:
+        megabits = size * (received.count - 1) * 8 / 1e6
+        yield metric(LINK_USE, megabits / span_s / parameters.narrowest_rate * 100, received.count)
+
+
+def _throughput(parameters: AmqpParameters, count: int, span_s: float, disturbed: str) -> Iterator[Metric]:
+    """The rate of `count` messages that were accepted, between the first and the last of them."""
     if not span_s:
         return
     doubts = [disturbed]
-    if parameters.loop is Loop.OPEN:
+    if parameters.is_steady:
         doubts.append("an open loop is not full speed")
     both = parameters.loop is Loop.BOTH
     # A phase has its length; after a delay, its messages may arrive within less time.
     if span_s < (parameters.full_speed / 2 if both else _SHORTEST_S) or (both and parameters.full_speed < _SHORTEST_S):
         doubts.append(f"all within {span_s * 1e3:.3g} ms: a burst below {_SHORTEST_S:g} s says little of a rate")
-    yield metric("throughput", (len(times) - 1) / span_s, len(times), "; ".join(filter(None, doubts)))
+    yield metric("throughput", (count - 1) / span_s, count, "; ".join(filter(None, doubts)))
 
 
 def _span_s(times: NDArray[np.int64]) -> float:
@@ -256,10 +316,10 @@ def _cpu(events: Sequence[Event]) -> Iterator[Metric]:
             )
 
 
-def _verdicts(parameters: AmqpParameters, joined: JoinedSamples, metrics: Sequence[Metric]) -> Iterator[Verdict]:
+def _verdicts(parameters: AmqpParameters, arrivals: Arrivals, metrics: Sequence[Metric]) -> Iterator[Verdict]:
     if parameters.mode is Mode.SENDER:
         return
-    yield from integrity_verdicts(parameters, joined, metrics)
+    yield from integrity_verdicts(parameters, arrivals, metrics)
     measured = {one.name: one.value for one in metrics if one.name in _CALIBRATED}
     if measured:
         yield Verdict("the shaped link is as set", *_calibration_verdict(parameters, measured), measured)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
+_MOST_ROLES = 1000
+
 
 def integrity_figures(
     parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event], definitions: int
@@ -27,9 +30,9 @@ def integrity_figures(
     unrecorded = _unrecorded(parameters, joined, events, definitions)
     duplicates = [OUTCOMES.index(outcome) for outcome in parameters.duplicate_outcomes]
     outcomes = joined.received["outcome"][~np.isin(joined.received["outcome"], duplicates)]
-    expected, arrived = _expected(parameters, joined), _arrived(parameters, joined)
+    arrivals = Arrivals.of(parameters, joined)
     if _all_roles_finished(parameters, events):
-        yield metric("lost", expected - arrived, expected)
+        yield metric("lost", arrivals.expected - arrivals.came, arrivals.expected)
     if parameters.mode is Mode.BOTH:
         yield metric("duplicated", int(np.count_nonzero(joined.duplicates & ~unrecorded)), total)
         yield metric("unknown", int(np.count_nonzero((joined.of_received < 0) & ~unrecorded)), total)
@@ -43,20 +46,24 @@ def integrity_figures(
             yield metric("failed_verifications", matching, total, reason=outcome.value)
 
 
-def integrity_verdicts(
-    parameters: AmqpParameters, joined: JoinedSamples, metrics: Sequence[Metric]
-) -> Iterator[Verdict]:
+class Arrivals(NamedTuple):
+    """How many messages must arrive, and how many different ones of them did."""
+
+    expected: int
+    came: int
+
+    @classmethod
+    def of(cls, parameters: AmqpParameters, joined: JoinedSamples) -> Arrivals:
+        """Those of a run, or of a block of one."""
+        return cls(_expected(parameters, joined), _arrived(parameters, joined))
+
+
+def integrity_verdicts(parameters: AmqpParameters, arrivals: Arrivals, metrics: Sequence[Metric]) -> Iterator[Verdict]:
     """The verdicts on losses, duplicates and refusals, by the figures above."""
     figures = {one.name: int(one.value) for one in metrics if not one.labels}
-    evidence = {
-        "expected": _expected(parameters, joined),
-        "came": _arrived(parameters, joined),
-        "received": figures.get("received", 0),
-    }
+    evidence = {**arrivals._asdict(), "received": figures.get("received", 0)}
     integrity = VerdictKind.INTEGRITY
-    yield Verdict(
-        "all messages arrived", *_loss_verdict(figures.get("lost"), evidence["expected"]), evidence, integrity
-    )
+    yield Verdict("all messages arrived", *_loss_verdict(figures.get("lost"), arrivals.expected), evidence, integrity)
     foreign = {"duplicated": figures.get("duplicated", 0), "unknown": figures.get("unknown", 0)}
     if parameters.mode is Mode.BOTH:
         unrecorded = figures.get("unrecorded", 0)
@@ -81,8 +88,8 @@ def _unrecorded(
             continue
         own = joined.sent["role"] == index
         if parameters.numbered:
-            sequence = numbers & SEQUENCE_MASK
-            found |= (numbers >> SENDER_SHIFT == index + 1) & (sequence >= np.count_nonzero(own))
+            recorded = joined.sent["seq"][own].max(initial=-1)  # of a block of a run, not the number of its rows
+            found |= (numbers >> SENDER_SHIFT == index + 1) & (numbers & SEQUENCE_MASK > recorded)
         else:
             # Without a number, messages of the last millisecond cannot be distinguished from later ones.
             found |= ~joined.matched & (stamps >= (joined.sent["stamp_ms"][own][-1] if own.any() else 0))
@@ -113,15 +120,21 @@ def _all_roles_finished(parameters: AmqpParameters, events: Sequence[Event]) -> 
     return len(ends) == parameters.receivers and all(end in (ReceiverEnd.COMPLETE, ReceiverEnd.QUIET) for end in ends)
 
 
+def arrivals_in_order(joined: JoinedSamples) -> dict[int, NDArray[np.int64]]:
+    """Times at which messages arrived before all later ones, by a number for each pair of sender and receiver."""
+    index, rows = joined.of_received[joined.matched], np.flatnonzero(joined.matched)
+    pairs = joined.sent["role"][index] * _MOST_ROLES + joined.received["role"][rows]
+    found = {}
+    for pair in np.unique(pairs).tolist():
+        own = pairs == pair
+        sequence = joined.sent["seq"][index[own]]
+        found[pair] = joined.received["received_ns"][rows[own]][sequence >= np.maximum.accumulate(sequence)]
+    return found
+
+
 def _out_of_order(joined: JoinedSamples) -> int:
     """Number of messages that arrived after a later one of the same sender, at the same receiver."""
-    index = joined.of_received[joined.matched]
-    senders, receivers = joined.sent["role"][index], joined.received["role"][joined.matched]
-    total = 0
-    for sender, receiver in np.unique(np.stack((senders, receivers)), axis=1).T:
-        sequence = joined.sent["seq"][index][(senders == sender) & (receivers == receiver)]
-        total += int(np.count_nonzero(sequence < np.maximum.accumulate(sequence)))
-    return total
+    return int(np.count_nonzero(joined.matched)) - sum(map(len, arrivals_in_order(joined).values()))
 
 
 def _duplicates_verdict(duplicated: int, unknown: int, unrecorded: int, reconnects: int) -> tuple[str, str]:

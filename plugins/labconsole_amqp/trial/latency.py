@@ -15,7 +15,7 @@ from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Sa
 from labconsole_amqp.choices import Loop, MessageSizes, Mode
 from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import WALL_OFFSET, Phase, latency_from_stamp_ns
+from labconsole_amqp.series import RECONNECTED, WALL_OFFSET, Phase, latency_from_stamp_ns
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
 from labconsole_amqp.trial.metrics import METRICS, metric
 from labconsole_amqp.wire.envelope import SEQUENCE_MASK
@@ -30,7 +30,7 @@ MAX_SENDER_LATENESS_MS: Final = 2.0
 MAX_CLOCK_UNCERTAINTY: Final = 0.10
 """Share of the median latency above which the uncertainty of a clock offset leaves it open."""
 
-_QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
+QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def measures(parameters: AmqpParameters) -> tuple[Measure, ...]:
     match parameters.loop:
         case Loop.CLOSED:
             return (Measure(*queue_time),)
-        case Loop.OPEN:
+        case Loop.OPEN | Loop.SOAK:
             return (Measure(*latency),)
         case Loop.BOTH:
             return Measure(*queue_time, Phase.FULL_SPEED), Measure(*latency, Phase.OPEN_LOOP)
@@ -144,7 +144,7 @@ def latency_figures(
         milliseconds = latencies / 1e6
         yield metric(f"{prefix}_mean", float(np.mean(milliseconds)), count, not_judged)
         yield metric(f"{prefix}_min", float(np.min(milliseconds)), count, not_judged)
-        for name, quantile in _QUANTILES.items():
+        for name, quantile in QUANTILES.items():
             if name.startswith(prefix):
                 value = float(np.quantile(milliseconds, quantile, method="inverted_cdf"))
                 few = too_few(count, quantile) if definitions > 1 else ""
@@ -161,6 +161,18 @@ def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence
     if parameters.message_sizes is not MessageSizes.PAYLOAD and len(sizes):
         times.append(Distribution("Message size", "B", sizes.astype(np.float64)))
     return tuple(times)
+
+
+def connections_changed(events: Sequence[Event]) -> str:
+    """Why throughput and latency are not those of one connection, or empty."""
+    changed = [event for event in events if event.name == RECONNECTED]
+    moved = sum(bool(event.data.get("moved", False)) for event in changed)
+    lost = len(changed) - moved
+    reasons = (
+        f"a connection was lost, {lost} times in all" if lost else "",
+        f"a role moved to another connection, {moved} times in all" if moved else "",
+    )
+    return "; ".join(filter(None, reasons))
 
 
 def _due(joined: JoinedSamples, phase: Phase) -> NDArray[np.bool_]:

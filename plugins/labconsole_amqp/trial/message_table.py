@@ -19,6 +19,8 @@ from labconsole_amqp.wire.envelope import SENDER_SHIFT, SEQUENCE_MASK
 BLOCK_ROWS = 100_000
 """Messages in a block; more where they have the same key."""
 
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
 Key = Callable[[Table], NDArray[Any]]
 
 
@@ -38,6 +40,18 @@ class SentBlocks:
     def __iter__(self) -> Iterator[JoinedSamples]:
         for low, high in self._sent.ranges():
             yield join_samples(self._parameters, self._sent.table(low, high), self._received.table(low, high))
+
+    @property
+    def most_of_a_sender(self) -> int:
+        """Messages of the sender that sent most."""
+        return max(self._sent.rows_by_role.values(), default=0)
+
+    def strays(self) -> JoinedSamples:
+        """The messages received that are in no block: their keys are outside of those of all messages sent."""
+        low, high = self._sent.limits()
+        tables = [self._received.table(*limits) for limits in ((_LOWEST, low - 1), (high + 1, _HIGHEST))]
+        received = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        return join_samples(self._parameters, merged_by_time(SENT, ()), received)
 
 
 class ReceivedBlocks:
@@ -78,15 +92,18 @@ class _Keyed:
         self._series = series
         self._key = key
         self._spans = {role: self._spans_of(role) for role in samples.roles(series.name)}
-        self.rows = sum(int(spans[:, 2].sum()) for spans in self._spans.values())
+        self.rows_by_role = {role: int(spans[:, 2].sum()) for role, spans in self._spans.items()}
+        self.rows = sum(self.rows_by_role.values())
+
+    def limits(self) -> tuple[int, int]:
+        """(lowest, highest) key of all rows; without rows the lowest is above the highest."""
+        spans = self._filled()
+        return (int(spans[:, 0].min()), int(spans[:, 1].max())) if len(spans) else (0, -1)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """(lowest, highest) key of each block; each row is in exactly one."""
-        spans = np.concatenate([*self._spans.values(), np.empty((0, 3), np.int64)])
-        spans = spans[spans[:, 2] > 0]
-        if not len(spans):
-            return
-        low, end, rows = int(spans[:, 0].min()), int(spans[:, 1].max()), 0
+        spans = self._filled()
+        (low, end), rows = self.limits(), 0
         for _, last, count in spans[np.argsort(spans[:, 1], kind="stable")].tolist():
             rows += count
             if last >= low and (rows >= BLOCK_ROWS or last == end):
@@ -96,6 +113,11 @@ class _Keyed:
     def table(self, low: int, high: int) -> Table:
         """The rows of all roles with a key in [low, high], in order of time, with a column `role`."""
         return merged_by_time(self._series, self._parts(low, high))
+
+    def _filled(self) -> NDArray[np.int64]:
+        """The spans of all parts that have rows."""
+        spans = np.concatenate([*self._spans.values(), np.empty((0, 3), np.int64)])
+        return spans[spans[:, 2] > 0]
 
     def _spans_of(self, role: str) -> NDArray[np.int64]:
         """(lowest key, highest key, rows) of each part; a part without rows has an empty range."""

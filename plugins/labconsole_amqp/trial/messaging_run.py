@@ -119,7 +119,11 @@ class MessagingRun:
             self._conduct(self._roles["receiver"], self._roles["sender"])
             self._wait(self._roles["other"], "A role does not finish: read the log.", _GRACE_S)
         if self._context.stop_requested:
-            for name in ("sender", "clock", "receiver", "other"):
+            _stop_roles(self._roles["sender"])
+            if self._parameters.loop is Loop.SOAK:  # what was sent arrives yet: it is a soak of less time
+                self._report_all_sent()
+                _await_end(self._roles["receiver"])
+            for name in ("clock", "receiver", "other"):
                 _stop_roles(self._roles[name])
             return
         for clock in self._roles["clock"]:
@@ -147,15 +151,19 @@ class MessagingRun:
         )
         if context.stop_requested:
             return
-        if senders:
+        self._report_all_sent()
+        self._wait(receivers, "The receiver does not finish: read the log.", _GRACE_S)
+
+    def _report_all_sent(self) -> None:
+        """Tell the receivers how many messages this console's senders have sent. Raises UserError."""
+        if senders := self._roles["sender"]:
             results = [sender.finish() for sender in senders]
             reconnects = sum(result["reconnects"] for result in results)
             sent: Counter[str] = Counter()
             for index, result in enumerate(results):
-                sent[parameters.address_of(index)] += result["sent"]
-            for index, receiver in enumerate(receivers):
-                receiver.command(senders_done(sent[parameters.address_of(index)], reconnects))
-        self._wait(receivers, "The receiver does not finish: read the log.", _GRACE_S)
+                sent[self._parameters.address_of(index)] += result["sent"]
+            for index, receiver in enumerate(self._roles["receiver"]):
+                receiver.command(senders_done(sent[self._parameters.address_of(index)], reconnects))
 
     def _wait(self, roles: Sequence[RoleHandle], reason: str, grace_s: float = 0.0) -> None:
         self._context.wait(roles, stall_s=self._parameters.longest_wait + grace_s, reason=reason)
@@ -173,6 +181,11 @@ def _stop_roles(roles: Sequence[RoleHandle]) -> None:
     """Let roles finish, so that they record their state; the engine ends those that are late."""
     for role in roles:
         role.stop()
+    _await_end(roles)
+
+
+def _await_end(roles: Sequence[RoleHandle]) -> None:
+    """Wait a moment until roles have finished."""
     deadline = time.monotonic() + _GRACE_S
     while any(role.running for role in roles) and time.monotonic() < deadline:
         time.sleep(_POLL_S)

@@ -27,6 +27,51 @@ def _time_metrics(
     yield kind("max", f"{title}, largest", "Largest of any message that counts.")
 
 
+def _drift_metrics() -> Iterator[MetricKind]:
+    """What a soak finds of changes over time."""
+
+    def kind(name: str, what: str, unit: str, description: str, direction: Direction = _LOWER) -> MetricKind:
+        return MetricKind(f"{name}_drift", f"Drift of {what}", unit, direction, description, at_rate=True)
+
+    yield kind(
+        "latency_p50",
+        "latency p50",
+        "ms/h",
+        "Soak: change an hour, the median of the slopes between any two of 20 to 60 parts of the run (Theil-Sen), "
+        "without the first tenth and without parts in which other processes kept the computer busy. Its 95 % interval "
+        "is in the verdict. Not judged where the parts have less than 5 s or 1,000 messages, where more than a third "
+        "of them was busy, or a connection was lost.",
+    )
+    yield kind("latency_p99", "latency p99", "ms/h", "Soak: as the drift of latency p50, of p99 of each part.")
+    yield kind(
+        "throughput",
+        "throughput",
+        "msg/s/h",
+        "Soak: as the drift of latency p50, of good messages received per second in each part.",
+        _HIGHER,
+    )
+    yield kind(
+        "queue_depth",
+        "queue depth",
+        "msg/h",
+        "Soak: as the drift of latency p50, of the mean number of messages in the embedded broker's queue.",
+    )
+    of_processes = "one figure per process, and without a label that of the process with the largest."
+    yield kind(
+        "memory",
+        "memory",
+        "MB/h",
+        f"Soak: as the drift of latency p50, of resident memory; {of_processes}",
+    )
+    yield kind(
+        "cpu_per_message",
+        "CPU per message",
+        "us/h",
+        f"Soak: as the drift of latency p50, of CPU time over the messages that arrived in the same time; "
+        f"{of_processes}",
+    )
+
+
 METRICS: tuple[MetricKind, ...] = (
     MetricKind(
         "connect_time",
@@ -129,9 +174,11 @@ METRICS: tuple[MetricKind, ...] = (
         "measured clock offset. Not judged where less than 98 % of the rate was achieved, a message was lost or "
         "refused, latency rose during the run, the sender was late, other processes kept the computer busy, the "
         "rate is over a quarter of full speed, or the clocks of two consoles were not compared before and after, or "
-        "with an uncertainty over 10 % of the median latency.",
+        "with an uncertainty over 10 % of the median latency. A soak's percentiles are exact to within 0.1 %; that its "
+        "latency rose is its drift, and does not leave it unjudged.",
         at_rate=True,
     ),
+    *_drift_metrics(),
     *_time_metrics(
         "queue_time",
         "Time in queue at full speed",
