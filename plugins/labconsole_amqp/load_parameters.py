@@ -82,7 +82,7 @@ class LoadParameters(Parameters):
     )
     hours: float = parameter(
         "Soak for",
-        "Length of the soak, also a fraction of an hour. Drift is judged from 2 minutes on",
+        "Length of the soak, also a fraction of an hour. Drift is judged from 5 minutes on",
         default=1.0,
         ge=0.001,
         le=720,

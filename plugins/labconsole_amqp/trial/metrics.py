@@ -38,9 +38,9 @@ def _drift_metrics() -> Iterator[MetricKind]:
         "latency p50",
         "ms/h",
         "Soak: change an hour, the median of the slopes between any two of 20 to 60 parts of the run (Theil-Sen), "
-        "without the first tenth and without parts in which other processes kept the computer busy. Its 95 % interval "
-        "is in the verdict. Not judged where the parts have less than 5 s or 1,000 messages, where more than a third "
-        "of them was busy, or a connection was lost.",
+        "without the first tenth (3 minutes at least) and parts in which other processes kept the computer busy. "
+        "Its 95 % interval is in the verdict. Not judged where less than 15 parts are left, or they have less than 5 s "
+        "or 1,000 messages, where more than a third of all parts was busy, or a connection was lost.",
     )
     yield kind("latency_p99", "latency p99", "ms/h", "Soak: as the drift of latency p50, of p99 of each part.")
     yield kind(

@@ -12,25 +12,24 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy, busy_spans, too_few
 from labconsole.analysis.confidence_intervals import Trend, trend
-from labconsole.analysis.number_format import format_duration, format_figure
+from labconsole.analysis.number_format import format_duration, format_figure, format_number
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Event, Metric, Samples, Verdict
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import QUEUE_DEPTH
 from labconsole_amqp.trial.latency import MAX_SENDER_LATENESS_MS, MIN_ACHIEVED_RATE, QUANTILES, connections_changed
 from labconsole_amqp.trial.metrics import metric
-from labconsole_amqp.trial.soak_windows import (
-    FEWEST_MESSAGES,
-    FEWEST_WINDOWS,
-    SHORTEST_S,
-    SoakWindows,
-)
+from labconsole_amqp.trial.soak_windows import FEWEST_MESSAGES, SHORTEST_S, SoakWindows
 
 _WARM_UP: Final = 0.1
-"""Share of the windows that are left out of trends: processes and caches fill up."""
+_WARM_UP_S: Final = 180.0
+"""Share of the windows that are left out of trends, and the least time: buffers and caches fill up."""
+_FEWEST_USED: Final = 15
+"""Windows that a trend needs after the warm-up to be judged."""
 _MOST_BUSY: Final = 1 / 3
 """Share of the windows that may be left out since other processes kept the computer busy."""
 _MEGABYTE = 1e6
+_ROUNDING: Final = 1e-9
 _SHOWN_VALUES = 200_000
 """The most values of a distribution."""
 
@@ -47,12 +46,12 @@ class _Quantity(NamedTuple):
     """The direction that fails: 1 grows, -1 falls."""
 
 
-_P50 = _Quantity("latency_p50_drift", "p50", "latency stays level")
-_P99 = _Quantity("latency_p99_drift", "p99", "latency stays level")
-_THROUGHPUT = _Quantity("throughput_drift", "throughput", "throughput stays level", share=0.01, worse=-1)
-_MEMORY = _Quantity("memory_drift", "memory", "memory stays level", share=0.0, least=1.0)
-_CPU = _Quantity("cpu_per_message_drift", "CPU time", "CPU time per message stays level")
-_QUEUE = _Quantity("queue_depth_drift", "its depth", "the queue stays level", least=10.0)
+_P50 = _Quantity("latency_p50_drift", "p50", "no drift of latency")
+_P99 = _Quantity("latency_p99_drift", "p99", "no drift of latency")
+_THROUGHPUT = _Quantity("throughput_drift", "the rate received", "no drift of throughput", share=0.01, worse=-1)
+_MEMORY = _Quantity("memory_drift", "memory", "no drift of memory", share=0.0, least=1.0)
+_CPU = _Quantity("cpu_per_message_drift", "CPU time", "no drift of CPU time per message")
+_QUEUE = _Quantity("queue_depth_drift", "the depth", "no drift of the queue's depth", least=10.0)
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,14 @@ class Drift:
 
     def text(self, unit: str) -> str:
         """The trend in words, with its interval: "p99 grows by 0.3 ms/h (0.2 to 0.4)"."""
-        name, low, high = self.role or self.quantity.title, *_interval(self.trend)
-        if not self.moves:
-            return f"{name} stays level ({self.trend.slope:+.3g} {unit}, {low:+.3g} to {high:+.3g})"
-        verb, ends = ("grows", (low, high)) if self.moves > 0 else ("falls", (-high, -low))
-        return f"{name} {verb} by {abs(self.trend.slope):.3g} {unit} ({ends[0]:.3g} to {ends[1]:.3g})"
+        name, slope, (low, high) = self.role or self.quantity.title, self.trend.slope, _interval(self.trend)
+        if not low and not high:
+            return f"{name} stays the same"
+        if self.moves:
+            verb, ends = ("grows", (low, high)) if self.moves > 0 else ("falls", (-high, -low))
+            return f"{name} {verb} by {_short(abs(slope))} {unit} ({_short(ends[0])} to {_short(ends[1])})"
+        verb = "hardly changes" if self.trend.certain else "shows no drift"
+        return f"{name} {verb} ({_short(slope)} {unit}, {_short(low)} to {_short(high)})"
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def find_drifts(windows: SoakWindows, samples: Samples, events: Sequence[Event])
     edges = windows.edges_ns.tolist()
     reasons = busy_spans(samples, list(pairwise(edges)))
     used = np.array([not reason for reason in reasons])
-    used[: round(_WARM_UP * len(used))] = False
+    warm_up = min(max(_WARM_UP * len(used), _WARM_UP_S / windows.width_s), len(used) / 2)
+    used[: round(warm_up)] = False
     disturbed = sum(map(bool, reasons))
     doubts = [_too_short(windows), connections_changed(events)]
     if disturbed > _MOST_BUSY * len(reasons):
@@ -200,17 +203,27 @@ def soak_distributions(windows: SoakWindows) -> tuple[Distribution, ...]:
 
 
 def _interval(found: Trend) -> tuple[float, float]:
-    return found.interval.low, found.interval.high
+    """The ends of the interval, without traces of how figures were added up."""
+    low, high = found.interval.low, found.interval.high
+    slack = _ROUNDING * max(abs(low), abs(high), abs(found.middle))
+    return (low if abs(low) > slack else 0.0), (high if abs(high) > slack else 0.0)
+
+
+def _short(value: float) -> str:
+    """`value` with three significant digits."""
+    return format_number(float(f"{value:.3g}"))
 
 
 def _too_short(windows: SoakWindows) -> str:
     """Why a run is too short for its drift, or empty."""
-    messages = windows.good.count / len(windows.arrived)
-    if windows.width_s >= SHORTEST_S and messages >= FEWEST_MESSAGES * 0.9:
+    parts, width_s = len(windows.arrived), windows.width_s
+    left_s = parts * width_s - max(_WARM_UP_S, _WARM_UP * parts * width_s)
+    enough = width_s >= SHORTEST_S and windows.sent.count >= parts * FEWEST_MESSAGES
+    if enough and left_s >= _FEWEST_USED * width_s:
         return ""
     return (
-        f"the run is too short: its drift needs {FEWEST_WINDOWS} parts of {SHORTEST_S:g} s and {FEWEST_MESSAGES:,} "
-        f"messages (they have {windows.width_s:.3g} s and {messages:,.0f})"
+        f"the run is too short: after {_WARM_UP_S / 60:g} minutes of warm-up a drift needs {_FEWEST_USED} parts of "
+        f"{SHORTEST_S:g} s and {FEWEST_MESSAGES:,} messages"
     )
 
 

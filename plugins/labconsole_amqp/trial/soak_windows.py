@@ -21,7 +21,7 @@ from labconsole_amqp.trial.metrics import metric
 
 MOST_WINDOWS, FEWEST_WINDOWS = 60, 20
 SHORTEST_S, FEWEST_MESSAGES = 5.0, 1_000
-"""Seconds and messages that each window should have: where the run is too short for that, there are the fewest."""
+"""Seconds and messages that each window should have: where a run is too short for that, it has the fewest windows."""
 BINS_PER_OCTAVE: Final = 512
 """A bin of latencies spans 0.14 %: its middle is within 0.07 % of any value in it."""
 

@@ -49,3 +49,18 @@ def test_frames_of_two_roles_add_up_and_survive_the_pipe() -> None:
 def test_line_that_is_not_a_message_decodes_to_none(line: bytes) -> None:
     """A kill cuts a line off; a library prints before the protocol begins."""
     assert decode_line(line) is None
+
+
+def test_a_fine_histogram_gives_back_its_values_at_equal_distances_in_rank() -> None:
+    values = np.random.default_rng(5).lognormal(13, 1, 20_000).astype(np.int64)
+    fine = LogHistogram(per_octave=512)
+    fine.add(values[:7_000])
+    other = LogHistogram(per_octave=512)
+    other.add(values[7_000:])
+    both = fine.plus(other)
+    assert both.spread(50_000) == pytest.approx(np.sort(values), rel=0.001)
+    few = both.spread(100)
+    assert few == pytest.approx(np.quantile(values, (np.arange(100) + 0.5) / 100), rel=0.01)
+    assert both.quantile(0.99) == pytest.approx(np.quantile(values, 0.99, method="inverted_cdf"), rel=0.001)
+    assert both.minus(fine).spread(50_000) == pytest.approx(np.sort(values[7_000:]), rel=0.001)
+    assert len(LogHistogram().spread(10)) == 0
