@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy, busy_spans, too_few
 from labconsole.analysis.confidence_intervals import Trend, trend
-from labconsole.analysis.number_format import format_duration, format_figure, format_number
+from labconsole.analysis.number_format import format_duration, format_figure
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Event, Metric, Samples, Verdict
 from labconsole_amqp.parameters import AmqpParameters
@@ -38,20 +38,22 @@ class _Quantity(NamedTuple):
     """A figure whose drift is judged: its change over the run matters from a share of its level and a least one on."""
 
     metric: str
-    title: str
     verdict: str
+    subject: str
+    """The beginning of the verdict's sentence, which continues with `title`, or the process."""
+    title: str = ""
     share: float = 0.05
     least: float = 0.0
     worse: int = 1
     """The direction that fails: 1 grows, -1 falls."""
 
 
-_P50 = _Quantity("latency_p50_drift", "p50", "no drift of latency")
-_P99 = _Quantity("latency_p99_drift", "p99", "no drift of latency")
-_THROUGHPUT = _Quantity("throughput_drift", "the rate received", "no drift of throughput", share=0.01, worse=-1)
-_MEMORY = _Quantity("memory_drift", "memory", "no drift of memory", share=0.0, least=1.0)
-_CPU = _Quantity("cpu_per_message_drift", "CPU time", "no drift of CPU time per message")
-_QUEUE = _Quantity("queue_depth_drift", "the depth", "no drift of the queue's depth", least=10.0)
+_P50 = _Quantity("latency_p50_drift", "no drift of latency", "Latency", "p50")
+_P99 = _Quantity("latency_p99_drift", "no drift of latency", "Latency", "p99")
+_THROUGHPUT = _Quantity("throughput_drift", "no drift of throughput", "The rate received", share=0.01, worse=-1)
+_MEMORY = _Quantity("memory_drift", "no drift of memory", "Memory of", share=0.0, least=1.0)
+_CPU = _Quantity("cpu_per_message_drift", "no drift of CPU time per message", "CPU time of")
+_QUEUE = _Quantity("queue_depth_drift", "no drift of the queue's depth", "The depth", least=10.0)
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,18 @@ class Drift:
 
     def text(self, unit: str) -> str:
         """The trend in words, with its interval: "p99 grows by 0.3 ms/h (0.2 to 0.4)"."""
-        name, slope, (low, high) = self.role or self.quantity.title, self.trend.slope, _interval(self.trend)
+        name, (low, high) = self.role or self.quantity.title, _interval(self.trend)
+        slope = f"{_short(self.trend.slope)} {unit}"
         if not low and not high:
-            return f"{name} stays the same"
-        if self.moves:
-            verb, ends = ("grows", (low, high)) if self.moves > 0 else ("falls", (-high, -low))
-            return f"{name} {verb} by {_short(abs(slope))} {unit} ({_short(ends[0])} to {_short(ends[1])})"
-        verb = "hardly changes" if self.trend.certain else "shows no drift"
-        return f"{name} {verb} ({_short(slope)} {unit}, {_short(low)} to {_short(high)})"
+            change = "stays the same"
+        elif self.moves > 0:
+            change = f"grows by {slope} ({_short(low)} to {_short(high)})"
+        elif self.moves < 0:
+            change = f"falls by {slope.lstrip('-')} ({_short(-high)} to {_short(-low)})"
+        else:
+            verb = "hardly changes" if self.trend.certain else "shows no certain drift"
+            change = f"{verb} ({slope}, {_short(low)} to {_short(high)})"
+        return f"{name} {change}" if name else change
 
 
 @dataclass(frozen=True)
@@ -160,12 +166,14 @@ def soak_verdicts(parameters: AmqpParameters, soak: Soak) -> Iterator[Verdict]:
             }
             for drift in own
         }
-        text = "; ".join(drift.text(metric(drift.quantity.metric, 0.0, 0).unit) for drift in own)
+        worst_first = sorted(own, key=lambda drift: (not drift.fails, not drift.moves))
+        text = "; ".join(drift.text(metric(drift.quantity.metric, 0.0, 0).unit) for drift in worst_first)
         if soak.not_judged:
             yield Verdict(name, "unknown", f"Not judged: {soak.not_judged}.", evidence)
         else:
             result = "fail" if any(drift.fails for drift in own) else "pass"
-            yield Verdict(name, result, f"Trend, with its 95 % interval: {text}.", evidence)
+            reason = f"{own[0].quantity.subject} {text}. In brackets: 95 % intervals."
+            yield Verdict(name, result, reason, evidence)
 
 
 def soak_curves(
@@ -211,7 +219,7 @@ def _interval(found: Trend) -> tuple[float, float]:
 
 def _short(value: float) -> str:
     """`value` with three significant digits."""
-    return format_number(float(f"{value:.3g}"))
+    return f"{float(f'{value:.3g}'):,.9g}"
 
 
 def _too_short(windows: SoakWindows) -> str:

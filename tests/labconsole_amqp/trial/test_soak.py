@@ -67,7 +67,7 @@ class Parts(Tables):
 
 @dataclass(frozen=True)
 class Soak:
-    """A synthetic soak of an hour at 20 msg/s, with drifts an hour."""
+    """A synthetic soak, of an hour at 20 msg/s if not stated otherwise, with drifts an hour."""
 
     latency_ms: float = 0.0
     memory_mb: float = 0.0
@@ -75,23 +75,28 @@ class Soak:
     queue: float = 0.0
     busy_s: tuple[float, float] = (0.0, 0.0)
     """While other processes keep the computer busy; latencies are tenfold then."""
+    filling_mb: float = 0.0
+    """By which memory grows in the first 170 s."""
+    rate: float = RATE
+    hours: float = HOURS
     seed: int = 1
 
     def samples(self) -> Parts:
         random = np.random.default_rng(self.seed)
-        due_s = np.arange(int(RATE * HOURS * 3600)) / RATE
+        due_s = np.arange(int(self.rate * self.hours * 3600)) / self.rate
         sent_ns = T0_NS + (due_s * 1e9).astype(np.int64)
         latency_ms = (2.0 + self.latency_ms * due_s / 3600) * random.lognormal(0, 0.3, len(due_s))
         busy = (due_s >= self.busy_s[0]) & (due_s < self.busy_s[1])
         latency_ms[busy] *= 10
         sent = sent_table(sent_ns)
         received = received_table(sent_ns + (latency_ms * MS).astype(np.int64), sent["stamp_ms"])
-        read_s = np.arange(0, 3600, 0.5)
+        read_s = np.arange(0, self.hours * 3600, 0.5)
         t_ns = T0_NS + (read_s * 1e9).astype(np.int64)
         shared = {"t_ns": t_ns}
+        grown_mb = self.memory_mb * read_s / 3600 + self.filling_mb * np.minimum(read_s / 170, 1)
         readings = {
-            "cpu": (400 + self.cpu_us * read_s / 3600) * RATE / 1e4 + random.normal(0, 0.05, len(read_s)),
-            "rss": 60e6 + 1e6 * self.memory_mb * read_s / 3600 + 4096 * random.integers(0, 20, len(read_s)),
+            "cpu": (400 + self.cpu_us * read_s / 3600) * self.rate / 1e4 + random.normal(0, 0.05, len(read_s)),
+            "rss": 60e6 + 1e6 * grown_mb + 4096 * random.integers(0, 20, len(read_s)),
         }
         other = {"cpu": np.full(len(read_s), 3.0), "rss": np.full(len(read_s), 40_000_000)}
         depth = {"at_ns": t_ns, "messages": np.round(self.queue * read_s / 3600 + random.integers(0, 3, len(read_s)))}
@@ -109,7 +114,7 @@ class Soak:
         )
 
     def evaluate(self, events: Sequence[Event] = EVENTS) -> Evaluation:
-        return TRIAL.evaluate(parameters(), self.samples(), events)
+        return TRIAL.evaluate(parameters(rate=self.rate, hours=self.hours), self.samples(), events)
 
 
 def parameters(**settings: Any) -> AmqpParameters:
@@ -164,6 +169,17 @@ def test_memory_that_grows_is_found_in_its_process() -> None:
     found = verdict(evaluation, STEADY["memory"])
     assert found.result == "fail" and "receiver-0 grows by 3 MB/h" in found.reason
     assert "broker stays the same" in found.reason
+
+
+def test_memory_that_fills_up_in_the_first_minutes_is_no_drift() -> None:
+    evaluation = Soak(filling_mb=30.0, rate=200.0, hours=0.1).evaluate()
+    assert verdict(evaluation, STEADY["memory"]).result == "pass", evaluation.verdicts
+    assert verdict(Soak(memory_mb=30.0, rate=200.0, hours=0.1).evaluate(), STEADY["memory"]).result == "fail"
+
+
+def test_less_than_five_minutes_are_not_judged() -> None:
+    found = verdict(Soak(memory_mb=600.0, rate=200.0, hours=0.065).evaluate(), STEADY["memory"])
+    assert found.result == "unknown" and "the run is too short: after 3 minutes of warm-up" in found.reason
 
 
 def test_less_than_a_megabyte_over_the_run_is_level() -> None:
