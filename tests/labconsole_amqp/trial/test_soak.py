@@ -174,6 +174,7 @@ def test_memory_that_grows_is_found_in_its_process() -> None:
 def test_memory_that_fills_up_in_the_first_minutes_is_no_drift() -> None:
     evaluation = Soak(filling_mb=30.0, rate=200.0, hours=0.1).evaluate()
     assert verdict(evaluation, STEADY["memory"]).result == "pass", evaluation.verdicts
+    assert figures(evaluation)["memory_drift"] == pytest.approx(0, abs=1.0)
     assert verdict(Soak(memory_mb=30.0, rate=200.0, hours=0.1).evaluate(), STEADY["memory"]).result == "fail"
 
 
