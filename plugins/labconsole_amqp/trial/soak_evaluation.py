@@ -172,8 +172,8 @@ def soak_verdicts(parameters: AmqpParameters, soak: Soak) -> Iterator[Verdict]:
             yield Verdict(name, "unknown", f"Not judged: {soak.not_judged}.", evidence)
         else:
             result = "fail" if any(drift.fails for drift in own) else "pass"
-            reason = f"{own[0].quantity.subject} {text}. In brackets: 95 % intervals."
-            yield Verdict(name, result, reason, evidence)
+            brackets = " In brackets: 95 % intervals." if "(" in text else ""
+            yield Verdict(name, result, f"{own[0].quantity.subject} {text}.{brackets}", evidence)
 
 
 def soak_curves(
