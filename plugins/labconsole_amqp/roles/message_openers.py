@@ -16,8 +16,8 @@ from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.envelopes.message_checks import Windows
 from labconsole_amqp.envelopes.message_envelope import MessageEnvelope
 from labconsole_amqp.link.revocation import RevocationCheck
-from labconsole_amqp.roles.message_protection import load_signer, receiver_envelope
-from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings, with_copies
+from labconsole_amqp.roles.message_protection import load_signer, receiver_envelope, report_expired
+from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings, peer_certificate_file, with_copies
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome
 
@@ -65,18 +65,28 @@ class MessageOpeners:
         own = (settings.message_identity or settings.identity) if encrypted else None
         keys = (settings.peer_certificate, own.certificate if own is not None else None)
         judges = _Judges(settings, context)
-        newest = next((one for one in self._openers if one.keys == keys), None)
-        if newest is None:
-            signer = load_signer(settings, context)
-            key = key_fingerprint(signer[0].public_key()) if signer else ""
-            windows = self._windows.setdefault(key, {})
-            envelope = receiver_envelope(settings, identity, context, self._expected, windows)
-            newest = Opener(keys, envelope, signer, judges.trusts(signer))
+        known = next((one for one in self._openers if one.keys == keys), None)
+        newest = known or self._opener(keys, settings, identity, context, judges)
         self._openers = [newest, *(one for one in self._openers if one is not newest)]
         for one in self._openers:
             refused, one.refusal = one.refusal, judges.refusal(one)
             if one.refusal and one.refusal != refused:
                 context.event("identity", f"Messages of their signer are refused: {one.refusal}.", Level.WARNING)
+        if known is None and newest.signer and not newest.refusal:
+            report_expired(newest.signer[0], peer_certificate_file(settings, context), context)
+
+    def _opener(
+        self,
+        keys: tuple[Path | None, Path | None],
+        settings: RoleSettings,
+        identity: LoadedIdentity | None,
+        context: RoleContext,
+        judges: _Judges,
+    ) -> Opener:
+        signer = load_signer(settings, context)
+        windows = self._windows.setdefault(key_fingerprint(signer[0].public_key()) if signer else "", {})
+        envelope = receiver_envelope(settings, identity, context, signer, self._expected, windows)
+        return Opener(keys, envelope, signer, judges.trusts(signer))
 
     def require_signer(self, settings: RoleSettings) -> None:
         """Raises RefusedPeerError: the signer is refused, so that no message could be accepted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from labconsole_amqp.envelopes.formats import EnvelopeFormat, key_titles
 from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks, Windows
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageEnvelope, SourceEnvelope
 from labconsole_amqp.envelopes.signing import KeySigner, Verifier
-from labconsole_amqp.link.revocation import RevocationCheck, check_of
+from labconsole_amqp.link.revocation import check_of
 from labconsole_amqp.roles.role_settings import (
     RefusedPeerError,
     RoleSettings,
@@ -77,17 +78,18 @@ def receiver_envelope(
     settings: RoleSettings,
     identity: LoadedIdentity | None,
     context: RoleContext,
+    signer: Sequence[x509.Certificate],
     expected: ExpectedPayload,
     windows: Windows,
 ) -> MessageEnvelope:
     """The envelope with which a receiver opens messages with `expected` payloads; `windows` are of their signer.
 
-    Whether the signer is refused is for the caller to judge. Raises UserError.
+    `signer` is what `load_signer` gives; whether it is refused is for the caller to judge. Raises UserError.
     """
     parameters, form, format = settings.parameters, settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
         return SourceEnvelope(form, expected=expected)
-    peer = _Peer.load(settings, context)
+    certificate, file = signer[0], str(peer_certificate_file(settings, context))
     key: Any = None
     owner = ""
     if form.protection is Protection.SIGNED_ENCRYPTED and format.pinned_key is not None:
@@ -95,18 +97,18 @@ def receiver_envelope(
     elif form.protection is Protection.SIGNED_ENCRYPTED:
         key, owner = _message_key(settings, identity, context)
     if not format.is_hardened:
-        verification_key = rsa_public_key(peer.certificate, str(peer.file))
+        verification_key = rsa_public_key(certificate, file)
         decryption_key = None if key is None else rsa_private_key(key, owner)
         return SourceEnvelope(form, verification_key=verification_key, decryption_key=decryption_key, expected=expected)
-    public_key: Any = peer.certificate.public_key()
-    _require_signing(format, public_key, str(peer.file))
+    public_key: Any = certificate.public_key()
+    _require_signing(format, public_key, file)
     if key is not None and format.pinned_key is None:
         _require_encryption(format, key.public_key(), owner)
     checks = MessageChecks(
         sender=settings.sender_name,
         recipient=settings.recipient_name,
         address=settings.address,
-        signer=KnownSigner(peer.certificate.not_valid_before_utc, peer.certificate.not_valid_after_utc),
+        signer=KnownSigner(certificate.not_valid_before_utc, certificate.not_valid_after_utc),
         tolerance_s=parameters.time_tolerance,
         window=parameters.replay_window,
         windows=windows,
@@ -135,9 +137,11 @@ def load_signer(settings: RoleSettings, context: RoleContext) -> tuple[x509.Cert
     return tuple(load_certificates(peer_certificate_file(settings, context))) if signed else ()
 
 
-def peer_check(settings: RoleSettings, context: RoleContext) -> RevocationCheck | None:
-    """The check of the other end's certificate by CRLs; None where there are none. Raises UserError."""
-    return check_of(with_copies(settings.identity, settings, context)) if settings.identity is not None else None
+def report_expired(certificate: x509.Certificate, file: Path, context: RoleContext) -> None:
+    """Record that the other end's certificate is not valid now, if it is not."""
+    problem = validity_problem(certificate, datetime.now(UTC))
+    if problem is not None:
+        context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
 
 
 @dataclass(frozen=True)
@@ -153,11 +157,11 @@ class _Peer:
         """Read and judge it; an expired one is noted. Raises UserError."""
         file = peer_certificate_file(settings, context)
         certificate, *chain = load_certificates(file)
-        check = peer_check(settings, context)
+        own = settings.identity
+        check = check_of(with_copies(own, settings, context)) if own is not None else None
         refusal = check.refusal((certificate, *chain), Purpose.ANY) if check is not None else ""
-        problem = validity_problem(certificate, datetime.now(UTC))
-        if problem is not None and not refusal:
-            context.event("identity", f"The other end's certificate {file} {problem}.", Level.WARNING)
+        if not refusal:
+            report_expired(certificate, file, context)
         return cls(file, certificate, refusal)
 
     def require_accepted(self) -> None:

@@ -191,6 +191,11 @@ class RunIdentities:
             recipient_name=self.message_subject("receiver"),
         )
 
+    @cached_property
+    def by_role(self) -> dict[RoleName, RoleIdentities]:
+        """What each role of this console proves itself with and trusts."""
+        return {role: self.of_role(role) for role in self.local_roles}
+
     @property
     def server_name(self) -> str:
         """The name that the broker's certificate must carry; empty: the host.

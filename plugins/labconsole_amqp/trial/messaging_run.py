@@ -53,7 +53,7 @@ class MessagingRun:
     def __init__(self, parameters: AmqpParameters, context: RunContext, database: Path | None = None) -> None:
         self._parameters, self._context, self._database = parameters, context, database
         self._roles: dict[str, list[RoleHandle]] = {}
-        self._given: dict[RoleName, RoleIdentities] = {}
+        self._given: Mapping[RoleName, RoleIdentities] = {}
 
     def begin(self, besides: Sequence[RoleSpec] = (), sender: str = SENDER_ROLE) -> bool:
         """Start all roles up to T0; False: the run was cancelled before. Raises UserError.
@@ -64,7 +64,7 @@ class MessagingRun:
         payloads = load_payloads(parameters)
         identities = RunIdentities(parameters, NamedIdentities(self._database) if self._database else None)
         specs = role_specs(parameters, identities, sender)
-        self._given = {name: identities.of_role(name) for name in identities.local_roles}
+        self._given = identities.by_role
         for note in identities.notes:
             context.event("identities", note)
         names = ("broker", "shaper", "receiver", "sender", "clock", "other")
@@ -208,7 +208,7 @@ def role_specs(
 def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
     if parameters.broker is BrokerChoice.EXTERNAL:
         return ()
-    settings = RoleSettings(parameters=parameters, role="broker", **dict(identities.of_role("broker")))
+    settings = RoleSettings(parameters=parameters, role="broker", **dict(identities.by_role["broker"]))
     return (settings.spec("broker", _BROKER),)
 
 
@@ -220,7 +220,7 @@ def _ends(parameters: AmqpParameters, identities: RunIdentities, end: Mode, targ
     count = parameters.senders if end is Mode.SENDER else parameters.receivers
     is_first = parameters.mode is Mode.SENDER or (end is Mode.RECEIVER and parameters.mode is Mode.BOTH)
     checks_queue = is_first and parameters.broker is BrokerChoice.EXTERNAL
-    own, queues = dict(identities.of_role(name)), len(parameters.addresses)
+    own, queues = dict(identities.by_role[name]), len(parameters.addresses)
     return tuple(
         RoleSettings(
             parameters=parameters, role=name, index=index, **own, check_queue=checks_queue and index < queues
@@ -233,7 +233,7 @@ def _clocks(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Role
     if parameters.mode is Mode.BOTH or not parameters.compare_clocks:
         return ()
     end: EndName = "sender" if parameters.mode is Mode.SENDER else "receiver"
-    own = identities.of_role(end)
+    own = identities.by_role[end]
     settings = RoleSettings(parameters=parameters, role=end, identity=own.identity, server_name=own.server_name)
     return (settings.spec("clock", _CLOCK),)
 
