@@ -1,6 +1,7 @@
 """The built-in identities of the State "Lab": a CA, State A, State B and a broker, created on first use.
 
-State A and State B get further identities for messages, with keys of other types, when a run first needs them.
+State A and State B get further identities for messages, with keys of other types or in the built-in token, when a run
+first needs them.
 
 Key files are written first and their rows by one change under a lock: two processes create one set, and one killed
 in the middle leaves nothing that is used. A set that is no longer usable (expired, revoked, a key or the secret
@@ -10,7 +11,8 @@ run may still use them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -24,15 +26,20 @@ from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
-from labconsole.security.identities import IdentityFiles, LoadedIdentity, load_identity, validity_problem
+from labconsole.security.identities import IdentityFiles, LoadedIdentity, TokenIdentity, load_identity, validity_problem
 from labconsole.security.pki.change import Change
-from labconsole.security.pki.identities import files_of
+from labconsole.security.pki.identities import NamedIdentities, files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, opened_key, own_passphrase
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.pki.records import CertificateRecord, IdentityRecord, Origin, State
+from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, Origin, State, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
+from labconsole.security.token.configuration import LAB
+from labconsole.security.token.errors import TokenError
+from labconsole.security.token.mechanisms import KeyKind
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.remote_private_key import make_token_key, opened_token_key
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.issuing import Issuer, issue, issue_lab_root, lab_name
 from labconsole.security.x509.key_types import KeyType
@@ -120,10 +127,62 @@ def lab_message_identity(holder: str, type: KeyType, directory: Path | None = No
         UserError: as `lab_identities`.
     """
     directory = directory or pki_dir()
+
+    def is_usable(snapshot: Snapshot, identity: IdentityRecord) -> bool:
+        record = snapshot.certificate_by_id[identity.certificate]
+        return not _problem_of([record], [files_of(identity, snapshot, directory)])
+
+    def new_key(name: str) -> MadeKey:
+        return make_key(directory, type, *own_passphrase(directory))
+
+    name = f"{holder}-{type.value}"
+    with _creating_for_messages(directory, holder):
+        return files_of(*_found_or_created_for_messages(directory, holder, name, is_usable, new_key), directory)
+
+
+def lab_token_identity(holder: str, type: KeyType, directory: Path | None = None) -> TokenIdentity:
+    """The lab identity of STATE_A or STATE_B whose key of this type signs messages in the token `lab`.
+
+    It has the same name and CA, and is created unless a usable one exists, with the token where there is none. Never
+    prompts. Takes half a second: whether the token has the key is tried.
+
+    Raises:
+        UserError: as `lab_identities`; SoftHSM2 is not there, or the token refuses. ValueError: tokens have no keys of
+            this type.
+    """
+    directory, kind = directory or pki_dir(), KeyKind(type.value)
+    pin = find_configuration(LAB).pin_request(LAB).resolve()
+
+    def is_usable(snapshot: Snapshot, identity: IdentityRecord) -> bool:
+        record = snapshot.certificate_by_id[identity.certificate]
+        place = snapshot.key_by_id[record.key].place if record.key is not None else None
+        if not isinstance(place, TokenKey) or _problem_of([record], []):
+            return False
+        with suppress(TokenError), opened_token_key(place.token, place.label, pin) as key:
+            return key.public_key() == record.certificate.public_key()
+        return False
+
+    def new_key(name: str) -> MadeKey:
+        label = f"{name} {token_hex(4)}"
+        make_token_key(LAB, label, kind, pin)
+        with opened_token_key(LAB, label, pin) as private:
+            return MadeKey(TokenKey(LAB, label), private)
+
+    name = f"{holder}-{type.value}-token"
+    with _creating_for_messages(directory, holder):
+        _found_or_created_for_messages(directory, holder, name, is_usable, new_key)
+        found = NamedIdentities(directory).token_identity(name)
+    assert found is not None
+    return found
+
+
+@contextmanager
+def _creating_for_messages(directory: Path, holder: str) -> Iterator[None]:
+    """The lab identities exist, and no other process creates one in the block. Raises UserError."""
     lab_identities(directory)
     try:
         with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            return _found_or_created_for_messages(directory, holder, type)
+            yield
     except Timeout as error:
         raise UserError(
             f"Another process has been creating lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
@@ -134,22 +193,30 @@ def lab_message_identity(holder: str, type: KeyType, directory: Path | None = No
         ) from error
 
 
-def _found_or_created_for_messages(directory: Path, holder: str, type: KeyType) -> IdentityFiles:
-    """The message identity in `directory`, of the current CA. The caller has the lock. Raises UserError, OSError."""
+def _found_or_created_for_messages(
+    directory: Path,
+    holder: str,
+    name: str,
+    is_usable: Callable[[Snapshot, IdentityRecord], bool],
+    new_key: Callable[[str], MadeKey],
+) -> tuple[IdentityRecord, Snapshot]:
+    """The message identity `name` in `directory`, of the current CA, and the database with it.
+
+    The caller has the lock. Raises UserError, OSError.
+    """
     snapshot = _snapshot(directory)
     (holders,) = (one for one in _named(snapshot) if one.name == holder)
     *_, root = snapshot.chain_of(snapshot.certificate_by_id[holders.certificate])
-    name = f"{holder}-{type.value}"
     of_lab = [one for one in snapshot.identities if (one.state, one.name) == (holders.state, name)]
     for identity in of_lab:
         record = snapshot.certificate_by_id[identity.certificate]
-        if root in snapshot.chain_of(record) and not _problem_of([record], [files_of(identity, snapshot, directory)]):
-            return files_of(identity, snapshot, directory)
-    source, passphrase = own_passphrase(directory)
-    key = make_key(directory, type, source, passphrase)
+        if root in snapshot.chain_of(record) and is_usable(snapshot, identity):
+            return identity, snapshot
+    key = new_key(name)
     assert root.key is not None
     with opened_key(directory, snapshot.key_by_id[root.key]) as authority, PkiStore.open(directory) as store:
-        encrypts = isinstance(key.private, RSAPrivateKey | EllipticCurvePrivateKey)
+        in_file = isinstance(key.place, FileKey)
+        encrypts = in_file and isinstance(key.private, RSAPrivateKey | EllipticCurvePrivateKey)
         profile = CertificateProfile.STATE if encrypts else CertificateProfile.MESSAGE_SIGNING
         issuer, validity = Issuer(root.certificate, authority), Validity.for_days(_IDENTITY_DAYS)
         names = (x509.DNSName(f"{holder}.{_DOMAIN}"),)
@@ -162,7 +229,7 @@ def _found_or_created_for_messages(directory: Path, holder: str, type: KeyType) 
             for old in {identity.certificate for identity in of_lab} - trusted:
                 change.remove(old)
         made = store.snapshot()
-    return files_of(next(one for one in made.identities if one.certificate == record.id), made, directory)
+    return next(one for one in made.identities if one.certificate == record.id), made
 
 
 def _found_or_created(directory: Path) -> LabIdentities:

@@ -74,6 +74,18 @@ class Leftover(StrEnum):
     DRAIN = "drain"
 
 
+class MessageKeys(StrEnum):
+    """Which keys sign a sender's messages.
+
+    Identity: the key of its message identity, wherever that is. Token: that key, which is in a token. Pool: another key
+    for each message, of a token, made ahead.
+    """
+
+    IDENTITY = "identity"
+    TOKEN = "token"
+    POOL = "pool"
+
+
 class TlsVersion(StrEnum):
     """The lowest TLS version that is accepted."""
 
@@ -86,6 +98,7 @@ WITH_SIGNATURES: Mapping[str, Any] = {"test": [3, 4]}
 WITH_ENCRYPTION: Mapping[str, Any] = {"test": 4}
 WITH_COUNT: Mapping[str, Any] = {"loop": ["closed", "open"]}
 WITH_WARM_UP: Mapping[str, Any] = {"loop": ["closed", "open", "soak"]}
+WITHOUT_COUNT: Mapping[str, Any] = {"loop": ["both", "sweep"]}
 WITH_EXTERNAL_BROKER: Mapping[str, Any] = {"broker": "external"}
 WITH_EMBEDDED_BROKER: Mapping[str, Any] = {"broker": "embedded"}
 """When parameters have an effect (`shown_if`)."""
@@ -113,6 +126,11 @@ LABELS: dict[str, dict[str, str]] = {
     "fields_in": {
         "application-properties": "Application properties (MY to SG)",
         "message-annotations": "Message annotations (Within Malaysia)",
+    },
+    "message_keys": {
+        "identity": "One per trial: that of the message identity",
+        "token": "One per trial, in a token",
+        "pool": "One per message, from a pool that a token has made ahead",
     },
     "tls_minimum": {"1.2": "TLS 1.2", "1.3": "TLS 1.3"},
 }

@@ -15,10 +15,20 @@ from labconsole_amqp.choices import (
     WITH_EXTERNAL_BROKER,
     WITH_SIGNATURES,
     WITH_TLS,
+    WITHOUT_COUNT,
+    Loop,
+    MessageKeys,
     Mode,
     TlsVersion,
 )
-from labconsole_amqp.envelopes.formats import PINNED
+from labconsole_amqp.envelopes.formats import PINNED, POOLED, key_titles
+
+LARGEST_POOL = 100_000
+"""Keys that are made ahead for one sender."""
+_NO_KEY_IN_TOKEN = (
+    "the key that signs is that of the sender's identity, which is in a file: name an identity whose key is in a token "
+    "as `sender_message_identity`"
+)
 
 
 def _identity_file(title: str, description: str, kind: str = "file") -> Any:
@@ -90,6 +100,28 @@ class IdentityParameters(Parameters):
             WITH_SIGNATURES,
         ),
     ] = ""
+    message_keys: MessageKeys = parameter(
+        "Message keys",
+        "What signs the sender's messages: one key for all of them, the message identity's, or another key for each. "
+        "With no identity named, those in a token are the lab's, in the token lab. Keys for one message each are made "
+        "before the run, wrapped, and loaded into the token for their signature; the receiver gets the list of them, "
+        "signed by the message identity",
+        default=MessageKeys.IDENTITY,
+        group="Identities",
+        labels=LABELS["message_keys"],
+        shown_if=WITH_SIGNATURES,
+    )
+    pool_keys: int = parameter(
+        "Keys in the pool",
+        "Keys that each sender makes before the run, where the number of its messages is not set; the run ends when "
+        "they are used up",
+        default=10_000,
+        ge=1,
+        le=LARGEST_POOL,
+        group="Identities",
+        unit="keys",
+        shown_if={**WITH_SIGNATURES, **WITHOUT_COUNT, "message_keys": MessageKeys.POOL.value},
+    )
     receiver_message_identity: Annotated[
         str,
         _message_identity(
@@ -158,6 +190,48 @@ class IdentityParameters(Parameters):
             raise ValueError(f"`{by_name}` names that identity already: leave one of the two out")
         return certificate
 
+    @field_validator("message_keys")
+    @classmethod
+    def _check_token_has_message_keys(cls, keys: MessageKeys, info: ValidationInfo) -> MessageKeys:
+        values, envelope = info.data, info.data.get("envelope")
+        if keys is MessageKeys.IDENTITY or values.get("test", 1) < 3 or envelope is None:
+            return keys
+        if envelope.token_type is None:
+            raise ValueError(
+                f"a token signs with RSA and ECDSA P-256 keys, and messages of {envelope.value} with "
+                f"{key_titles(envelope.signing)}: choose another `envelope`"
+            )
+        if values.get("sender_identity") and not values.get("sender_message_identity"):
+            raise ValueError(_NO_KEY_IN_TOKEN)
+        if keys is not MessageKeys.POOL:
+            return keys
+        if envelope not in POOLED:
+            others = ", ".join(format.value for format in POOLED)
+            raise ValueError(
+                f"messages of {envelope.value} do not name the key that signs them, so that all have the same one: "
+                f"choose one of {others} as `envelope`"
+            )
+        if values.get("mode") is not Mode.BOTH:
+            raise ValueError(
+                "the receiver gets the list of the keys from the sender before the run, which needs both ends in this "
+                "console: set `mode` to both"
+            )
+        messages = values.get("warm_up", 0) + values.get("count", 0)
+        if values.get("loop") in (Loop.CLOSED, Loop.OPEN) and messages > LARGEST_POOL:
+            raise ValueError(
+                f"a pool has {LARGEST_POOL:,} keys at most, and each sender sends {messages:,} messages: set `count` "
+                "lower"
+            )
+        return keys
+
+    @field_validator("sender_certificate")
+    @classmethod
+    def _check_file_has_no_message_keys(cls, certificate: str, info: ValidationInfo) -> str:
+        in_token = info.data.get("message_keys", MessageKeys.IDENTITY) is not MessageKeys.IDENTITY
+        if certificate and in_token and info.data.get("test", 1) >= 3 and not info.data.get("sender_message_identity"):
+            raise ValueError(_NO_KEY_IN_TOKEN)
+        return certificate
+
     @field_validator("receiver_encryption_public_key")
     @classmethod
     def _check_encryption_key_is_a_pair(cls, public_key: str, info: ValidationInfo) -> str:
@@ -174,10 +248,10 @@ class IdentityParameters(Parameters):
     @classmethod
     def _check_key_has_certificate(cls, key: str, info: ValidationInfo) -> str:
         """An identity of the operator's is certificate and key; of the other end, its certificate is enough."""
-        if info.data.get("test", 1) < 2:
-            return key
         role = str(info.field_name).removesuffix("_key")
-        certificate = info.data.get(f"{role}_certificate", "")
+        if info.data.get("test", 1) < 2 or f"{role}_certificate" not in info.data:
+            return key
+        certificate = info.data[f"{role}_certificate"]
         if key and not certificate:
             raise ValueError(
                 f"a key needs its certificate: set `{role}_certificate` too, or leave `{role}_key` out for the lab "

@@ -49,6 +49,7 @@ plugin = Plugin(
         "swim-my-sg-shaped",
         "swim-envelopes",
         "protection-cost",
+        "hsm-in-swim",
         "rotation-drill",
         "revocation-drill",
     ),

@@ -12,6 +12,7 @@ from labconsole_amqp.choices import (
     LABELS,
     WITH_SIGNATURES,
     Loop,
+    MessageKeys,
     Mode,
     ShapedEnds,
 )
@@ -165,6 +166,13 @@ class _EnvelopeParameters(LoadParameters, BrokerParameters, PayloadParameters):
 
 class AmqpParameters(ShapedLinkParameters, IdentityParameters, TwoConsoleParameters, _EnvelopeParameters):
     """One scenario of the AMQP trial (`swim-wp16.txt`, "Testing Scenarios")."""
+
+    @property
+    def pool_size(self) -> int:
+        """Keys that each sender makes ahead, one for each message; 0 where one key signs all."""
+        if self.protection is Protection.NONE or self.message_keys is not MessageKeys.POOL:
+            return 0
+        return self.per_sender if self.is_counted else self.pool_keys
 
     @property
     def narrowest_rate(self) -> float | None:

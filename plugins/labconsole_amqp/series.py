@@ -58,6 +58,17 @@ RECEIVED = Series(
     ),
 )
 
+KEY_USES = Series(
+    "key_uses",
+    "Keys that signed one message each",
+    (
+        Column("seq", "i8", "", "Sequence of the message, from 0"),
+        Column("load_ns", "i8", "ns", "Time to load the wrapped key into the token"),
+        Column("sign_ns", "i8", "ns", "Time to sign in the token"),
+        Column("destroy_ns", "i8", "ns", "Time to destroy the key in the token"),
+    ),
+)
+
 QUEUE_DEPTH = Series(
     "depth",
     "Messages in the embedded broker's queues",
@@ -86,6 +97,9 @@ CONNECTED = "connected"
 PREFLIGHT = "preflight"
 """Event: the preflight failed at one end, or passed at all ends (event of the worker); data: `checks`, as
 `preflight.checks.Check.to_json` has them."""
+
+KEYS_MADE = "message keys made"
+"""Event: a sender has made its pool of message keys ahead; data: keys, generate_ns and wrap_ns (of all together)."""
 
 LINK_LOST, RECONNECTED = "connection lost", "connected again"
 """Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""

@@ -5,8 +5,9 @@ The window and the command line load no module, since it may crash or hang.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -33,12 +34,17 @@ _TIMEOUT_S = 120.0
 """Timeout of one answer: a slow device makes an RSA-4096 key pair in it."""
 
 
+PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+DigestSigner = Callable[[bytes, str, int | None], bytes]
+"""Gives the signature of a digest, the name of its hash, and the salt of PSS in bytes (None: not PSS)."""
+
+
 class RemoteRSAPrivateKey(RSAPrivateKeyInToken):
     """An RSA key in a token that a child process has opened."""
 
-    def __init__(self, conversation: Conversation, public_key: rsa.RSAPublicKey) -> None:
+    def __init__(self, signature: DigestSigner, public_key: rsa.RSAPublicKey) -> None:
         super().__init__(public_key)
-        self._conversation = conversation
+        self._signature = signature
 
     def sign(
         self,
@@ -55,15 +61,15 @@ class RemoteRSAPrivateKey(RSAPrivateKeyInToken):
         """
         digest, hashed_with = digest_of(data, algorithm)
         scheme = rsa_scheme(padding, hashed_with, self.public_key())
-        return _signature(self._conversation, digest, scheme.hash_name, scheme.salt_length)
+        return self._signature(digest, scheme.hash_name, scheme.salt_length)
 
 
 class RemoteECPrivateKey(ECPrivateKeyInToken):
     """An EC key in a token that a child process has opened."""
 
-    def __init__(self, conversation: Conversation, public_key: ec.EllipticCurvePublicKey) -> None:
+    def __init__(self, signature: DigestSigner, public_key: ec.EllipticCurvePublicKey) -> None:
         super().__init__(public_key)
-        self._conversation = conversation
+        self._signature = signature
 
     def sign(self, data: Buffer, signature_algorithm: ec.EllipticCurveSignatureAlgorithm) -> bytes:
         """ECDSA (FIPS 186-4, 6), as a DER sequence of r and s; the digest is computed here.
@@ -76,10 +82,17 @@ class RemoteECPrivateKey(ECPrivateKeyInToken):
         digest, hashed_with = ecdsa_digest(data, signature_algorithm)
         if hashed_with.name not in HASHES:
             raise UnsupportedAlgorithm(f"An EC key in a token signs with SHA-256, 384 or 512, not {hashed_with.name}.")
-        return _signature(self._conversation, digest, hashed_with.name, None)
+        return self._signature(digest, hashed_with.name, None)
 
 
 RemotePrivateKey = RemoteRSAPrivateKey | RemoteECPrivateKey
+
+
+def remote_key(signature: DigestSigner, public_key: PublicKey) -> RemotePrivateKey:
+    """The private key of this public key, whose signatures come from `signature`."""
+    if isinstance(public_key, rsa.RSAPublicKey):
+        return RemoteRSAPrivateKey(signature, public_key)
+    return RemoteECPrivateKey(signature, public_key)
 
 
 @contextmanager
@@ -91,28 +104,24 @@ def opened_token_key(token_name: str, label: str, pin: Secret) -> Iterator[Remot
     Raises:
         TokenError: no such token or key, a wrong PIN (tried once), or the module crashes or hangs.
     """
-    with _conversation(token_name, pin) as conversation:
-        public_key = _public_key(conversation.ask({"do": "find", "label": label}))
-        if isinstance(public_key, rsa.RSAPublicKey):
-            yield RemoteRSAPrivateKey(conversation, public_key)
-        else:
-            yield RemoteECPrivateKey(conversation, public_key)
+    with opened_token(token_name, pin) as conversation:
+        public_key = public_key_in(conversation.ask({"do": "find", "label": label}))
+        yield remote_key(partial(_signature, conversation), public_key)
 
 
-def make_token_key(
-    token_name: str, label: str, kind: KeyKind, pin: Secret
-) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
+def make_token_key(token_name: str, label: str, kind: KeyKind, pin: Secret) -> PublicKey:
     """The public key of a new key pair in the token, which is stored, sensitive and never extractable.
 
     Raises:
         TokenError: as `opened_token_key`, and: the label is in use, the token is full or cannot make such keys.
     """
-    with _conversation(token_name, pin) as conversation:
-        return _public_key(conversation.ask({"do": "make", "label": label, "kind": kind.value}))
+    with opened_token(token_name, pin) as conversation:
+        return public_key_in(conversation.ask({"do": "make", "label": label, "kind": kind.value}))
 
 
 @contextmanager
-def _conversation(token_name: str, pin: Secret) -> Iterator[Conversation]:
+def opened_token(token_name: str, pin: Secret) -> Iterator[Conversation]:
+    """The child process that has opened the token called `token_name`. Raises as `opened_token_key`."""
     configuration = find_configuration(token_name)
     opening = {
         "do": "open",
@@ -125,9 +134,9 @@ def _conversation(token_name: str, pin: Secret) -> Iterator[Conversation]:
         yield conversation
 
 
-def _public_key(answer: dict[str, Any]) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:
-    loaded = load_der_public_key(bytes.fromhex(answer["public_key"]))
-    return cast(rsa.RSAPublicKey | ec.EllipticCurvePublicKey, loaded)
+def public_key_in(answer: dict[str, Any]) -> PublicKey:
+    """The public key in an answer of the child process."""
+    return cast(PublicKey, load_der_public_key(bytes.fromhex(answer["public_key"])))
 
 
 def _signature(conversation: Conversation, digest: bytes, hash_name: str, salt: int | None) -> bytes:

@@ -33,6 +33,7 @@ from labconsole_amqp.envelopes.content_format import (
     ContentFormat,
     ContentKeys,
     RefusedError,
+    VerifiedContent,
     decryption_failed,
 )
 from labconsole_amqp.envelopes.signing import signature_bytes
@@ -82,19 +83,19 @@ class BinaryContent(ContentFormat):
         header = _HEADER.pack(_SIGNED, metadata.message_id, created)
         return Content(b"".join((header, self.signer.sign(self._context + header + body), body)))
 
-    def verify(self, content: Content) -> tuple[bytes, SignedMetadata]:
+    def verify(self, content: Content) -> VerifiedContent:
         """The body, and the metadata of the header with the expected names. Raises RefusedError."""
-        octets, start = content.octets, _HEADER.size
-        stop = start + signature_bytes(self.verifier.type)
+        octets, start, verifier = content.octets, _HEADER.size, self.verifier()
+        stop = start + signature_bytes(verifier.type)
         if len(octets) < stop or octets[0] != _SIGNED:
             raise RefusedError(Outcome.MALFORMED, "the body is not signed content of this format")
         header, body = octets[:start], octets[stop:]
-        if not self.verifier.verifies(octets[start:stop], self._context + header + body):
+        if not verifier.verifies(octets[start:stop], self._context + header + body):
             raise RefusedError(Outcome.SIGNATURE_WRONG)
         _, message_id, created = _HEADER.unpack(header)
         keys = self.keys
         metadata = SignedMetadata(keys.sender, keys.recipient, keys.address, message_id, int.from_bytes(created, "big"))
-        return body, metadata
+        return VerifiedContent(body, metadata, verifier.key_id)
 
     def encrypt(self, signed: Content) -> bytes:
         """The header in the clear, then signature and body for the recipient."""

@@ -33,6 +33,7 @@ from labconsole_amqp.envelopes.content_format import (
     ContentFormat,
     ContentKeys,
     RefusedError,
+    VerifiedContent,
     decryption_failed,
     text_of,
 )
@@ -163,7 +164,7 @@ class CmsContent(ContentFormat):
         signed = tlv(SEQUENCE, tlv(INTEGER, b"\x03"), tlv(SET, digest_algorithm), encapsulated, tlv(SET, info))
         return Content(tlv(SEQUENCE, _SIGNED_DATA, tlv(CONTEXT_0, signed)))
 
-    def verify(self, content: Content) -> tuple[bytes, SignedMetadata]:
+    def verify(self, content: Content) -> VerifiedContent:
         """The body, and the metadata in the header of the MIME entity. Raises RefusedError."""
         try:
             return self._verified(content.octets)
@@ -202,8 +203,7 @@ class CmsContent(ContentFormat):
         except (ValueError, InvalidTag, InvalidUnwrap) as error:
             raise decryption_failed() from error
 
-    def _verified(self, octets: bytes) -> tuple[bytes, SignedMetadata]:
-        verifier = self.verifier
+    def _verified(self, octets: bytes) -> VerifiedContent:
         items = _content_of(octets, _SIGNED_DATA).items(INTEGER, SET, SEQUENCE)
         kind, wrapped = items[2].items(OID, CONTEXT_0)
         content = wrapped.only(OCTET_STRING).content
@@ -213,8 +213,7 @@ class CmsContent(ContentFormat):
         versions = items[0].content, version.content
         if kind.whole != _DATA or items[-1].tag != SET or versions != (_VERSIONS[named],) * 2:
             raise DerError("it has no signer, or another version or type of content")
-        if named and sid.content != verifier.subject_key_id:
-            raise RefusedError(Outcome.UNKNOWN_SIGNER, f"it is signed by the key {sid.content[:20].hex()}")
+        verifier = self.verifier(sid.content if named else None)
         if attributes.tag != CONTEXT_0 or signature.tag != OCTET_STRING:
             raise DerError("it has no signed attributes")
         algorithms = items[1].only(SEQUENCE).whole, digest_algorithm.whole
@@ -230,7 +229,7 @@ class CmsContent(ContentFormat):
             raise DerError("a signed attribute is missing")
         if not hmac.compare_digest(digest, tlv(OCTET_STRING, hashlib.new(self._digest, content).digest())):
             raise RefusedError(Outcome.SIGNATURE_WRONG, "the digest is of other content")
-        return _entity(content)
+        return VerifiedContent(*_entity(content), verifier.key_id)
 
 
 def _entity(content: bytes) -> tuple[bytes, SignedMetadata]:

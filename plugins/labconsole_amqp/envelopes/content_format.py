@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from labconsole_amqp.envelopes.signing import Signer, Verifier
+from labconsole_amqp.envelopes.signing import Signer, Verifier, VerifierPool
 from labconsole_amqp.wire.protected_message import SignedMetadata
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
@@ -16,6 +16,14 @@ class Content(NamedTuple):
 
     octets: bytes
     detached_signature: bytes = b""
+
+
+class VerifiedContent(NamedTuple):
+    """The body of content with a good signature, what was signed with it, and the id of the key that signed it."""
+
+    body: bytes
+    metadata: SignedMetadata
+    key_id: bytes
 
 
 class RefusedError(Exception):
@@ -38,7 +46,7 @@ class ContentKeys:
     recipient: str
     address: str
     signer: Signer | None = None
-    verifier: Verifier | None = None
+    verifier: Verifier | VerifierPool | None = None
     recipient_key: Any = None
     decryption_key: Any = None
 
@@ -61,7 +69,7 @@ class ContentFormat(ABC):
         """The content of a signed message."""
 
     @abstractmethod
-    def verify(self, content: Content) -> tuple[bytes, SignedMetadata]:
+    def verify(self, content: Content) -> VerifiedContent:
         """The body and what was signed with it, if the signature is that of the expected signer."""
 
     @abstractmethod
@@ -83,11 +91,17 @@ class ContentFormat(ABC):
         assert self.keys.signer is not None
         return self.keys.signer
 
-    @property
-    def verifier(self) -> Verifier:
-        """The key that verifies, of a receiver."""
+    def verifier(self, key_id: bytes | None = None) -> Verifier:
+        """The key that verifies, of a receiver, for content that names its key by this id, or by none.
+
+        Raises RefusedError: it is the key of another signer.
+        """
         assert self.keys.verifier is not None
-        return self.keys.verifier
+        found = self.keys.verifier.find(key_id)
+        if found is None:
+            named = "a key that it does not name" if key_id is None else f"the key {key_id[:20].hex()}"
+            raise RefusedError(Outcome.UNKNOWN_SIGNER, f"it is signed by {named}")
+        return found
 
 
 def decryption_failed() -> RefusedError:

@@ -17,7 +17,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from labconsole_amqp.envelopes.cbor import CborError, Tagged, decode, encode
-from labconsole_amqp.envelopes.content_format import Content, ContentFormat, RefusedError, decryption_failed
+from labconsole_amqp.envelopes.content_format import (
+    Content,
+    ContentFormat,
+    RefusedError,
+    VerifiedContent,
+    decryption_failed,
+)
 from labconsole_amqp.envelopes.signing import P256_COORDINATE_BYTES, der_signature, key_id, raw_signature
 from labconsole_amqp.wire.protected_message import SignedMetadata
 from labconsole_amqp.wire.sign_encrypt import Outcome
@@ -55,7 +61,7 @@ class CoseContent(ContentFormat):
         signature = raw_signature(self.signer.sign(_signed(protected, body)))
         return Content(encode(Tagged(_SIGN1, [protected, {}, body, signature])))
 
-    def verify(self, content: Content) -> tuple[bytes, SignedMetadata]:
+    def verify(self, content: Content) -> VerifiedContent:
         """The payload, and the metadata in the protected header. Raises RefusedError."""
         try:
             protected, _, body, signature = _structure(content.octets, _SIGN1, bytes, dict, bytes, bytes)
@@ -63,14 +69,13 @@ class CoseContent(ContentFormat):
         except CborError as error:
             raise RefusedError(Outcome.MALFORMED, f"the signed content is not COSE_Sign1: {error}") from error
         key = header.get(_KEY_ID)
-        if isinstance(key, bytes) and key != self.verifier.key_id:
-            raise RefusedError(Outcome.UNKNOWN_SIGNER, f"it is signed by the key {key[:20].hex()}")
+        verifier = self.verifier(key if isinstance(key, bytes) else None)
         if header.get(_ALGORITHM) != _ES256 or _CRITICAL in header:
             raise RefusedError(Outcome.MALFORMED, "its algorithm is not ES256, or it has critical parameters")
         signed = _signed(protected, body)
-        if len(signature) != 2 * P256_COORDINATE_BYTES or not self.verifier.verifies(der_signature(signature), signed):
+        if len(signature) != 2 * P256_COORDINATE_BYTES or not verifier.verifies(der_signature(signature), signed):
             raise RefusedError(Outcome.SIGNATURE_WRONG)
-        return body, _metadata(header.get(_CLAIMS))
+        return VerifiedContent(body, _metadata(header.get(_CLAIMS)), verifier.key_id)
 
     def encrypt(self, signed: Content) -> bytes:
         """A tagged COSE_Encrypt for one recipient."""

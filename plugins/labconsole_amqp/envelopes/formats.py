@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from labconsole_amqp.envelopes.content_format import ContentFormat
 
 _RSA = (KeyType.RSA_2048, KeyType.RSA_3072, KeyType.RSA_4096)
+_IN_TOKENS = (*_RSA, KeyType.P_256)
 
 METADATA = "body, sender, recipient, AMQP address, message id with sequence, creation time"
 """What every hardened format signs."""
@@ -195,6 +196,11 @@ class EnvelopeFormat(StrEnum):
         (first, *_) = self.encryption
         return first if isinstance(first, EncryptionKeyType) else None
 
+    @property
+    def token_type(self) -> KeyType | None:
+        """The first type of its signing keys that a PKCS#11 token has; None: it has none of them."""
+        return next((type for type in self.signing if type in _IN_TOKENS), None)
+
     def signs_with(self, public_key: PublicKeyTypes) -> bool:
         """Whether messages can be signed by the private key of such a public key."""
         return self._uses(public_key, self.signing)
@@ -216,6 +222,8 @@ class EnvelopeFormat(StrEnum):
 
 
 HARDENED = tuple(format for format in EnvelopeFormat if format.is_hardened)
+POOLED = (EnvelopeFormat.CMS, EnvelopeFormat.JOSE, EnvelopeFormat.COSE, EnvelopeFormat.XML_DSIG)
+"""Formats in which each message may have another key of a token: it names the key that signs it."""
 PINNED = tuple(format for format in EnvelopeFormat if format.pinned_key is not None)
 
 

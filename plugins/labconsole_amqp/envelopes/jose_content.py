@@ -29,6 +29,7 @@ from labconsole_amqp.envelopes.content_format import (
     ContentFormat,
     ContentKeys,
     RefusedError,
+    VerifiedContent,
     decryption_failed,
 )
 from labconsole_amqp.envelopes.signing import P256_COORDINATE_BYTES, der_signature, key_id, raw_signature
@@ -61,7 +62,9 @@ class JoseContent(ContentFormat):
         signing = keys.signer or keys.verifier
         assert signing is not None
         self._algorithm = _SIGNING[signing.type]
-        common = {"alg": self._algorithm, "kid": _encode(signing.key_id).decode()}
+        common = {"alg": self._algorithm}
+        if keys.signer is not None:
+            common["kid"] = _encode(keys.signer.key_id).decode()
         form = {} if self.encrypts else _DETACHED
         claims = {"iss": keys.sender, "aud": keys.recipient, "address": keys.address}
         self._header = _json({**common, **form, **claims})[:-1]
@@ -76,17 +79,17 @@ class JoseContent(ContentFormat):
             return Content(signed + b"." + self._signature(signed))
         return Content(body, header + b".." + self._signature(header + b"." + body))
 
-    def verify(self, content: Content) -> tuple[bytes, SignedMetadata]:
+    def verify(self, content: Content) -> VerifiedContent:
         """The payload, and the metadata in the protected header. Raises RefusedError."""
         if self.encrypts:
             header, payload, signature = _parts(content.octets, 3)
-            return _decode(payload), self._verified(header, payload, signature)
+            return VerifiedContent(_decode(payload), *self._verified(header, payload, signature))
         if not content.detached_signature:
             raise RefusedError(Outcome.SIGNATURE_MISSING)
         header, payload, signature = _parts(content.detached_signature, 3)
         if payload:
             raise _malformed("its JWS is not detached")
-        return content.octets, self._verified(header, content.octets, signature)
+        return VerifiedContent(content.octets, *self._verified(header, content.octets, signature))
 
     def encrypt(self, signed: Content) -> bytes:
         """A JWE in compact serialization."""
@@ -119,12 +122,10 @@ class JoseContent(ContentFormat):
         signature = self.signer.sign(data)
         return _encode(raw_signature(signature) if self.signer.type is KeyType.P_256 else signature)
 
-    def _verified(self, protected: bytes, payload: bytes, signature: bytes) -> SignedMetadata:
-        """The metadata in a protected header whose signature is good. Raises RefusedError."""
-        header, verifier = _header(protected), self.verifier
-        key = header.get("kid")
-        if isinstance(key, str) and key != _encode(verifier.key_id).decode():
-            raise RefusedError(Outcome.UNKNOWN_SIGNER, f"it is signed by the key {key[:20]!r}")
+    def _verified(self, protected: bytes, payload: bytes, signature: bytes) -> tuple[SignedMetadata, bytes]:
+        """The metadata in a protected header whose signature is good, and the id of its key. Raises RefusedError."""
+        header = _header(protected)
+        verifier = self.verifier(_key_id(header.get("kid")))
         if header.get("alg") != self._algorithm or {name: header.get(name) for name in _DETACHED} != {
             name: self._form.get(name) for name in _DETACHED
         }:
@@ -136,7 +137,7 @@ class JoseContent(ContentFormat):
             raw = der_signature(raw)
         if not verifier.verifies(raw, protected + b"." + payload):
             raise RefusedError(Outcome.SIGNATURE_WRONG)
-        return _metadata(header)
+        return _metadata(header), verifier.key_id
 
     def _content_key(self, header: dict[str, Any], wrapped: bytes) -> bytes:
         """The content-encryption key for the expected recipient. Raises ValueError, RefusedError."""
@@ -152,6 +153,16 @@ class JoseContent(ContentFormat):
         x, y = (_coordinate(epk.get(name)) for name in ("x", "y"))
         ephemeral = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
         return _derived(private_key.exchange(ec.ECDH(), ephemeral))
+
+
+def _key_id(kid: object) -> bytes | None:
+    """The key id in a header, None without one; empty, which no key has, where it is of another form."""
+    if not isinstance(kid, str):
+        return None
+    try:
+        return _decode(kid.encode())
+    except RefusedError:
+        return b""
 
 
 def _recipient_header(public_key: Any) -> dict[str, Any]:

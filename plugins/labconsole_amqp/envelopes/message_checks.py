@@ -1,4 +1,4 @@
-"""The checks of every hardened envelope once its signature is good: recipient, address, sender, time, replay.
+"""The checks of every hardened envelope once its signature is good: recipient, address, sender, time, replay, key.
 
 A message that was there before is refused as replayed. One that is behind the window of its sender is refused as too
 old, since it is not known any more whether it was there. A second delivery after a lost connection (at least once) is
@@ -78,19 +78,25 @@ class MessageChecks:
         tolerance_s: float,
         window: int,
         windows: Windows | None = None,
+        used_keys: set[bytes] | None = None,
     ) -> None:
         """`tolerance_s`: how far the creation time may be before or after this computer's; `window`: messages.
 
-        `windows` are those of the signer's key so far, where it has had another certificate.
+        `windows` are those of the signer's key so far, where it has had another certificate. `used_keys` are the ids of
+        the keys that have signed a message, where each signs one only.
         """
         self._sender, self._recipient, self._address = sender, recipient, address
         self._signer = signer
         self._tolerance_ms = int(tolerance_s * 1000)
         self._window = window
         self._windows: Windows = {} if windows is None else windows
+        self._used_keys = used_keys
 
-    def outcome(self, metadata: SignedMetadata, now_ms: int) -> tuple[Outcome, str]:
-        """The outcome for a message with a good signature, and the reason. A message that is OK is so once."""
+    def outcome(self, metadata: SignedMetadata, key_id: bytes, now_ms: int) -> tuple[Outcome, str]:
+        """The outcome for a message with a good signature by this key, and the reason.
+
+        A message that is OK is so once.
+        """
         if metadata.sender != self._sender:
             return Outcome.UNKNOWN_SIGNER, f"it names {metadata.sender!r} as its sender"
         if problem := self._signer.problem(now_ms):
@@ -103,7 +109,13 @@ class MessageChecks:
         if abs(age_ms) > self._tolerance_ms:
             when = f"{age_ms / 1000:.1f} s ago" if age_ms > 0 else f"{-age_ms / 1000:.1f} s in the future"
             return Outcome.NOT_TIMELY, f"it was created {when}"
-        return self._order(metadata)
+        outcome, reason = self._order(metadata)
+        if outcome is not Outcome.OK or self._used_keys is None:
+            return outcome, reason
+        if key_id in self._used_keys:
+            return Outcome.KEY_USED, f"the key {key_id.hex()} has signed another message"
+        self._used_keys.add(key_id)
+        return Outcome.OK, ""
 
     def _order(self, metadata: SignedMetadata) -> tuple[Outcome, str]:
         window = self._windows.get(metadata.sender_index)

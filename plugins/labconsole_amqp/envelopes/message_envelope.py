@@ -1,4 +1,4 @@
-"""The one interface of all envelopes, `protect(message)` and `open(message)`, and the two kinds of envelopes.
+"""The one interface of all envelopes, `protect(message)` and `open(message)`, and the kinds of envelopes.
 
 A sender protects, a receiver opens on any thread and then accepts in the order of arrival, on one: only there is it
 known whether a message was there before. Both fail closed. Towards the peer and the broker every refusal must look the
@@ -9,28 +9,37 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
 from labconsole.clock import now_ns
-from labconsole_amqp.envelopes.content_format import Content, ContentFormat, RefusedError
+from labconsole_amqp.envelopes.content_format import Content, ContentFormat, ContentKeys, RefusedError
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_checks import MessageChecks
+from labconsole_amqp.envelopes.signing import KeySigner
 from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
 from labconsole_amqp.wire.envelope import Envelope, FieldsIn, Protection, encode
 from labconsole_amqp.wire.protected_message import ProtectedMessage, SignedMetadata, decode_protected, encode_protected
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome, open_sealed, seal
 
+if TYPE_CHECKING:
+    from labconsole.security.token.one_time_keys import KeyUse, OneTimeKey
+
 
 class SealedMessage(NamedTuple):
-    """An encoded message, the offset of its stamp, and how long signing and encrypting took, ns."""
+    """An encoded message, the offset of its stamp, and how long signing and encrypting took, ns.
+
+    `key_use` are the parts of signing by a key that signs this message alone.
+    """
 
     message: bytes
     stamp_offset: int
     sign_ns: int
     encrypt_ns: int
+    key_use: KeyUse | None = None
 
 
 @dataclass(frozen=True)
@@ -121,17 +130,21 @@ class HardenedEnvelope(MessageEnvelope):
         self._content_type = format.content_types[self._encrypts].encode()
 
     def protect(self, body: bytes, number: int) -> SealedMessage:
-        keys = self._content.keys
+        return self._protected(self._content, body, number)
+
+    def _protected(self, content: ContentFormat, body: bytes, number: int) -> SealedMessage:
+        """The encoded message, whose content has this format and keys."""
+        keys = content.keys
         created_ms = time.time_ns() // 1_000_000
         began = now_ns()
-        signed = self._content.sign(body, SignedMetadata(keys.sender, keys.recipient, keys.address, number, created_ms))
+        signed = content.sign(body, SignedMetadata(keys.sender, keys.recipient, keys.address, number, created_ms))
         done = now_ns()
-        content = Content(self._content.encrypt(signed)) if self._encrypts else signed
+        protected = Content(content.encrypt(signed)) if self._encrypts else signed
         encrypt_ns = now_ns() - done if self._encrypts else 0
         message, stamp_offset = encode_protected(
-            content.octets,
+            protected.octets,
             self._content_type,
-            content.detached_signature,
+            protected.detached_signature,
             durable=self.form.durable,
             message_id=self._message_id(number),
         )
@@ -149,20 +162,23 @@ class HardenedEnvelope(MessageEnvelope):
             if self._encrypts:
                 content = self._content.decrypt(content.octets)
                 decrypted = now_ns()
-            body, metadata = self._content.verify(content)
+            verified = self._content.verify(content)
         except RefusedError as refused:
             return OpenedMessage(refused.outcome, envelope, reason=refused.reason)
         verify_ns = now_ns() - decrypted
+        metadata = verified.metadata
         if decoded.message_id not in (None, metadata.message_id):
             reason = "the message id is not the signed one"
             return OpenedMessage(Outcome.SIGNATURE_WRONG, envelope, None, verify_ns, decrypted - began, reason)
-        return OpenedMessage(Outcome.OK, envelope, body, verify_ns, decrypted - began, metadata=metadata)
+        return OpenedMessage(
+            Outcome.OK, envelope, verified.body, verify_ns, decrypted - began, "", metadata, verified.key_id
+        )
 
     def accept(self, opened: OpenedMessage) -> OpenedMessage:
         assert self._checks is not None
         if opened.metadata is None:
             return opened
-        outcome, reason = self._checks.outcome(opened.metadata, time.time_ns() // 1_000_000)
+        outcome, reason = self._checks.outcome(opened.metadata, opened.key_id, time.time_ns() // 1_000_000)
         body, number = opened.payload or b"", opened.metadata.message_id
         if outcome is Outcome.OK and self._expected is not None and not self._expected(body, number):
             outcome = Outcome.PAYLOAD_DIFFERS
@@ -174,3 +190,22 @@ class HardenedEnvelope(MessageEnvelope):
             shown = message.content_type[:60].decode(errors="replace")
             raise RefusedError(Outcome.MALFORMED, f"the content type is {shown!r}, which this envelope has not")
         return Content(message.content, message.detached_signature)
+
+
+class PooledEnvelope(HardenedEnvelope):
+    """A sender's hardened envelope in which another key signs each message."""
+
+    def __init__(
+        self, form: MessageForm, format: EnvelopeFormat, keys: ContentKeys, take: Callable[[], OneTimeKey]
+    ) -> None:
+        """`keys` are those of the sender, whose `signer` is of the type of all; `take` gives the next key that signs.
+
+        Any thread may call `take`, which raises UserError when there is none left.
+        """
+        self._keys, self._make, self._take = keys, format.content_format(), take
+        super().__init__(form, format, self._make(keys))
+
+    def protect(self, body: bytes, number: int) -> SealedMessage:
+        key = self._take()
+        content = self._make(replace(self._keys, signer=KeySigner(key.private_key)))
+        return self._protected(content, body, number)._replace(key_use=key.use)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from cryptography.exceptions import InvalidSignature
@@ -121,6 +122,10 @@ class Verifier:
         self._verify: Any = key.verify
         self._arguments = _arguments(found)
 
+    def find(self, key_id: bytes | None) -> Verifier | None:
+        """This one, for a message that names its key by either id, or none."""
+        return self if key_id in (None, self.key_id, self.subject_key_id) else None
+
     def verifies(self, signature: bytes, data: bytes) -> bool:
         """Whether `signature` is that of `data` by this key."""
         try:
@@ -128,3 +133,17 @@ class Verifier:
         except (InvalidSignature, ValueError):  # ValueError: of a length that the scheme has not
             return False
         return True
+
+
+class VerifierPool:
+    """Verifies with the public key that a message names, one of many of a type: each signs one message."""
+
+    def __init__(self, type: KeyType, keys: Iterable[PublicKey]) -> None:
+        """`keys` are of this type."""
+        self.type = type
+        verifiers = map(Verifier, keys)
+        self._by_id = {key_id: one for one in verifiers for key_id in (one.key_id, one.subject_key_id)}
+
+    def find(self, key_id: bytes | None) -> Verifier | None:
+        """The verifier for the key with this id; None where there is none, or a message names no key."""
+        return None if key_id is None else self._by_id.get(key_id)

@@ -30,6 +30,7 @@ from labconsole_amqp.envelopes.content_format import (
     ContentFormat,
     ContentKeys,
     RefusedError,
+    VerifiedContent,
     decryption_failed,
 )
 from labconsole_amqp.envelopes.signing import P256_COORDINATE_BYTES, der_signature, key_id, raw_signature
@@ -89,7 +90,7 @@ class XmlContent(ContentFormat):
         super().__init__(keys)
         signing = keys.signer or keys.verifier
         assert signing is not None
-        self._algorithm, self._key_name = _SIGNING[signing.type], signing.key_id.hex()
+        self._algorithm = _SIGNING[signing.type]
 
     def sign(self, body: bytes, metadata: SignedMetadata) -> Content:
         """The document, whose parts are written in their canonical form."""
@@ -116,13 +117,17 @@ class XmlContent(ContentFormat):
             b"".join(
                 (
                     *(b"<ds:Signature", namespace, b"><ds:SignedInfo", info, b"<ds:SignatureValue>"),
-                    *(_encode(signature), b"</ds:SignatureValue><ds:KeyInfo><ds:KeyName>", self._key_name.encode()),
+                    *(
+                        _encode(signature),
+                        b"</ds:SignatureValue><ds:KeyInfo><ds:KeyName>",
+                        self.signer.key_id.hex().encode(),
+                    ),
                     *(b"</ds:KeyName></ds:KeyInfo><ds:Object", inner, b"</ds:Signature>"),
                 )
             )
         )
 
-    def verify(self, content: Content) -> tuple[bytes, SignedMetadata]:
+    def verify(self, content: Content) -> VerifiedContent:
         """The payload, and the attributes of the signed message. Raises RefusedError."""
         try:
             return self._verified(content.octets)
@@ -158,23 +163,21 @@ class XmlContent(ContentFormat):
         except (ValueError, InvalidTag) as error:
             raise decryption_failed() from error
 
-    def _verified(self, octets: bytes) -> tuple[bytes, SignedMetadata]:
+    def _verified(self, octets: bytes) -> VerifiedContent:
         root = _document(octets, _DS, "Signature")
         info, value, key_info, signed = _children(root, "ds:SignedInfo", "ds:SignatureValue", "ds:KeyInfo", "ds:Object")
-        name = _text_in(key_info, "ds:KeyName")
-        if name != self._key_name:
-            raise RefusedError(Outcome.UNKNOWN_SIGNER, f"it is signed by the key {name[:40]!r}")
+        verifier = self.verifier(_key_id(_text_in(key_info, "ds:KeyName")))
         digest_value = self._digest_value(info, signed)
         signature = _decode(_text(value))
-        if self.verifier.type is KeyType.P_256:
+        if verifier.type is KeyType.P_256:
             if len(signature) != 2 * P256_COORDINATE_BYTES:
                 raise RefusedError(Outcome.SIGNATURE_WRONG)
             signature = der_signature(signature)
-        if not self.verifier.verifies(signature, _canonical(info)):
+        if not verifier.verifies(signature, _canonical(info)):
             raise RefusedError(Outcome.SIGNATURE_WRONG)
         if not hmac.compare_digest(_decode(digest_value), hashlib.sha256(_canonical(signed)).digest()):
             raise RefusedError(Outcome.SIGNATURE_WRONG, "the digest is of other content")
-        return _message(signed)
+        return VerifiedContent(*_message(signed), verifier.key_id)
 
     def _digest_value(self, info: Any, signed: Any) -> str:
         """The digest of the object in `SignedInfo`. Raises XmlError: it does not sign exactly the object."""
@@ -189,6 +192,15 @@ class XmlContent(ContentFormat):
         if not identifier or dict(reference.attrib) != {"URI": f"#{identifier}"} or len(signed.attrib) != 1:
             raise XmlError("its reference is not to its object")
         return _text(value)
+
+
+def _key_id(name: str) -> bytes:
+    """The key id in a name; empty, which no key has, where it is of another form."""
+    try:
+        key_id = bytes.fromhex(name)
+    except ValueError:
+        return b""
+    return key_id if key_id.hex() == name else b""
 
 
 def _message(signed: Any) -> tuple[bytes, SignedMetadata]:

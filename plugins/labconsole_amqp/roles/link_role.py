@@ -69,11 +69,17 @@ def connect_command(host: str, port: int, shaper: int | None = None) -> dict[str
 
 def await_connect_command(context: RoleContext) -> tuple[str, int, int | None]:
     """Wait for the command to connect: (host, port, port of a shaper). Raises UserError: the run was stopped."""
+    command = await_command(context)
+    return command["host"], command["port"], command["shaper"]
+
+
+def await_command(context: RoleContext) -> dict[str, Any]:
+    """Wait for the next command before the run. Raises UserError: the run was stopped."""
     while (command := context.take_command()) is None:
         if context.stop_requested:
             raise UserError("The run was stopped before it had started.")
         time.sleep(_POLL_S)
-    return command["host"], command["port"], command["shaper"]
+    return command
 
 
 def open_loop_command(begin_ns: int, first: Sequence[int], rate: float, seconds: float) -> dict[str, Any]:

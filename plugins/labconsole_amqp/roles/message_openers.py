@@ -53,8 +53,10 @@ class MessageOpeners:
     keys of then. A signer whose certificate is refused stays known, so that its messages are refused for that reason.
     """
 
-    def __init__(self, expected: ExpectedPayload) -> None:
-        self._expected = expected
+    def __init__(self, expected: ExpectedPayload, key_lists: Sequence[Sequence[str]]) -> None:
+        """`key_lists` are those of `key_lists_command`, if there are."""
+        self._expected, self._key_lists = expected, key_lists
+        self._used_keys: set[bytes] = set()
         self._openers: list[Opener] = []
         self._windows: dict[str, Windows] = {}
         """By the key of the signer: another certificate for it does not make old messages new."""
@@ -85,7 +87,9 @@ class MessageOpeners:
     ) -> Opener:
         signer = load_signer(settings, context)
         windows = self._windows.setdefault(key_fingerprint(signer[0].public_key()) if signer else "", {})
-        envelope = receiver_envelope(settings, identity, context, signer, self._expected, windows)
+        envelope = receiver_envelope(
+            settings, identity, context, signer, self._expected, windows, self._key_lists, self._used_keys
+        )
         return Opener(keys, envelope, signer, judges.trusts(signer))
 
     def require_signer(self, settings: RoleSettings) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,18 @@ from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity, load_certificates, validity_problem
 from labconsole.security.x509.key_types import PrivateKey
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole_amqp.envelopes.content_format import ContentFormat, ContentKeys
+from labconsole_amqp.envelopes.content_format import ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat, key_titles
 from labconsole_amqp.envelopes.message_checks import KnownSigner, MessageChecks, Windows
-from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageEnvelope, SourceEnvelope
+from labconsole_amqp.envelopes.message_envelope import (
+    HardenedEnvelope,
+    MessageEnvelope,
+    PooledEnvelope,
+    SourceEnvelope,
+)
 from labconsole_amqp.envelopes.signing import KeySigner, Verifier
 from labconsole_amqp.link.revocation import check_of
+from labconsole_amqp.roles.message_key_pool import make_pool, pool_verifier
 from labconsole_amqp.roles.role_settings import (
     RefusedPeerError,
     RoleSettings,
@@ -42,30 +48,40 @@ def sender_envelope(
 ) -> MessageEnvelope:
     """The envelope with which a sender protects its messages; `identity` is its own for TLS. Raises UserError.
 
-    A key in a token signs until `opened` is closed.
+    A key in a token signs until `opened` is closed. Where each message has a key of its own, all are made here.
     """
     form, format = settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
         return SourceEnvelope(form)
-    if settings.message_token is not None:
-        key, owner = open_token_key(settings.message_token, context, opened), settings.messages
-    else:
-        key, owner = _message_key(settings, identity, context)
     peer = None
     if form.protection is Protection.SIGNED_ENCRYPTED:
         peer = _Peer.load(settings, context)
         peer.require_accepted()
-    if not format.is_hardened:
-        recipient = rsa_public_key(peer.certificate, str(peer.file)) if peer is not None else None
-        return SourceEnvelope(form, signing_key=rsa_private_key(key, owner), recipient_key=recipient)
-    _require_signing(format, key.public_key(), owner)
-    recipient_key: Any = None
+    with ExitStack() as before:
+        pooled, owner = settings.parameters.pool_size > 0, settings.messages
+        if settings.message_token is not None:
+            key = open_token_key(settings.message_token, context, before if pooled else opened)
+        else:
+            key, owner = _message_key(settings, identity, context)
+        if not format.is_hardened:
+            recipient = rsa_public_key(peer.certificate, str(peer.file)) if peer is not None else None
+            return SourceEnvelope(form, signing_key=rsa_private_key(key, owner), recipient_key=recipient)
+        _require_signing(format, key.public_key(), owner)
+        keys = _content_keys(settings, signer=KeySigner(key), recipient_key=_recipient_key(settings, peer, context))
+        if not pooled:
+            return HardenedEnvelope(form, format, format.content_format()(keys))
+        return PooledEnvelope(form, format, keys, make_pool(settings, keys, context, opened).take)
+
+
+def _recipient_key(settings: RoleSettings, peer: _Peer | None, context: RoleContext) -> Any:
+    """The key that bodies are encrypted to; None where they are not. Raises UserError."""
+    format, recipient_key = settings.parameters.envelope, None
     if peer is not None and format.pinned_key is not None:
         recipient_key = load_recipient_key(settings, format.pinned_key, context)
     elif peer is not None:
         recipient_key = peer.certificate.public_key()
         _require_encryption(format, recipient_key, str(peer.file))
-    return HardenedEnvelope(form, format, _content(settings, signer=KeySigner(key), recipient_key=recipient_key))
+    return recipient_key
 
 
 def require_recipient(settings: RoleSettings, context: RoleContext) -> None:
@@ -81,10 +97,13 @@ def receiver_envelope(
     signer: Sequence[x509.Certificate],
     expected: ExpectedPayload,
     windows: Windows,
+    key_lists: Sequence[Sequence[str]],
+    used_keys: set[bytes],
 ) -> MessageEnvelope:
     """The envelope with which a receiver opens messages with `expected` payloads; `windows` are of their signer.
 
-    `signer` is what `load_signer` gives; whether it is refused is for the caller to judge. Raises UserError.
+    `signer` is what `load_signer` gives; whether it is refused is for the caller to judge. `key_lists` are those of the
+    senders where each message has a key of its own, `used_keys` the ids of those that have signed. Raises UserError.
     """
     parameters, form, format = settings.parameters, settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
@@ -112,14 +131,17 @@ def receiver_envelope(
         tolerance_s=parameters.time_tolerance,
         window=parameters.replay_window,
         windows=windows,
+        used_keys=used_keys if parameters.pool_size else None,
     )
-    content = _content(settings, verifier=Verifier(public_key), decryption_key=key)
-    return HardenedEnvelope(form, format, content, checks, expected=expected)
+    verifier = Verifier(public_key)
+    keys = _content_keys(settings, verifier=verifier, decryption_key=key)
+    if parameters.pool_size:
+        keys = replace(keys, verifier=pool_verifier(format, keys, verifier, key_lists))
+    return HardenedEnvelope(form, format, format.content_format()(keys), checks, expected=expected)
 
 
-def _content(settings: RoleSettings, **keys: Any) -> ContentFormat:
-    names = (settings.sender_name, settings.recipient_name, settings.address)
-    return settings.parameters.envelope.content_format()(ContentKeys(*names, **keys))
+def _content_keys(settings: RoleSettings, **keys: Any) -> ContentKeys:
+    return ContentKeys(settings.sender_name, settings.recipient_name, settings.address, **keys)
 
 
 def _message_key(

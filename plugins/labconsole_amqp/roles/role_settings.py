@@ -23,7 +23,7 @@ from labconsole.security.identities import (
     require_valid,
 )
 from labconsole.security.private_files import contains_private_key
-from labconsole.security.secrets import Prompt, SecretRequest, SecretSource
+from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSource
 from labconsole.security.token.named_tokens import find_configuration, pin_requests
 from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.key_types import PrivateKey
@@ -245,15 +245,19 @@ def load_message_identity(settings: RoleSettings, context: RoleContext) -> Loade
 
 def open_token_key(token: TokenIdentity, context: RoleContext, opened: ExitStack) -> PrivateKey:
     """The private key of an identity in a token; it signs until `opened` is closed. Raises UserError."""
-    request = find_configuration(token.token).pin_request(token.token)
-    pin = request.resolve(lambda _: context.secret(request.key))
-    key = opened.enter_context(opened_token_key(token.token, token.label, pin))
+    key = opened.enter_context(opened_token_key(token.token, token.label, token_pin(token, context)))
     if key.public_key() != load_certificates(token.certificate)[0].public_key():
         raise UserError(
             f"The key {token.label} in the token {token.token} does not belong to the certificate {token.certificate}: "
             "give the name of the identity to another one."
         )
     return key
+
+
+def token_pin(token: TokenIdentity, context: RoleContext) -> Secret:
+    """The PIN of the token of an identity. Raises UserError."""
+    request = find_configuration(token.token).pin_request(token.token)
+    return request.resolve(lambda _: context.secret(request.key))
 
 
 def load_decryption_key(settings: RoleSettings, type: EncryptionKeyType, context: RoleContext) -> Any:

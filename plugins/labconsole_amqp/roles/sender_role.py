@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,7 +24,7 @@ from labconsole_amqp.roles.message_protection import require_recipient, sender_e
 from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
 from labconsole_amqp.roles.sealing_pool import SealingPool
 from labconsole_amqp.run_payloads import load_payloads
-from labconsole_amqp.series import ACKNOWLEDGED, OPEN_LOOP, SENT, SENT_CHANNEL, WORK_DONE
+from labconsole_amqp.series import ACKNOWLEDGED, KEY_USES, OPEN_LOOP, SENT, SENT_CHANNEL, WORK_DONE
 from labconsole_amqp.wire.envelope import Protection, message_number
 from labconsole_amqp.wire.payload import PAYLOAD_FILE
 from labconsole_amqp.wire.template import Template, plain_template
@@ -61,6 +61,7 @@ class SenderRole(LinkRole):
         """The link before a lost connection."""
         self._sent = context.series(SENT)
         self._acknowledged = context.series(ACKNOWLEDGED)
+        self._key_uses = context.series(KEY_USES) if self.parameters.pool_size else None
         self._done = 0
         self._keys: tuple[object, ...] | None = None
         """Where the keys of the envelope are."""
@@ -85,6 +86,8 @@ class SenderRole(LinkRole):
         if self._keys == self.settings.message_keys:
             require_recipient(self.settings, self.context)
             return
+        if self._key_uses is not None and self._keys is not None:
+            raise UserError("the keys of its pool are vouched for by the message identity of its start.")
         self._envelope = sender_envelope(self.settings, identity, self.context, self._tokens)
         self._keys = self.settings.message_keys
 
@@ -227,6 +230,7 @@ class SenderRole(LinkRole):
                             (sealed.encrypt_ns for sealed in batch),
                         )
                     )
+                    self._record_key_uses(batch)
                     self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
                     if schedule.rate is None:
                         time.sleep(_GATHER_S)
@@ -300,6 +304,15 @@ class SenderRole(LinkRole):
             phase=schedule.phases(intended_ns),
         )
         self.context.count(SENT_CHANNEL.name, count, (int(sent_ns[0]), int(sent_ns[-1])))
+
+    def _record_key_uses(self, batch: Sequence[SealedMessage]) -> None:
+        """Record what the keys of the last messages took, where each has one of its own."""
+        uses = [sealed.key_use for sealed in batch if sealed.key_use is not None]
+        if self._key_uses is None or not uses:
+            return
+        loads, signs, destroys = (np.array(column, np.int64) for column in zip(*uses, strict=True))
+        sequence = np.arange(self._done - len(uses), self._done)
+        self._key_uses.extend(seq=sequence, load_ns=loads, sign_ns=signs, destroy_ns=destroys)
 
     def _process_acknowledgements(self) -> None:
         acknowledged = self._link.pop_acknowledged_ns()

@@ -23,12 +23,13 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole.security.secrets import SecretRequest
-from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
+from labconsole_amqp.choices import BrokerChoice, Loop, MessageKeys, Mode, Settlement
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import (
     ACKNOWLEDGED,
     FAILED_CHANNEL,
+    KEY_USES,
     LATENCY_CHANNEL,
     QUEUE_DEPTH,
     QUEUE_TIME_CHANNEL,
@@ -69,7 +70,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         "What do TLS, message signing and body encryption cost in throughput and latency, between two States' brokers?"
     )
     parameters: ClassVar[type[Parameters]] = AmqpParameters
-    series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED, QUEUE_DEPTH)
+    series: ClassVar[tuple[Series, ...]] = (SENT, ACKNOWLEDGED, RECEIVED, KEY_USES, QUEUE_DEPTH)
     metrics: ClassVar[tuple[MetricKind, ...]] = METRICS
     key_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean", "latency_p99", "lost")
     finding_metrics: ClassVar[tuple[str, ...]] = ("throughput", "latency_mean")
@@ -167,6 +168,22 @@ _LABELS = {
     (3, 4): "Encryption against signing",
 }
 
+_KEYS = {
+    (MessageKeys.IDENTITY, MessageKeys.TOKEN): (
+        "Signing key in a token against the identity's",
+        "a signing key in a token",
+    ),
+    (MessageKeys.IDENTITY, MessageKeys.POOL): (
+        "One signing key per message against the identity's",
+        "one signing key per message, in a token,",
+    ),
+    (MessageKeys.TOKEN, MessageKeys.POOL): (
+        "One signing key per message against one per trial",
+        "one signing key per message",
+    ),
+}
+"""By what signs: the name of the contrast, and what is added."""
+
 _MAY_DIFFER = frozenset({"test", "count", "port", "trial_id"})
 
 
@@ -177,12 +194,15 @@ def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
     The number of messages may differ: slow tests have fewer, throughput is per second and latency per message.
     (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
     of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
-    Two envelopes of one test are a fair pair, too.
+    Two envelopes of one test are a fair pair, too, and so are an identity's key, one in a token, and one per message.
     """
     label, may_differ = _LABELS.get((reference.test, other.test), ""), _MAY_DIFFER
     if _other_envelope(reference, other):
         label = f"Envelope {other.envelope.value} against {reference.envelope.value}"
         may_differ |= {"envelope", "fields_in"}
+    elif (keys := _other_keys(reference, other)) is not None:
+        label, _ = keys
+        may_differ |= {"message_keys", "sender_message_identity"}
     return label if _are_alike(reference, other, may_differ) else ""
 
 
@@ -201,6 +221,12 @@ def _other_envelope(reference: AmqpParameters, other: AmqpParameters) -> bool:
     return signed and reference.test == other.test and reference.envelope is not other.envelope
 
 
+def _other_keys(reference: AmqpParameters, other: AmqpParameters) -> tuple[str, str] | None:
+    """What `_KEYS` says of the two, where they are the same test with signatures."""
+    signed = reference.protection is not Protection.NONE and reference.test == other.test
+    return _KEYS.get((reference.message_keys, other.message_keys)) if signed else None
+
+
 def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
     """Questions on the cost of `other` over `reference`: in throughput, in latency at an equal rate."""
     envelopes = _other_envelope(reference, other)
@@ -208,6 +234,8 @@ def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Questi
         return ()
     if envelopes:
         added = f"the envelope {other.envelope.value}"
+    elif (keys := _other_keys(reference, other)) is not None:
+        _, added = keys
     else:
         *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
         added = f"{', '.join(first)} and {last}" if first else last

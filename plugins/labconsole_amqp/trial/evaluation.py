@@ -17,6 +17,8 @@ from labconsole_amqp.preflight.preflight_verdicts import preflight_verdicts
 from labconsole_amqp.roles.schedule import full_speed, open_loop
 from labconsole_amqp.series import (
     CONNECTED,
+    KEY_USES,
+    KEYS_MADE,
     LINK_CALIBRATED,
     OPEN_LOOP,
     RECONNECTED,
@@ -81,6 +83,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
         *_reconnecting(parameters, events),
         *_clocks(events),
         *_crypto(joined),
+        *_message_keys(samples, events),
         *_cpu(events),
     ]
     metrics += address_figures(parameters, joined, events, {one.name: one for one in metrics if not one.labels})
@@ -304,6 +307,21 @@ def _crypto(joined: JoinedSamples) -> Iterator[Metric]:
         values = table[column][table[column] > 0]
         if len(values):
             yield metric(name, float(np.mean(values)) / 1e3, len(values))
+
+
+def _message_keys(samples: Samples, events: Sequence[Event]) -> Iterator[Metric]:
+    """What keys for one message each took: made ahead, then loaded, used and destroyed."""
+    made = [event.data for event in events_of(events, KEYS_MADE, "sender")]
+    if keys := sum(data["keys"] for data in made):
+        yield metric("keys_made", keys, keys)
+        yield metric("key_make_time", sum(data["generate_ns"] + data["wrap_ns"] for data in made) / keys / 1e6, keys)
+    tables = [samples.table(KEY_USES.name, role) for role in samples.roles(KEY_USES.name)]
+    for step in ("load", "sign", "destroy"):
+        values = np.concatenate([np.zeros(0, np.int64), *(table[f"{step}_ns"] for table in tables)])
+        if len(values):
+            p99 = float(np.quantile(values, 0.99, method="inverted_cdf"))
+            yield metric(f"key_{step}_time", float(np.mean(values)) / 1e3, len(values))
+            yield metric(f"key_{step}_p99", p99 / 1e3, len(values))
 
 
 def _cpu(events: Sequence[Event]) -> Iterator[Metric]:

@@ -25,6 +25,7 @@ from labconsole.security.lab_identities import (
     LabIdentities,
     lab_identities,
     lab_message_identity,
+    lab_token_identity,
 )
 from labconsole.security.pki.identities import NamedIdentities
 from labconsole.security.secrets import SecretRequest
@@ -33,11 +34,11 @@ from labconsole.security.x509.extensions import alternative_names
 from labconsole.security.x509.key_types import KeyType, type_of
 from labconsole.security.x509.names import name_as_text, short_name
 from labconsole.security.x509.parsing import read_file
-from labconsole_amqp.choices import BrokerChoice, Mode
+from labconsole_amqp.choices import BrokerChoice, MessageKeys, Mode
 from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles
 from labconsole_amqp.envelopes.formats import key_titles
-from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.parameters import AmqpParameters, field_label
 from labconsole_amqp.roles.role_settings import (
     RoleIdentities,
     encryption_key_request,
@@ -95,16 +96,21 @@ class RunIdentities:
     def message_roles(self) -> dict[EndName, RoleName]:
         """The identity that signs messages, and the one that bodies are encrypted to, by end, where this test has them.
 
-        It is that of TLS, unless one is named, or the lab's has a key of another type than the envelope's first.
+        It is that of TLS, unless one is named, or the lab's has a key of another type than the envelope's first or in
+        a token.
         """
         ends: dict[Protection, tuple[EndName, ...]] = {
             Protection.SIGNED: ("sender",),
             Protection.SIGNED_ENCRYPTED: ("sender", "receiver"),
         }
         return {
-            end: _MESSAGE_ROLES[end] if self.name(_MESSAGE_ROLES[end]) or self._lab_message_type(end) else end
+            end: _MESSAGE_ROLES[end] if self._has_message_identity(end) else end
             for end in ends.get(self._parameters.protection, ())
         }
+
+    def _has_message_identity(self, end: EndName) -> bool:
+        in_token = end == "sender" and self._signs_in_token
+        return bool(self.name(_MESSAGE_ROLES[end]) or in_token or self._lab_message_type(end))
 
     def message_certificate(self, end: EndName) -> Path | None:
         """The certificate that an end's messages are verified with or encrypted to; None where this test has none."""
@@ -145,11 +151,34 @@ class RunIdentities:
         return self._token(self.message_roles.get(end, end))
 
     def _token(self, role: RoleName) -> TokenIdentity | None:
-        """A named identity whose key signs messages in a token."""
-        token = self._database.token_identity(self.name(role)) if role == "sender_message" and self.name(role) else None
+        """An identity whose key signs messages in a token: a named one, or the lab's."""
+        if role != "sender_message":
+            return None
+        if not self.name(role):
+            return self._lab_token
+        token = self._database.token_identity(self.name(role))
         if token is not None:
             self._check(role, token.certificate)
+        elif self._signs_in_token:
+            raise UserError(
+                f"The key of the identity {self.name(role)} is in a file, and {field_label('message_keys')} asks for "
+                "one in a token: name an identity whose key is in a token, or none for the lab's."
+            )
         return token
+
+    @property
+    def _signs_in_token(self) -> bool:
+        """Whether the parameters ask for messages that are signed in a token."""
+        signed = self._parameters.protection is not Protection.NONE
+        return signed and self._parameters.message_keys is not MessageKeys.IDENTITY
+
+    @cached_property
+    def _lab_token(self) -> TokenIdentity | None:
+        """State A's identity with a key in the token `lab`, where messages are signed in a token."""
+        type = self._parameters.envelope.token_type
+        if not self._signs_in_token or type is None:
+            return None
+        return lab_token_identity(STATE_A, type)
 
     def files(self, role: RoleName) -> IdentityFiles:
         """The identity of a role that this console plays, with key and trusted certificates."""
@@ -168,7 +197,8 @@ class RunIdentities:
         if given:
             return Path(given)
         if not self.name(role):
-            return self._files(role).certificate
+            token = self._token(role)
+            return token.certificate if token is not None else self._files(role).certificate
         certificate = self._database.certificate(self.name(role))
         self._check(role, certificate)
         return certificate
@@ -293,7 +323,7 @@ def secret_requests(parameters: AmqpParameters) -> Iterator[SecretRequest]:
     for role in dict.fromkeys((*local, *(role for end, role in messages.items() if end in local))):
         if not identities.uses_lab_identity(role):
             yield from _passphrase_requests(identities, role)
-    if "sender" in local:
+    if "sender" in local and identities.name("sender_message"):
         yield from _pin_requests(identities)
     if "receiver" in local and parameters.receiver_encryption_key:
         yield from _encryption_key_requests(identities)

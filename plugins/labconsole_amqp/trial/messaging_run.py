@@ -18,6 +18,7 @@ from labconsole_amqp.preflight.checks import Check, one_clock_check
 from labconsole_amqp.preflight.preflight_verdicts import summary
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command, open_loop_command
+from labconsole_amqp.roles.message_key_pool import key_lists_command
 from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, LATENCY_COMMAND, senders_done
 from labconsole_amqp.roles.role_settings import RoleIdentities, RoleSettings
 from labconsole_amqp.roles.sender_role import FINISH
@@ -32,6 +33,8 @@ _LEAD_NS = 20_000_000
 _READY_S = 30.0
 _READY_AFTER_DRAINING_S = 600.0
 """How long a role may take to connect; the second one where the queue is drained first."""
+_LONGEST_MAKING_S = 86_400.0
+"""How long a sender may make keys ahead: 100,000 of RSA take hours; its token is watched key by key."""
 _GRACE_S = 2.0
 """How long roles may take to finish after they are asked to stop."""
 _PAUSE_NS = 100_000_000
@@ -89,6 +92,10 @@ class MessagingRun:
                 clock.begin(now_ns())
                 report = clock.report(parameters.wait_for_peer + _READY_S)
                 checks += map(Check.from_json, report["checks"])
+        if parameters.pool_size:
+            key_lists = key_lists_command([sender.report(_LONGEST_MAKING_S) for sender in senders])
+            for receiver in receivers:
+                receiver.command(key_lists)
         # One after the other, so that none disturbs the other's connect time; the first checks the queue.
         for role in (*receivers, *senders, *others):
             if context.stop_requested:

@@ -71,6 +71,12 @@ def _drift_metrics() -> Iterator[MetricKind]:
         f"{of_processes}",
     )
 
+def _key_metrics(step: str, title: str, task: str) -> Iterator[MetricKind]:
+    """Mean and p99 of a step of signing with a key for one message."""
+    about = f"Time of the token {task}, a part of the time to sign"
+    yield MetricKind(f"key_{step}_time", title, "us", _LOWER, f"{about}; mean.")
+    yield MetricKind(f"key_{step}_p99", f"{title} p99", "us", _LOWER, f"{about}; 99 % of the messages.", 0.99)
+
 
 METRICS: tuple[MetricKind, ...] = (
     MetricKind(
@@ -260,7 +266,8 @@ METRICS: tuple[MetricKind, ...] = (
         _LOWER,
         "Messages that the receiver refused: malformed, signature missing or wrong, not decryptable, another payload; "
         "with a hardened envelope also replayed, for another recipient or address, too old or from the future, of an "
-        "unknown signer or one whose certificate is refused. Repeats where a lost connection is restored count as "
+        "unknown signer or one whose certificate is refused, by a key that has signed another message where each signs "
+        "one. Repeats where a lost connection is restored count as "
         "duplicated, although they are refused.",
     ),
     MetricKind(
@@ -295,8 +302,30 @@ METRICS: tuple[MetricKind, ...] = (
         "larger one of before and after the run.",
     ),
     MetricKind(
-        "sign_time", "Signing", "us", _LOWER, "Wall time to sign one message, in the thread that does it; mean."
+        "sign_time",
+        "Signing",
+        "us",
+        _LOWER,
+        "Wall time to sign one message, in the thread that does it; mean. With a key of its own for each message: to "
+        "load the key into the token, to sign and to destroy it.",
     ),
+    MetricKind(
+        "keys_made",
+        "Message keys made ahead",
+        "keys",
+        _NEUTRAL,
+        "Keys that senders made in their tokens before T0, one for each message, and one for the example of a message.",
+    ),
+    MetricKind(
+        "key_make_time",
+        "Making a message key",
+        "ms",
+        _LOWER,
+        "Time of the token to generate one key pair and to wrap its private key, before T0; mean.",
+    ),
+    *_key_metrics("load", "Loading a message key", "to unwrap one key into the token"),
+    *_key_metrics("sign", "Signing with a message key", "to sign one message with the key that was loaded"),
+    *_key_metrics("destroy", "Destroying a message key", "to destroy one key in the token"),
     MetricKind("encrypt_time", "Encrypting", "us", _LOWER, "Wall time to encrypt one body and wrap its key; mean."),
     MetricKind("verify_time", "Verifying", "us", _LOWER, "Wall time to verify one signature; mean."),
     MetricKind("decrypt_time", "Decrypting", "us", _LOWER, "Wall time to unwrap one key and decrypt the body; mean."),

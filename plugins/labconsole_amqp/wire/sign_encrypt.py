@@ -66,6 +66,7 @@ class Outcome(StrEnum):
     NOT_TIMELY = "too old or from the future"
     UNKNOWN_SIGNER = "unknown signer"
     SIGNER_REFUSED = "signer's certificate refused"
+    KEY_USED = "key used before"
 
 
 ExpectedPayload = Callable[[bytes, int | None], bool]
@@ -76,7 +77,8 @@ class OpenedMessage(NamedTuple):
     """The outcome of one received message; `payload` is None unless the outcome is OK.
 
     `envelope` is None only for malformed messages, and `reason` says what was malformed. Times are in ns.
-    `metadata` is what a hardened envelope has signed besides the payload, where its signature was good.
+    `metadata` is what a hardened envelope has signed besides the payload, and `key_id` names the key that has, where
+    its signature was good.
     """
 
     outcome: Outcome
@@ -86,6 +88,7 @@ class OpenedMessage(NamedTuple):
     decrypt_ns: int = 0
     reason: str = ""
     metadata: SignedMetadata | None = None
+    key_id: bytes = b""
 
 
 def seal(

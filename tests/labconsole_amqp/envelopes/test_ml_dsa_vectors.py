@@ -33,7 +33,7 @@ def test_signed_and_encrypted_messages_of_bouncy_castle_open(vector: dict[str, s
     keys = ContentKeys(SENDER, RECIPIENT, ADDRESS, verifier=Verifier(public_key), decryption_key=recipient_key)
     content = CmsContent(keys)
     for signed in (Content(octets(vector["signed"])), content.decrypt(octets(vector["signed_encrypted"]))):
-        body, metadata = content.verify(signed)
+        body, metadata, _ = content.verify(signed)
         assert body == PAYLOAD
         created_ms = metadata.created_ms
         assert metadata == SignedMetadata(SENDER, RECIPIENT, ADDRESS, message_number(0, 7), created_ms)

@@ -12,6 +12,9 @@ from labconsole.profiles.profile import load_profile
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 
+_IN_FILE = {"test": 3, "envelope": "cose"}
+_IN_TOKEN, _POOL = {**_IN_FILE, "message_keys": "token"}, {**_IN_FILE, "message_keys": "pool"}
+
 
 def contrast(reference: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return AmqpTrial().contrast(AmqpParameters(**reference), AmqpParameters(**other))
@@ -58,6 +61,13 @@ def test_every_pair_of_the_demo_is_a_fair_one() -> None:
         ({"test": 1, "loop": "open", "rate": 5.0}, {"test": 2, "loop": "open", "rate": 9.0}, False),
         ({"test": 1, "payload": "small"}, {"test": 2, "payload": "fpl-tac"}, False),
         ({"test": 1, "link_rate": 2.0}, {"test": 2}, False),
+        (_IN_FILE, _IN_TOKEN, True),
+        (_IN_FILE, _POOL, True),
+        (_IN_TOKEN, _POOL, True),
+        (_POOL, _IN_TOKEN, False),
+        (_IN_FILE, {**_POOL, "crypto_threads": 8}, False),
+        ({**_IN_FILE, "sender_message_identity": "a"}, {**_IN_TOKEN, "sender_message_identity": "b"}, True),
+        ({**_IN_FILE, "sender_message_identity": "a"}, {**_IN_FILE, "sender_message_identity": "b"}, False),
         ({"test": 1, "broker": "external", "host": "a"}, {"test": 2, "broker": "external", "host": "b"}, False),
     ],
 )
@@ -65,6 +75,21 @@ def test_a_pair_is_fair_if_nothing_else_that_has_an_effect_in_both_differs(
     reference: Mapping[str, Any], other: Mapping[str, Any], fair: bool
 ) -> None:
     assert bool(contrast(reference, other)) is fair
+
+
+@pytest.mark.parametrize(
+    ("reference", "other", "title"),
+    [
+        (_IN_FILE, _IN_TOKEN, "What does a signing key in a token cost in throughput?"),
+        (_IN_FILE, _POOL, "What does one signing key per message, in a token, cost in throughput?"),
+        (_IN_TOKEN, _POOL, "What does one signing key per message cost in throughput?"),
+    ],
+)
+def test_the_cost_of_keys_in_a_token_is_a_question(
+    reference: Mapping[str, Any], other: Mapping[str, Any], title: str
+) -> None:
+    (question,) = AmqpTrial().questions(AmqpParameters(**reference), AmqpParameters(**other))
+    assert (question.title, question.metric) == (title, "throughput")
 
 
 def test_the_warning_about_queueing_is_shown_for_a_closed_loop_only() -> None:

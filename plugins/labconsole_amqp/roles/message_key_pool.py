@@ -1,0 +1,97 @@
+"""The pool of keys that each sign one message: made ahead by a sender in its token, and handed to the receivers."""
+
+from __future__ import annotations
+
+import base64
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from labconsole.errors import UserError
+from labconsole.model.role import RoleContext
+from labconsole.security.token.mechanisms import KeyKind
+from labconsole.security.token.one_time_keys import OneTimeKey, opened_one_time_keys
+from labconsole_amqp.envelopes.content_format import Content, ContentKeys
+from labconsole_amqp.envelopes.formats import EnvelopeFormat
+from labconsole_amqp.envelopes.key_list import keys_in, signed_list
+from labconsole_amqp.envelopes.signing import Verifier, VerifierPool
+from labconsole_amqp.parameters import field_label
+from labconsole_amqp.roles.role_settings import RoleSettings, token_pin
+from labconsole_amqp.series import KEYS_MADE
+
+KEY_LISTS = "key lists"
+"""The command to a receiver with the lists of message keys of all senders."""
+_EXAMPLES = 1
+"""A key more, for the example of a message that a sender shows before the run."""
+
+
+def key_lists_command(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The command to a receiver with what each sender has reported, in the order of their numbers."""
+    return {"do": KEY_LISTS, "lists": [report["message_keys"] for report in reports]}
+
+
+class MessageKeyPool:
+    """The keys of one sender that have not signed yet; any thread may take them."""
+
+    def __init__(self, keys: Iterable[OneTimeKey]) -> None:
+        self._keys = deque(keys)
+        self._size = len(self._keys)
+
+    def take(self) -> OneTimeKey:
+        """The next key. Raises UserError: all have signed."""
+        try:
+            return self._keys.popleft()
+        except IndexError as error:
+            raise UserError(
+                f"The pool is empty: each of its {self._size - _EXAMPLES:,} keys has signed a message. Set "
+                f"{field_label('pool_keys')} higher, or the load lower."
+            ) from error
+
+
+def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, opened: ExitStack) -> MessageKeyPool:
+    """Make the keys of a sender ahead, in the token of its message identity, and report their signed list.
+
+    `keys` are those of its messages; the keys of the pool sign until `opened` is closed. Raises UserError: the token
+    refuses, or the run is stopped meanwhile.
+    """
+    parameters, token = settings.parameters, settings.message_token
+    assert token is not None and keys.signer is not None
+    pin = token_pin(token, context)
+    maker = opened.enter_context(opened_one_time_keys(token.token, KeyKind(keys.signer.type.value), pin))
+    size, made = parameters.pool_size + _EXAMPLES, list[OneTimeKey]()
+    while len(made) < size:
+        if context.stop_requested:
+            raise UserError("The run was stopped before it had started.")
+        made += maker.make(size - len(made))
+        context.tick()
+    took_ns = sum(one.generate_ns + one.wrap_ns for one in made)
+    context.event(
+        KEYS_MADE,
+        f"{size:,} {keys.signer.type.value} keys were made ahead in the token {token.token}, in {took_ns / 1e9:.1f} s, "
+        "and are kept outside of it, wrapped.",
+        keys=size,
+        generate_ns=sum(one.generate_ns for one in made),
+        wrap_ns=sum(one.wrap_ns for one in made),
+    )
+    content = signed_list(parameters.envelope, keys, settings.index, (one.public_key for one in made))
+    for suffix, octets in (("list", content.octets), ("signature", content.detached_signature)):
+        if octets:
+            with context.attachment(f"message-keys.{suffix}", "application/octet-stream") as attachment:
+                attachment.write(octets)
+    context.report(message_keys=[base64.b64encode(part).decode() for part in content])
+    return MessageKeyPool(made)
+
+
+def pool_verifier(
+    format: EnvelopeFormat, keys: ContentKeys, signer: Verifier, lists: Sequence[Sequence[str]]
+) -> VerifierPool:
+    """What verifies the messages of all senders by the keys in their lists, which `signer` has signed.
+
+    Raises UserError: a list is refused.
+    """
+    contents = (Content(*map(base64.b64decode, one)) for one in lists)
+    found = (
+        key for index, content in enumerate(contents) for key in keys_in(format, keys, index, content, signer.type)
+    )
+    return VerifierPool(signer.type, found)

@@ -1,0 +1,171 @@
+"""Runs in which another key signs each message: made ahead in a token, loaded for the signature, destroyed after it."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pydantic import ValidationError
+
+from labconsole.model.validation_faults import fault_sentence
+from labconsole.security.lab_identities import STATE_A, lab_message_identity, load_identity
+from labconsole.security.token.mechanisms import KeyKind
+from labconsole.security.x509.key_types import KeyType
+from labconsole_amqp.envelopes.content_format import ContentKeys
+from labconsole_amqp.envelopes.formats import EnvelopeFormat
+from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
+from labconsole_amqp.envelopes.signing import KeySigner
+from labconsole_amqp.link.connection import connect
+from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.parameters import AmqpParameters
+from labconsole_amqp.trial.identities import RunIdentities, secret_requests
+from labconsole_amqp.trial.messaging_run import role_specs
+from labconsole_amqp.wire.envelope import Protection, find_stamp, message_number
+from labconsole_amqp.wire.payload import load_payload
+from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
+from tests.labconsole_amqp.link.test_revocation import States, states
+from tests.labconsole_amqp.trial.test_amqp_trial import all_good, endpoint
+from tests.labconsole_amqp.trial.test_envelopes_in_runs import replaying
+from tests.labconsole_amqp.trial.test_token_message_keys import NAMES, PIN, in_token, office
+
+__all__ = ["office", "states"]
+
+POOL: dict[str, Any] = {"test": 3, "envelope": "cose", "payload": "small", "message_keys": "pool", "patience": 2.0}
+OF_KEYS = {"key_load_time", "key_load_p99", "key_sign_time", "key_sign_p99", "key_destroy_time", "key_destroy_p99"}
+
+
+@pytest.mark.usefixtures("office")
+@pytest.mark.parametrize(
+    ("test", "envelope", "kind", "count"),
+    [(3, "cose", KeyKind.P_256, 50), (4, "cms", KeyKind.P_256, 20), (3, "xml-dsig", KeyKind.RSA_2048, 3)],
+    ids=("cose", "cms encrypted", "xml rsa"),
+)
+def test_each_message_is_signed_by_a_key_of_its_own(
+    states: States, test: int, envelope: str, kind: KeyKind, count: int, tmp_path: Path
+) -> None:
+    in_token(states, "signer", kind)
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": PIN}).run(
+        **POOL | NAMES | {"test": test, "envelope": envelope, "count": count, "sender_message_identity": "signer"}
+    )
+    all_good(outcome, count)
+    figures = outcome.figures
+    assert figures["keys_made"] == count + 1 and figures["key_make_time"] > 0
+    assert min(figures[name] for name in OF_KEYS) > 0
+    parts = sum(figures[f"key_{step}_time"] for step in ("load", "sign", "destroy"))
+    assert parts < figures["sign_time"], "the steps in the token are a part of signing"
+    assert outcome.column("key_uses", "seq").tolist() == list(range(count))
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before, "the token's process is over"
+
+
+@pytest.mark.usefixtures("lab_home")
+def test_without_an_identity_the_labs_token_signs() -> None:
+    pooled = AmqpParameters.model_validate(POOL)
+    assert not list(secret_requests(pooled)), "its PIN is kept by the console"
+    identities = RunIdentities(pooled)
+    token = identities.message_token("sender")
+    assert token is not None and token.token == "lab"
+    assert identities.certificate("sender_message") == token.certificate
+    in_file = RunIdentities(AmqpParameters.model_validate(POOL | {"message_keys": "identity"}))
+    assert in_file.message_token("sender") is None
+    assert in_file.message_subject("sender") == identities.message_subject("sender")
+    specs = list(chain.from_iterable(role_specs(pooled, identities)))
+    assert [spec.name for spec in specs if spec.settings["message_token"]] == ["sender-0"]
+
+
+@pytest.mark.usefixtures("lab_home")
+@pytest.mark.parametrize("keys", ["token", "pool"])
+def test_the_labs_token_carries_a_run(keys: str, tmp_path: Path) -> None:
+    outcome = ProcessLab(tmp_path / "run").run(
+        **POOL | {"message_keys": keys, "senders": 2, "numbered": True, "count": 10}
+    )
+    all_good(outcome, 20)
+    assert (outcome.figures.keys() >= OF_KEYS) is (keys == "pool")
+
+
+@pytest.mark.usefixtures("lab_home")
+def test_replays_are_refused(tmp_path: Path) -> None:
+    lab = Lab(tmp_path / "run", during=replaying(5))
+    outcome = lab.run(**POOL | {"count": 150, "loop": "open", "rate": 300.0, "numbered": True})
+    assert outcome.failure is None
+    assert refusals(outcome) == {"replayed": 5}
+
+
+def refusals(outcome: Outcome) -> dict[str, float]:
+    return {reason: metric.value for reason, metric in outcome.labelled("failed_verifications").items()}
+
+
+@pytest.mark.usefixtures("lab_home")
+def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
+    """The lab's own key in a file, which signs messages in other runs, has signed no list here."""
+
+    def during(lab: Lab) -> None:
+        lab.until("received", 10)
+        parameters = AmqpParameters.model_validate(POOL)
+        identities = RunIdentities(parameters)
+        key = load_identity(lab_message_identity(STATE_A, KeyType.P_256), "state-a").load_private_key()
+        names = (identities.message_subject("sender"), identities.message_subject("receiver"), parameters.address)
+        content = EnvelopeFormat.COSE.content_format()(ContentKeys(*names, signer=KeySigner(key)))
+        envelope = HardenedEnvelope(MessageForm(Protection.SIGNED), EnvelopeFormat.COSE, content)
+        message = envelope.protect(load_payload("small").data, message_number(0, 1000)).message
+        with connect(endpoint(lab, tls=True)) as connection:
+            sender = Sender(connection, "labconsole")
+            while not len(sender.send_messages([message], find_stamp(message))):
+                sender.pump(0.1)
+            assert sender.drain(5) == 0
+
+    outcome = Lab(tmp_path / "run", during=during).run(**POOL | {"count": 100, "loop": "open", "rate": 200.0})
+    assert outcome.failure is None
+    assert refusals(outcome) == {"unknown signer": 1}
+
+
+@pytest.mark.usefixtures("lab_home")
+def test_a_run_ends_when_its_pool_is_empty(tmp_path: Path) -> None:
+    outcome = Lab(tmp_path / "run").run(
+        **POOL | {"loop": "both", "full_speed": 5.0, "numbered": True, "pool_keys": 20, "crypto_threads": 1}
+    )
+    assert outcome.failure is not None
+    assert "The pool is empty: each of its 20 keys has signed a message" in outcome.failure
+    assert '"Keys in the pool" (pool_keys)' in outcome.failure
+    assert outcome.figures["sent"] == 20
+
+
+@pytest.mark.usefixtures("office")
+def test_an_identity_in_a_file_makes_no_pool(states: States, tmp_path: Path) -> None:
+    states.named(states.alpha, "signer")
+    outcome = Lab(tmp_path / "run").run(
+        **POOL | NAMES | {"envelope": "cms", "count": 5, "sender_message_identity": "signer"}
+    )
+    assert outcome.failure is not None and "is in a file" in outcome.failure and "(message_keys)" in outcome.failure
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"envelope": "compact"}, "do not name the key that signs them"),
+        ({"envelope": "seed-2025"}, "choose one of cms, jose, cose, xml-dsig"),
+        ({"envelope": "ml-dsa-44"}, "a token signs with RSA and ECDSA P-256 keys"),
+        ({"envelope": "hybrid", "message_keys": "token"}, "a token signs with RSA and ECDSA P-256 keys"),
+        ({"mode": "sender", "broker": "external"}, "set `mode` to both"),
+        ({"count": 100_000, "warm_up": 1}, "a pool has 100,000 keys at most"),
+        ({"sender_identity": "alpha-client"}, "as `sender_message_identity`"),
+        ({"sender_certificate": "a.pem", "sender_key": "a.key"}, "as `sender_message_identity`"),
+    ],
+    ids=("compact", "source", "ml-dsa", "hybrid", "one end", "too many", "identity", "file"),
+)
+def test_what_a_pool_cannot_be_used_with_is_a_fault_of_its_field(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        AmqpParameters.model_validate(POOL | settings)
+    (fault,) = caught.value.errors()
+    assert sentence in fault["msg"]
+    assert fault["loc"] == (("sender_certificate",) if "sender_certificate" in settings else ("message_keys",))
+    assert fault_sentence(caught.value, AmqpParameters)
+
+
+@pytest.mark.parametrize("settings", [{"test": 2}, {"message_keys": "identity"}])
+def test_without_signatures_or_a_pool_the_envelope_is_free(settings: dict[str, Any]) -> None:
+    parameters = AmqpParameters.model_validate(POOL | {"envelope": "compact"} | settings)
+    assert parameters.pool_size == 0
