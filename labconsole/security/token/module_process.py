@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, TextIO
@@ -75,8 +77,12 @@ def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]]) -> 
     task = json.loads(line)
     die_with_parent(task["parent_pid"])
     faulthandler.dump_traceback_later(task["last_s"], exit=True)
+    return _answered(task["question"], respond)
+
+
+def _answered(question: dict[str, Any], respond: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     try:
-        return json.dumps({"answer": respond(task["question"])})
+        return json.dumps({"answer": respond(question)})
     except UserError as refusal:
         return json.dumps({"refusal": str(refusal)})
 
@@ -99,6 +105,7 @@ def exit_description(what: str, code: int, complaints: str) -> str:
 
 
 _CLOSING_TIMEOUT_S = 10.0
+_WATCH_S = 0.5
 _COMPLAINT_BYTES = 4096
 
 
@@ -122,6 +129,13 @@ class Conversation:
             **group_options(),
         )
         self._open = True
+        self._closed = threading.Event()
+        self._late = False
+        self._deadline = math.inf
+        """When the answer is late (`time.monotonic`)."""
+        # One thread that looks now and then: a timer for each question would be a thread for each signature.
+        self._watch = threading.Thread(target=self._end_when_late, name="module-watch", daemon=True)
+        self._watch.start()
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """The child's answer to `question`.
@@ -150,6 +164,8 @@ class Conversation:
                 self._child.wait()
             self._child.stdout.close()
             self._complaints.close()
+            self._closed.set()
+            self._watch.join()
 
     def __enter__(self) -> Self:
         return self
@@ -162,14 +178,7 @@ class Conversation:
     def _exchange(self, task: dict[str, Any]) -> bytes:
         """The reply to one line; the child is killed if it takes too long. Raises TokenError."""
         assert self._child.stdin is not None and self._child.stdout is not None
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            kill_group(self._child)
-
-        timer = threading.Timer(self._timeout_s, end)
-        timer.start()
+        self._deadline = time.monotonic() + self._timeout_s
         try:
             self._child.stdin.write(json.dumps(task).encode() + b"\n")
             self._child.stdin.flush()
@@ -177,9 +186,8 @@ class Conversation:
         except BrokenPipeError:
             line = b""
         finally:
-            timer.cancel()
-            timer.join()
-        if late.is_set():
+            self._deadline = math.inf
+        if self._late:
             raise TokenError(
                 f"{self._what} did not answer within {self._timeout_s:g} s: check its device or network, or name"
                 " another module."
@@ -187,6 +195,14 @@ class Conversation:
         if not line.endswith(b"\n"):
             raise TokenError(exit_description(self._what, self._child.wait(), self._last_output()))
         return line
+
+    def _end_when_late(self) -> None:
+        """Kill the child once an answer is late."""
+        while not self._closed.wait(min(_WATCH_S, self._timeout_s)):
+            if time.monotonic() > self._deadline:
+                self._late = True
+                kill_group(self._child)
+                return
 
     def _last_output(self) -> str:
         self._complaints.seek(0, os.SEEK_END)
@@ -197,12 +213,19 @@ class Conversation:
 def answer_questions(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     """The child's side: answer each question with `respond`, or with the sentence of the UserError that it raises.
 
-    Exits when the questions end. Output of the module goes to standard error. Returns the exit code.
+    Exits when the questions end. Output of the module goes to standard error. One that hangs exits with its parent, or,
+    where the kernel does not see to that, long after its parent stopped waiting. Returns the exit code.
     """
+    on_linux = sys.platform == "linux"
     with kept_output() as out:
         for line in sys.stdin:
-            reply = reply_to(line, respond)
-            faulthandler.cancel_dump_traceback_later()
+            task = json.loads(line)
+            die_with_parent(task["parent_pid"])
+            if not on_linux:
+                faulthandler.dump_traceback_later(task["last_s"], exit=True)
+            reply = _answered(task["question"], respond)
+            if not on_linux:
+                faulthandler.cancel_dump_traceback_later()
             out.write(f"{reply}\n")
             out.flush()
     return 0
