@@ -78,7 +78,7 @@ class MessageKeys(StrEnum):
     """Which keys sign a sender's messages.
 
     Identity: the key of its message identity, wherever that is. Token: that key, which is in a token. Pool: another key
-    for each message, of a token, made ahead.
+    for each message, which a token has generated ahead.
     """
 
     IDENTITY = "identity"
@@ -130,7 +130,7 @@ LABELS: dict[str, dict[str, str]] = {
     "message_keys": {
         "identity": "One per trial: that of the message identity",
         "token": "One per trial, in a token",
-        "pool": "One per message, from a pool that a token has made ahead",
+        "pool": "One per message, from a pool in a token",
     },
     "tls_minimum": {"1.2": "TLS 1.2", "1.3": "TLS 1.3"},
 }

@@ -24,7 +24,7 @@ from labconsole_amqp.choices import (
 from labconsole_amqp.envelopes.formats import PINNED, POOLED, key_titles
 
 LARGEST_POOL = 100_000
-"""Keys that are made ahead for one sender."""
+"""Keys that are generated ahead for one sender."""
 _NO_KEY_IN_TOKEN = (
     "the key that signs is that of the sender's identity, which is in a file: name an identity whose key is in a token "
     "as `sender_message_identity`"
@@ -103,9 +103,9 @@ class IdentityParameters(Parameters):
     message_keys: MessageKeys = parameter(
         "Message keys",
         "What signs the sender's messages: one key for all of them, the message identity's, or another key for each. "
-        "With no identity named, those in a token are the lab's, in the token lab. Keys for one message each are made "
-        "before the run, wrapped, and loaded into the token for their signature; the receiver gets the list of them, "
-        "signed by the message identity",
+        "With no identity named, those in a token are the lab's, in the token lab. Keys for one message each are "
+        "generated before the run, wrapped, and loaded into the token for their signature; the receiver gets their "
+        "list, signed by the message identity",
         default=MessageKeys.IDENTITY,
         group="Identities",
         labels=LABELS["message_keys"],
@@ -113,8 +113,8 @@ class IdentityParameters(Parameters):
     )
     pool_keys: int = parameter(
         "Keys in the pool",
-        "Keys that each sender makes before the run, where the number of its messages is not set; the run ends when "
-        "they are used up",
+        "Keys that each sender generates before the run, where the number of its messages is not set; the run ends "
+        "when they are used up",
         default=10_000,
         ge=1,
         le=LARGEST_POOL,

@@ -169,7 +169,7 @@ class AmqpParameters(ShapedLinkParameters, IdentityParameters, TwoConsoleParamet
 
     @property
     def pool_size(self) -> int:
-        """Keys that each sender makes ahead, one for each message; 0 where one key signs all."""
+        """Keys that each sender generates ahead, one for each message; 0 where one key signs all."""
         if self.protection is Protection.NONE or self.message_keys is not MessageKeys.POOL:
             return 0
         return self.per_sender if self.is_counted else self.pool_keys

@@ -98,8 +98,9 @@ PREFLIGHT = "preflight"
 """Event: the preflight failed at one end, or passed at all ends (event of the worker); data: `checks`, as
 `preflight.checks.Check.to_json` has them."""
 
-KEYS_MADE = "message keys made"
-"""Event: a sender has made its pool of message keys ahead; data: keys, generate_ns and wrap_ns (of all together)."""
+GENERATING_KEYS, KEYS_GENERATED = "generating message keys", "message keys generated"
+"""Events: a sender generates its pool of message keys ahead, and has done so; data of the second: keys, generate_ns and
+wrap_ns (of all together)."""
 
 LINK_LOST, RECONNECTED = "connection lost", "connected again"
 """Events: a sender or receiver has lost its connection, and restored it; data of the second: took_ns, attempts."""

@@ -1,4 +1,4 @@
-"""Keys in a token that sign once, usable in any process: made ahead, kept here wrapped, loaded for their signature."""
+"""Keys in a token that sign once, usable in any process: generated ahead, wrapped, and loaded for their signature."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OneTimeKey:
     def __init__(
         self, conversation: Conversation, wrapped: str, public_key: PublicKey, generate_ns: int, wrap_ns: int
     ) -> None:
-        """`wrapped` is the private key, encrypted by the token, in hex; the times are those of making it."""
+        """`wrapped` is the private key, encrypted by the token, in hex; the times are those of generating it."""
         self._conversation, self._wrapped = conversation, wrapped
         self.public_key = public_key
         self.generate_ns, self.wrap_ns = generate_ns, wrap_ns
@@ -55,14 +55,14 @@ class OneTimeKey:
 
 
 class OneTimeKeys:
-    """An open token that makes such keys of one kind; they sign until it is closed, and are lost then."""
+    """An open token that generates such keys of one kind; they sign until it is closed, and are lost then."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
-    def make(self, most: int) -> list[OneTimeKey]:
-        """Up to `most` keys, at least one: as many as are made in half a second. Raises TokenError."""
-        answer = self._conversation.ask({"do": "make ahead", "most": most})
+    def generate(self, most: int) -> list[OneTimeKey]:
+        """Up to `most` keys, at least one: as many as are ready in half a second. Raises TokenError."""
+        answer = self._conversation.ask({"do": "generate ahead", "most": most})
         return [
             OneTimeKey(self._conversation, key["private"], public_key_in(key), key["generate_ns"], key["wrap_ns"])
             for key in answer["keys"]
@@ -71,7 +71,7 @@ class OneTimeKeys:
 
 @contextmanager
 def opened_one_time_keys(token_name: str, kind: KeyKind, pin: Secret) -> Iterator[OneTimeKeys]:
-    """The token called `token_name`, which makes keys of this kind that sign once. Nothing is left in it afterwards.
+    """The token called `token_name`, which generates keys of this kind; nothing is left in it afterwards.
 
     Takes a second. Threads may share the keys; the thread that opened the token must outlive them.
 

@@ -1,4 +1,4 @@
-"""The pool of keys that each sign one message: made ahead by a sender in its token, and handed to the receivers."""
+"""The pool of keys that each sign one message: generated ahead in a sender's token, and listed for the receivers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from labconsole.analysis.number_format import format_duration
+from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.token.one_time_keys import OneTimeKey, opened_one_time_keys
+from labconsole.security.x509.key_types import TITLES
 from labconsole_amqp.envelopes.content_format import Content, ContentKeys
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.key_list import keys_in, signed_list
 from labconsole_amqp.envelopes.signing import Verifier, VerifierPool
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.roles.role_settings import RoleSettings, token_pin
-from labconsole_amqp.series import KEYS_MADE
+from labconsole_amqp.series import GENERATING_KEYS, KEYS_GENERATED
 
 KEY_LISTS = "key lists"
 """The command to a receiver with the lists of message keys of all senders."""
@@ -50,7 +53,7 @@ class MessageKeyPool:
 
 
 def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, opened: ExitStack) -> MessageKeyPool:
-    """Make the keys of a sender ahead, in the token of its message identity, and report their signed list.
+    """Generate the keys of a sender ahead, in the token of its message identity, and report their signed list.
 
     `keys` are those of its messages; the keys of the pool sign until `opened` is closed. Raises UserError: the token
     refuses, or the run is stopped meanwhile.
@@ -58,18 +61,22 @@ def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, o
     parameters, token = settings.parameters, settings.message_token
     assert token is not None and keys.signer is not None
     pin = token_pin(token, context)
-    maker = opened.enter_context(opened_one_time_keys(token.token, KeyKind(keys.signer.type.value), pin))
-    size, made = parameters.pool_size + _EXAMPLES, list[OneTimeKey]()
+    generator = opened.enter_context(opened_one_time_keys(token.token, KeyKind(keys.signer.type.value), pin))
+    size, made, began_ns = parameters.pool_size + _EXAMPLES, list[OneTimeKey](), now_ns()
     while len(made) < size:
         if context.stop_requested:
             raise UserError("The run was stopped before it had started.")
-        made += maker.make(size - len(made))
+        is_first = not made
+        made += generator.generate(size - len(made))
+        if is_first and len(made) < size:
+            estimate = format_duration((now_ns() - began_ns) / 1e9 * size / len(made))
+            context.event(GENERATING_KEYS, f"Generating {size:,} message keys takes the token about {estimate}.")
         context.tick()
     took_ns = sum(one.generate_ns + one.wrap_ns for one in made)
     context.event(
-        KEYS_MADE,
-        f"{size:,} {keys.signer.type.value} keys were made ahead in the token {token.token}, in {took_ns / 1e9:.1f} s, "
-        "and are kept outside of it, wrapped.",
+        KEYS_GENERATED,
+        f"The token {token.token} has generated and wrapped {size:,} {TITLES[keys.signer.type]} keys in "
+        f"{format_duration(took_ns / 1e9)}; they are kept outside of it.",
         keys=size,
         generate_ns=sum(one.generate_ns for one in made),
         wrap_ns=sum(one.wrap_ns for one in made),

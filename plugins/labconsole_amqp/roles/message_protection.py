@@ -48,7 +48,7 @@ def sender_envelope(
 ) -> MessageEnvelope:
     """The envelope with which a sender protects its messages; `identity` is its own for TLS. Raises UserError.
 
-    A key in a token signs until `opened` is closed. Where each message has a key of its own, all are made here.
+    A key in a token signs until `opened` is closed. Where each message has a key of its own, all are generated here.
     """
     form, format = settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:

@@ -18,7 +18,7 @@ from labconsole_amqp.roles.schedule import full_speed, open_loop
 from labconsole_amqp.series import (
     CONNECTED,
     KEY_USES,
-    KEYS_MADE,
+    KEYS_GENERATED,
     LINK_CALIBRATED,
     OPEN_LOOP,
     RECONNECTED,
@@ -310,11 +310,13 @@ def _crypto(joined: JoinedSamples) -> Iterator[Metric]:
 
 
 def _message_keys(samples: Samples, events: Sequence[Event]) -> Iterator[Metric]:
-    """What keys for one message each took: made ahead, then loaded, used and destroyed."""
-    made = [event.data for event in events_of(events, KEYS_MADE, "sender")]
+    """What keys for one message each took: generated ahead, then loaded, used and destroyed."""
+    made = [event.data for event in events_of(events, KEYS_GENERATED, "sender")]
     if keys := sum(data["keys"] for data in made):
-        yield metric("keys_made", keys, keys)
-        yield metric("key_make_time", sum(data["generate_ns"] + data["wrap_ns"] for data in made) / keys / 1e6, keys)
+        yield metric("keys_generated", keys, keys)
+        yield metric(
+            "key_generation_time", sum(data["generate_ns"] + data["wrap_ns"] for data in made) / keys / 1e6, keys
+        )
     tables = [samples.table(KEY_USES.name, role) for role in samples.roles(KEY_USES.name)]
     for step in ("load", "sign", "destroy"):
         values = np.concatenate([np.zeros(0, np.int64), *(table[f"{step}_ns"] for table in tables)])

@@ -21,7 +21,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from labconsole.errors import UserError
-from labconsole.security.identities import IdentityFiles, load_certificates, load_identity
+from labconsole.paths import tokens_dir
+from labconsole.security.identities import IdentityFiles, TokenIdentity, load_certificates, load_identity
 from labconsole.security.lab_identities import (
     BROKER,
     STATE,
@@ -30,11 +31,15 @@ from labconsole.security.lab_identities import (
     LabIdentities,
     lab_identities,
     lab_message_identity,
+    lab_token_identity,
 )
 from labconsole.security.pki.keys import keys_directory
 from labconsole.security.pki.records import Origin
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.token.configuration import LAB
+from labconsole.security.token.named_tokens import find_configuration
+from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.key_types import KeyType, type_of
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import EXPIRED, certify, foreign_authority, write_identity
@@ -337,6 +342,28 @@ def test_message_identities_have_the_holders_name_and_ca_and_the_wanted_key(lab:
     assert lab_message_identity(STATE_A, type, lab) == files, "later uses find it"
     assert lab_identities(lab).by_name == set_of_lab.by_name, "the set is the same"
     assert lab_message_identity(STATE_B, type, lab).certificate != files.certificate
+
+
+def test_a_token_identity_signs_in_the_lab_token_and_is_replaced_where_its_key_is_lost(
+    lab: Path, own_home: Path
+) -> None:
+    def signs(identity: TokenIdentity) -> bool:
+        pin = find_configuration(LAB).pin_request(LAB).resolve()
+        [certificate] = load_certificates(identity.certificate)
+        with opened_token_key(identity.token, identity.label, pin) as key:
+            return key.public_key() == certificate.public_key()
+
+    first = lab_token_identity(STATE_A, KeyType.P_256, lab)
+    [certificate] = load_certificates(first.certificate)
+    assert certificate.subject == lab_identities(lab).identity(STATE_A).certificate.subject
+    assert first.token == LAB and signs(first)
+    assert lab_token_identity(STATE_A, KeyType.P_256, lab) == first, "later uses find it"
+    assert lab_message_identity(STATE_A, KeyType.P_256, lab).certificate != first.certificate
+    shutil.rmtree(tokens_dir(own_home) / LAB)
+    second = lab_token_identity(STATE_A, KeyType.P_256, lab)
+    assert second.label != first.label and signs(second)
+    with pytest.raises(ValueError, match="ed25519"):
+        lab_token_identity(STATE_A, KeyType.ED25519, lab)
 
 
 def test_a_message_identity_follows_its_ca_and_replaces_a_lost_key(lab: Path) -> None:

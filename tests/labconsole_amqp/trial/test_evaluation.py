@@ -101,7 +101,8 @@ def test_the_distribution_is_that_behind_the_percentiles() -> None:
     for kind in METRICS:
         if kind.quantile is not None and kind.name in found:
             assert np.quantile(latency.values, kind.quantile, method="inverted_cdf") == found[kind.name].value
-    assert [kind.quantile for kind in METRICS if kind.quantile] == [0.5, 0.9, 0.99, 0.999] * 2
+    of_times = [kind.quantile for kind in METRICS if kind.quantile and not kind.name.startswith("key_")]
+    assert of_times == [0.5, 0.9, 0.99, 0.999] * 2
     assert AmqpTrial().distributions(parameters, Tables(), []) == ()
 
 

@@ -1,4 +1,4 @@
-"""Runs in which another key signs each message: made ahead in a token, loaded for the signature, destroyed after it."""
+"""Runs in which another key signs each message: generated ahead in a token, loaded to sign, destroyed after it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_message_is_signed_by_a_key_of_its_own(
     )
     all_good(outcome, count)
     figures = outcome.figures
-    assert figures["keys_made"] == count + 1 and figures["key_make_time"] > 0
+    assert figures["keys_generated"] == count + 1 and figures["key_generation_time"] > 0
     assert min(figures[name] for name in OF_KEYS) > 0
     parts = sum(figures[f"key_{step}_time"] for step in ("load", "sign", "destroy"))
     assert parts < figures["sign_time"], "the steps in the token are a part of signing"
@@ -101,23 +101,23 @@ def refusals(outcome: Outcome) -> dict[str, float]:
 @pytest.mark.usefixtures("lab_home")
 def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
     """The lab's own key in a file, which signs messages in other runs, has signed no list here."""
+    parameters = AmqpParameters.model_validate(POOL)
+    identities = RunIdentities(parameters)
+    key = load_identity(lab_message_identity(STATE_A, KeyType.P_256), "state-a").load_private_key()
+    names = (identities.message_subject("sender"), identities.message_subject("receiver"), parameters.address)
+    content = EnvelopeFormat.COSE.content_format()(ContentKeys(*names, signer=KeySigner(key)))
+    envelope = HardenedEnvelope(MessageForm(Protection.SIGNED), EnvelopeFormat.COSE, content)
+    message = envelope.protect(load_payload("small").data, message_number(0, 1000)).message
 
     def during(lab: Lab) -> None:
         lab.until("received", 10)
-        parameters = AmqpParameters.model_validate(POOL)
-        identities = RunIdentities(parameters)
-        key = load_identity(lab_message_identity(STATE_A, KeyType.P_256), "state-a").load_private_key()
-        names = (identities.message_subject("sender"), identities.message_subject("receiver"), parameters.address)
-        content = EnvelopeFormat.COSE.content_format()(ContentKeys(*names, signer=KeySigner(key)))
-        envelope = HardenedEnvelope(MessageForm(Protection.SIGNED), EnvelopeFormat.COSE, content)
-        message = envelope.protect(load_payload("small").data, message_number(0, 1000)).message
         with connect(endpoint(lab, tls=True)) as connection:
             sender = Sender(connection, "labconsole")
             while not len(sender.send_messages([message], find_stamp(message))):
                 sender.pump(0.1)
             assert sender.drain(5) == 0
 
-    outcome = Lab(tmp_path / "run", during=during).run(**POOL | {"count": 100, "loop": "open", "rate": 200.0})
+    outcome = Lab(tmp_path / "run", during=during).run(**POOL | {"count": 200, "loop": "open", "rate": 100.0})
     assert outcome.failure is None
     assert refusals(outcome) == {"unknown signer": 1}
 
@@ -131,6 +131,27 @@ def test_a_run_ends_when_its_pool_is_empty(tmp_path: Path) -> None:
     assert "The pool is empty: each of its 20 keys has signed a message" in outcome.failure
     assert '"Keys in the pool" (pool_keys)' in outcome.failure
     assert outcome.figures["sent"] == 20
+
+
+@pytest.mark.usefixtures("office")
+def test_both_ends_keep_the_identity_that_has_signed_the_list(states: States, tmp_path: Path) -> None:
+    """The keys of its successor are not in the pool."""
+    in_token(states, "signer", KeyKind.P_256)
+    in_token(states, "successor", KeyKind.P_256)
+
+    def during(lab: Lab) -> None:
+        lab.until("received", 30)
+        with states.store.change() as change:
+            change.name_identity("signer", states.store.identity("successor").certificate)
+
+    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": PIN}, during=during).run(
+        **POOL | NAMES | {"count": 200, "loop": "open", "rate": 150.0, "sender_message_identity": "signer"}
+    )
+    all_good(outcome, 200)
+    kept = {event.source: event.message for event in outcome.events_named("identities kept")}
+    assert kept.keys() == {"sender-0", "receiver-0"}
+    assert "the keys of its pool are vouched for by the message identity of its start" in kept["sender-0"]
+    assert "The list of the message keys of sender 0 is refused" in kept["receiver-0"]
 
 
 @pytest.mark.usefixtures("office")

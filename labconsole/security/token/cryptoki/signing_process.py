@@ -28,7 +28,7 @@ from labconsole.security.token.module_process import answer_questions
 from labconsole.security.token.private_key_types import HASHES
 
 _BATCH_NS = 500_000_000
-"""How long one answer with keys that are made ahead may take, a key more at most."""
+"""How long one answer with keys that are generated ahead may take, a key more at most."""
 
 
 @dataclass
@@ -60,8 +60,8 @@ class TokenSigner:
                 assert self.token is not None
                 self.ahead = WrappedKeys(self._opened(), self.token.wrap_mechanisms, KeyKind(question["kind"]))
                 return {}
-            case "make ahead":
-                return {"keys": self._make_ahead(question["most"])}
+            case "generate ahead":
+                return {"keys": self._generate_ahead(question["most"])}
             case "sign once":
                 return self._sign_once(question)
             case _:
@@ -76,14 +76,14 @@ class TokenSigner:
 
     def _ahead(self) -> WrappedKeys:
         if self.ahead is None:
-            raise TokenError("No keys are made ahead in this token: prepare it first.")
+            raise TokenError("The token generates no keys ahead: prepare it first.")
         return self.ahead
 
-    def _make_ahead(self, most: int) -> list[dict[str, Any]]:
-        """Wrapped keys, one at least, up to `most`: as many as are made in half a second."""
+    def _generate_ahead(self, most: int) -> list[dict[str, Any]]:
+        """Wrapped keys, one at least, up to `most`: as many as are ready in half a second."""
         ahead, began_ns, made = self._ahead(), now_ns(), list[WrappedKey]()
         while not made or (len(made) < most and now_ns() - began_ns < _BATCH_NS):
-            made.append(ahead.make())
+            made.append(ahead.generate())
         return [
             {
                 "private": one.private.hex(),

@@ -51,7 +51,7 @@ class WrappedKeys:
         mechanism = choose_mechanism(probe_wrapping(session, named), kind)
         self._wrapper = make_wrapper(session, f"wrapper {token_hex(8)}", mechanism, stored=False)
 
-    def make(self) -> WrappedKey:
+    def generate(self) -> WrappedKey:
         """A new key pair, wrapped and no longer in the token. Raises TokenError."""
         began_ns = now_ns()
         pair = generate(self._session, self._kind, extractable=True)

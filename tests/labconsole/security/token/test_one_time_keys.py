@@ -1,4 +1,4 @@
-"""Keys that a token makes ahead, which sign once each: on a real SoftHSM2, through its child process."""
+"""Keys that a token generates ahead, which sign once each: on a real SoftHSM2, through its child process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def named_token(own_home: Path, configuration: TokenConfiguration) -> None:
 def made(keys: OneTimeKeys, count: int) -> list[OneTimeKey]:
     found: list[OneTimeKey] = []
     while len(found) < count:
-        found += keys.make(count - len(found))
+        found += keys.generate(count - len(found))
     return found
 
 
@@ -72,13 +72,13 @@ def test_a_changed_key_and_one_of_another_opening_are_refused(pin: Secret) -> No
         opened_one_time_keys("office", KeyKind.P_256, pin) as keys,
         opened_one_time_keys("office", KeyKind.P_256, pin) as others,
     ):
-        (changed,), (foreign,) = keys.make(1), others.make(1)
+        (changed,), (foreign,) = keys.generate(1), others.generate(1)
         changed._wrapped = ("00" if changed._wrapped[:2] != "00" else "01") + changed._wrapped[2:]
         foreign._conversation = changed._conversation
         for key in (changed, foreign):
             with pytest.raises(TokenError, match="cannot unwrap a private key"):
                 sign(key)
-        (good,) = keys.make(1)
+        (good,) = keys.generate(1)
         sign(good)
 
 
