@@ -198,6 +198,7 @@ class WorkerContext:
         self._total = total
         self._progress_channel = channel
         self._begin_ns = begin_ns
+        self.machine.watch_children()
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
         event = Event(now_ns(), "worker", level, name, message, data)

@@ -73,6 +73,8 @@ class MachineMeter:
         self._works = os.name != "nt"
         self._processes: dict[int, psutil.Process] = {}
         self._own_s: dict[int, float] = {}
+        """CPU seconds of each, since it was watched."""
+        self._before_s: dict[int, float] = {}
         self._turn = threading.Lock()
         self._begin: dict[str, float] = {}
         self._readings = 0
@@ -81,10 +83,20 @@ class MachineMeter:
         """Count a process as the run's own. May be called on any thread."""
         try:
             process = psutil.Process(pid)
+            before_s = _spent(process)
         except psutil.Error:
             return  # it has ended already
         with self._turn:
-            self._processes[pid] = process
+            self._processes[pid], self._before_s[pid] = process, before_s
+
+    def watch_children(self) -> None:
+        """Count what the run's processes have started as its own, too: a process with a PKCS#11 module, say.
+
+        Takes some ms.
+        """
+        for process in psutil.Process().children(recursive=True):
+            if process.pid not in self._processes:
+                self.watch(process.pid)
 
     def read(self) -> None:
         """Take one reading and write it."""
@@ -111,15 +123,19 @@ class MachineMeter:
                 self._writer.flush()
 
     def _own(self) -> float:
-        """CPU seconds of all processes of the run so far."""
+        """CPU seconds of all processes of the run since each was watched."""
         for pid, process in list(self._processes.items()):
             try:
-                times = process.cpu_times()
+                self._own_s[pid] = _spent(process) - self._before_s[pid]
             except psutil.Error:
                 del self._processes[pid]
-                continue
-            self._own_s[pid] = times.user + times.system
         return sum(self._own_s.values())
+
+
+def _spent(process: psutil.Process) -> float:
+    """CPU seconds of a process. Raises psutil.Error."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _computer() -> dict[str, float]:

@@ -62,3 +62,31 @@ def test_cpu_of_a_process_of_the_run_counts_as_its_own_and_that_of_others_does_n
     assert own.columns["own_ns"][2] >= own.columns["own_ns"][1]
     assert own.columns["all_ns"][1] >= own.columns["busy_ns"][1] > 0
     assert {int(column[0]) for name, column in own.columns.items() if name != "t_ns"} == {0}
+
+
+TWICE = BURN + BURN.removeprefix("import time").replace("0.3", "0.6")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="not recorded on Windows")
+def test_cpu_of_what_a_role_has_started_counts_from_then_on(tmp_path: Path) -> None:
+    spool = SpoolWriter(tmp_path / "spool")
+    meter = MachineMeter(spool)
+    meter.watch(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", TWICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        meter.read()
+        child.stdout.readline()
+        meter.watch_children()
+        meter.read()
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        meter.read()
+        child.communicate(b"\n")
+    meter.flush()
+    spool.close()
+    [block] = SpoolReader(spool.path).read_new()
+    assert isinstance(block, SampleBlock)
+    before, _, after = block.columns["own_ns"].tolist()
+    assert before == 0 and block.columns["own_ns"][1] < 150_000_000, "what it took before is not the run's"
+    assert after - block.columns["own_ns"][1] > 150_000_000
