@@ -130,7 +130,7 @@ LABELS: dict[str, dict[str, str]] = {
     "message_keys": {
         "identity": "One per trial: that of the message identity",
         "token": "One per trial, in a token",
-        "pool": "One per message, from a pool in a token",
+        "pool": "One per message, from a token's pool",
     },
     "tls_minimum": {"1.2": "TLS 1.2", "1.3": "TLS 1.3"},
 }

@@ -59,6 +59,9 @@ def test_each_message_is_signed_by_a_key_of_its_own(
     assert parts < figures["sign_time"], "the steps in the token are a part of signing"
     assert outcome.column("key_uses", "seq").tolist() == list(range(count))
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before, "the token's process is over"
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    assert b"message-keys.list" in kept["sender-0.spool"]
+    assert not [name for name, octets in kept.items() if PIN.reveal().encode() in octets]
 
 
 @pytest.mark.usefixtures("lab_home")
