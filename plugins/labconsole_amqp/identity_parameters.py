@@ -216,6 +216,8 @@ class IdentityParameters(Parameters):
                 "the receiver gets the list of the keys from the sender before the run, which needs both ends in this "
                 "console: set `mode` to both"
             )
+        if values.get("loop") is Loop.SOAK:
+            raise ValueError("a soak sends more messages than a pool has keys: set `message_keys` to token")
         messages = values.get("warm_up", 0) + values.get("count", 0)
         if values.get("loop") in (Loop.CLOSED, Loop.OPEN) and messages > LARGEST_POOL:
             raise ValueError(

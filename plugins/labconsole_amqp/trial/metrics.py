@@ -71,6 +71,7 @@ def _drift_metrics() -> Iterator[MetricKind]:
         f"{of_processes}",
     )
 
+
 def _key_metrics(step: str, title: str, task: str) -> Iterator[MetricKind]:
     """Mean and p99 of a step of signing with a key for one message."""
     about = f"Time of the token {task}, a part of the time to sign"

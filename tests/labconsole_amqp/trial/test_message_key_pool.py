@@ -175,10 +175,11 @@ def test_an_identity_in_a_file_makes_no_pool(states: States, tmp_path: Path) -> 
         ({"envelope": "hybrid", "message_keys": "token"}, "a token signs with RSA and ECDSA P-256 keys"),
         ({"mode": "sender", "broker": "external"}, "set `mode` to both"),
         ({"count": 100_000, "warm_up": 1}, "a pool has 100,000 keys at most"),
+        ({"loop": "soak"}, "a soak sends more messages than a pool has keys"),
         ({"sender_identity": "alpha-client"}, "as `sender_message_identity`"),
         ({"sender_certificate": "a.pem", "sender_key": "a.key"}, "as `sender_message_identity`"),
     ],
-    ids=("compact", "source", "ml-dsa", "hybrid", "one end", "too many", "identity", "file"),
+    ids=("compact", "source", "ml-dsa", "hybrid", "one end", "too many", "soak", "identity", "file"),
 )
 def test_what_a_pool_cannot_be_used_with_is_a_fault_of_its_field(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValidationError) as caught:
