@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum, StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labconsole.model.trial import Column, Event, LiveChannel, Series
+from labconsole.model.trial import Column, Event, LiveChannel, Samples, Series
 from labconsole_amqp.wire.sign_encrypt import Outcome
 
 
@@ -78,6 +78,18 @@ QUEUE_DEPTH = Series(
         Column("messages", "i8", "msg", "Messages that no consumer has; those on their way to one are not counted"),
     ),
 )
+
+
+def queue_depths(
+    samples: Samples, addresses: Sequence[str]
+) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield each of the embedded broker's queues with the times and the numbers of `QUEUE_DEPTH`."""
+    for role in samples.roles(QUEUE_DEPTH.name):
+        depth = samples.table(QUEUE_DEPTH.name, role)
+        queue = depth.get("queue", np.zeros(len(depth["at_ns"])))  # runs of before several queues have no such column
+        for place, address in enumerate(addresses):
+            yield address, depth["at_ns"][queue == place], depth["messages"][queue == place]
+
 
 OUTCOMES: tuple[Outcome, ...] = tuple(Outcome)
 """Outcome by its number in the series; 0 is OK."""

@@ -16,6 +16,7 @@ never a test.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -25,11 +26,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 from proton import VERSION as PROTON_VERSION
 
 from labconsole.paths import HOME_VARIABLE
@@ -88,19 +91,33 @@ class Bench:
         run = {"console": self._console, "kame": self._kame, "arrow": self._arrow}[contender]
         return run(test, payload, count)
 
-    def _console(self, test: int, payload: str, count: int) -> float:
+    def run(self, **fields: Any) -> tuple[dict[str, Any], dict[str, float], dict[str, int]]:
+        """One run of the console: what `--json` prints, its figures, and the most memory of each process (bytes)."""
         profile = self.folder / "profile.toml"
-        fields = {"test": test, "count": count, "payload": payload, "broker": "external", "port": self.port(test)}
+        fields |= {"broker": "external", "port": self.port(fields["test"]), "leftover": "drain"}
         lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items())
-        profile.write_text(f'format = 1\nkind = "amqp.messaging"\n[parameters]\nleftover = "drain"\n{lines}')
+        profile.write_text(f'format = 1\nkind = "amqp.messaging"\n[parameters]\n{lines}')
         command = [sys.executable, "-m", "labconsole.cli.main", "run", str(profile), "--json"]
         for setting in self.settings:
             command += ["--set", setting]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True)
-        result: dict[str, Any] = json.loads(done.stdout)
+        memory: dict[str, int] = {}
+        with (self.folder / "run.json").open("w+") as out:
+            console = psutil.Popen(command, stdout=out)
+            while console.poll() is None:
+                for process in (console, *console.children(recursive=True)):
+                    with contextlib.suppress(psutil.Error):
+                        name = " ".join(process.cmdline()[2:5])
+                        memory[name] = max(memory.get(name, 0), process.memory_info().rss)
+                time.sleep(0.5)
+            out.seek(0)
+            result: dict[str, Any] = json.load(out)
         metrics = {name: metric["value"] for name, metric in result["metrics"].items()}
-        if done.returncode or metrics["lost"] or metrics["failed_verifications"]:
-            raise RuntimeError(f"the console's run failed: {done.stdout}")
+        if console.returncode or metrics["lost"] or metrics["failed_verifications"]:
+            raise RuntimeError(f"the console's run failed: {result}")
+        return result, metrics, memory
+
+    def _console(self, test: int, payload: str, count: int) -> float:
+        result, metrics, _ = self.run(test=test, count=count, payload=payload)
         cpu = {m["labels"]["role"]: m["value"] for m in result["labelled_metrics"] if m["name"] == "cpu_per_message"}
         print("      CPU", " + ".join(f"{role} {value:.1f}" for role, value in cpu.items()), "us a message", end="; ")
         return float(metrics["throughput"])
@@ -161,6 +178,21 @@ class Bench:
             lines.seek(-200, os.SEEK_END)
             last_ms = int(lines.read().decode().strip().splitlines()[-1].split(",")[-1])
         return count / ((last_ms - first_ms) / 1000)
+
+
+def figures(bench: Bench, rounds: int) -> None:
+    """What the console's own figures say: latency at a rate, connecting, and memory."""
+    for _ in range(rounds):
+        _, metrics, _ = bench.run(test=2, payload="fpl-tac", loop="open", rate=1000.0, count=20_000, warm_up=1000)
+        p50, p99 = metrics["latency_p50"], metrics["latency_p99"]
+        print(f"Open loop, TLS, 1,000/s: p50 {p50:.3f}, p99 {p99:.3f} ms (asked for: 0.2, 0.5)", flush=True)
+    for test, asked in ((1, 5), (2, 10)):
+        times = [bench.run(test=test, payload="small", count=10)[1]["connect_time"] for _ in range(rounds)]
+        print(f"Connecting, Test {test}: {statistics.median(times):.1f} ms (asked for: {asked})", flush=True)
+    _, _, memory = bench.run(test=1, payload="fpl-tac", count=1_000_000)
+    print("1,000,000 messages, most memory (asked for: 250 MB):")
+    for name, most in memory.items():
+        print(f"    {name}: {most / 1e6:.0f} MB")
 
 
 def signing_bound() -> float:
@@ -241,6 +273,7 @@ def main() -> None:
             for payload in arguments.payloads:
                 for test in arguments.tests:
                     compare(bench, test, payload, arguments.rounds)
+            figures(bench, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from labconsole.model.trial import Curve, Event, Samples
 from labconsole_amqp.choices import Loop, Mode
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import QUEUE_DEPTH
+from labconsole_amqp.series import queue_depths
 from labconsole_amqp.trial.joining import load_joined
 from labconsole_amqp.trial.latency import latencies_ns, measures
-from labconsole_amqp.trial.soak_evaluation import soak_curves
+from labconsole_amqp.trial.soak_evaluation import queue_title, soak_curves
 from labconsole_amqp.trial.soak_windows import SoakWindows
 from labconsole_amqp.trial.sweep_evaluation import sweep_curves
 
@@ -56,14 +56,12 @@ def curves(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
                 Curve(title, measure.title, "ms", t_s, values)
                 for title, values in zip(("p50", "p99"), quantiles, strict=True)
             ]
-    for role in samples.roles(QUEUE_DEPTH.name):
-        depth = samples.table(QUEUE_DEPTH.name, role)
-        queue = depth.get("queue", np.zeros(len(depth["at_ns"])))  # runs of before several queues have no such column
-        for place, address in enumerate(parameters.addresses):
-            during = (depth["at_ns"] >= zero_ns) & (queue == place)
-            t_s, messages = (depth["at_ns"][during] - zero_ns) / 1e9, depth["messages"][during].astype(np.float64)
-            title = f"In {address}" if len(parameters.addresses) > 1 else "In the queue"
-            lines.append(Curve(title, "Queue depth", "msg", t_s, messages))
+    for address, at_ns, messages in queue_depths(samples, parameters.addresses):
+        during = at_ns >= zero_ns
+        t_s = (at_ns[during] - zero_ns) / 1e9
+        lines.append(
+            Curve(queue_title(parameters, address), "Queue depth", "msg", t_s, messages[during].astype(np.float64))
+        )
     if parameters.loop is Loop.SWEEP:
         lines += sweep_curves(parameters, joined, events, zero_ns)
     return tuple(lines)

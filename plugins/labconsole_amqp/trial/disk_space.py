@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from labconsole.model.trial import Series
 from labconsole_amqp.choices import Mode, Settlement
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import ACKNOWLEDGED, RECEIVED, SENT
+from labconsole_amqp.series import ACKNOWLEDGED, KEY_USES, RECEIVED, SENT
 
 _KEPT_SHARE: Final = 0.35
 """Of the bytes of all columns, what is left of them packed, with hashes and keys: 0.2 to 0.3 as measured."""
@@ -33,6 +33,8 @@ def disk_needed(parameters: AmqpParameters) -> DiskSpace:
         series += [SENT] if parameters.settlement is Settlement.PRE_SETTLED else [SENT, ACKNOWLEDGED]
     if parameters.mode is not Mode.SENDER:
         series.append(RECEIVED)
+    if parameters.pool_size:
+        series.append(KEY_USES)
     row = sum(column.numpy_type.itemsize for one in series for column in one.columns)
     raw = row * parameters.per_sender * parameters.senders
     hours = parameters.per_sender / parameters.rate / 3600 if parameters.is_steady else 0.0

@@ -104,7 +104,7 @@ def _evaluate_soak(parameters: AmqpParameters, samples: Samples, events: Sequenc
     windows = SoakWindows.read(parameters, samples, events, figures)
     if windows is None:
         return Evaluation((*_connecting(events), *_calibration(events)), tuple(preflight_verdicts(events)))
-    soak = find_drifts(windows, samples, events)
+    soak = find_drifts(parameters, windows, samples, events)
     totals = {one.name: one for one in windows.totals if not one.labels}
     metrics = [
         *_connecting(events),

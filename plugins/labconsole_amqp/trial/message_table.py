@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.model.trial import Column, DerivedTable, Event, Origin, Samples, Series
-from labconsole_amqp.choices import Mode
+from labconsole_amqp.choices import MessageSizes, Mode
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import RECEIVED, SENT
 from labconsole_amqp.trial.joining import TIME_COLUMNS, JoinedSamples, Table, join_samples, merged_by_time
@@ -148,10 +149,12 @@ MESSAGES = Series(
         Column("latency_ns", "i8", "ns", "As the metrics take it; -1 if it did not come"),
         Column("outcome", "i1", "", "0 is good, otherwise the place in OUTCOMES; -1 if it did not come"),
         Column("phase", "u1", "", "Phase in which it was due, as in the samples sent; 0 without phases"),
-        Column("size", "i4", "B", "Encoded size as sent; on a console that only receives, as received"),
     ),
     Origin.CALCULATED,
 )
+_SIZE = Column("size", "i4", "B", "Encoded size as sent; on a console that only receives, as received")
+_SIZED_MESSAGES = replace(MESSAGES, columns=(*MESSAGES.columns, _SIZE))
+"""The table of a run whose messages have drawn sizes."""
 
 
 def message_tables(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[DerivedTable, ...]:
@@ -160,12 +163,15 @@ def message_tables(parameters: AmqpParameters, samples: Samples, events: Sequenc
     On a console that only receives it has the messages received, in that order: sender and sequence are those in the
     message's number, times of sending are unknown (-1), and the latency is from the stamp.
     """
+    series = MESSAGES if parameters.message_sizes is MessageSizes.PAYLOAD else _SIZED_MESSAGES
     if parameters.mode is Mode.RECEIVER:
         received = ReceivedBlocks(parameters, samples)
-        table = DerivedTable(MESSAGES, received.rows, lambda: (_received(block, events) for block in received))
+        table = DerivedTable(
+            series, received.rows, lambda: (_received(parameters, block, events) for block in received)
+        )
     else:
         sent = SentBlocks(parameters, samples)
-        table = DerivedTable(MESSAGES, sent.rows, lambda: (_sent(parameters, block) for block in sent))
+        table = DerivedTable(series, sent.rows, lambda: (_sent(parameters, block) for block in sent))
     return (table,) if table.rows else ()
 
 
@@ -187,11 +193,11 @@ def _sent(parameters: AmqpParameters, joined: JoinedSamples) -> Table:
         "latency_ns": latency_ns,
         "outcome": outcome,
         "phase": sent.get("phase", np.zeros(count, np.uint8)),
-        "size": sent["size"],
+        **_sizes(parameters, sent),
     }
 
 
-def _received(joined: JoinedSamples, events: Sequence[Event]) -> Table:
+def _received(parameters: AmqpParameters, joined: JoinedSamples, events: Sequence[Event]) -> Table:
     received = joined.received
     numbers = received["number"]
     unknown = np.full(len(numbers), -1, np.int64)
@@ -204,5 +210,9 @@ def _received(joined: JoinedSamples, events: Sequence[Event]) -> Table:
         "latency_ns": latencies_from_stamps_ns(joined, events),
         "outcome": received["outcome"].astype(np.int8),
         "phase": np.zeros(len(numbers), np.uint8),
-        "size": received["size"],
+        **_sizes(parameters, received),
     }
+
+
+def _sizes(parameters: AmqpParameters, table: Table) -> Table:
+    return {} if parameters.message_sizes is MessageSizes.PAYLOAD else {"size": table["size"]}

@@ -16,7 +16,7 @@ from labconsole.analysis.number_format import format_duration, format_figure
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Event, Metric, Samples, Verdict
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import QUEUE_DEPTH
+from labconsole_amqp.series import queue_depths
 from labconsole_amqp.trial.latency import MAX_SENDER_LATENESS_MS, MIN_ACHIEVED_RATE, QUANTILES, connections_changed
 from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.trial.soak_windows import FEWEST_MESSAGES, SHORTEST_S, SoakWindows
@@ -58,7 +58,7 @@ _QUEUE = _Quantity("queue_depth_drift", "no drift of the queue's depth", "The de
 
 @dataclass(frozen=True)
 class Drift:
-    """How a figure changed over a soak: its trend an hour, of one process (`role`) or of the run, over `hours`."""
+    """How a figure changed over a soak, or that of a process or queue (`role`): its trend an hour, over `hours`."""
 
     quantity: _Quantity
     role: str
@@ -81,7 +81,8 @@ class Drift:
 
     def text(self, unit: str) -> str:
         """The trend in words, with its interval: "p99 grows by 0.3 ms/h (0.2 to 0.4)"."""
-        name, (low, high) = self.role or self.quantity.title, _interval(self.trend)
+        of = "of " if self.role and self.quantity is _QUEUE else ""
+        name, (low, high) = f"{of}{self.role}" or self.quantity.title, _interval(self.trend)
         slope = f"{_short(self.trend.slope)} {unit}"
         if not low and not high:
             change = "stays the same"
@@ -104,7 +105,7 @@ class Soak:
     not_judged: str
 
 
-def find_drifts(windows: SoakWindows, samples: Samples, events: Sequence[Event]) -> Soak:
+def find_drifts(parameters: AmqpParameters, windows: SoakWindows, samples: Samples, events: Sequence[Event]) -> Soak:
     """The drifts of a soak, and why they are not judged."""
     edges = windows.edges_ns.tolist()
     reasons = busy_spans(samples, list(pairwise(edges)))
@@ -115,7 +116,7 @@ def find_drifts(windows: SoakWindows, samples: Samples, events: Sequence[Event])
     doubts = [_too_short(windows), connections_changed(events)]
     if disturbed > _MOST_BUSY * len(reasons):
         doubts.append(f"the computer was busy in {disturbed} of {len(reasons)} parts of the run")
-    return Soak(windows, tuple(_drifts(windows, samples, used)), "; ".join(filter(None, doubts)))
+    return Soak(windows, tuple(_drifts(parameters, windows, samples, used)), "; ".join(filter(None, doubts)))
 
 
 def latency_metrics(
@@ -149,7 +150,8 @@ def drift_metrics(soak: Soak) -> Iterator[Metric]:
         yield metric(name, largest.trend.slope, largest.points, soak.not_judged)
         for drift in own:
             if drift.role:
-                yield metric(name, drift.trend.slope, drift.points, soak.not_judged, role=drift.role)
+                label = {"queue" if drift.quantity is _QUEUE else "role": drift.role}
+                yield metric(name, drift.trend.slope, drift.points, soak.not_judged, **label)
 
 
 def soak_verdicts(parameters: AmqpParameters, soak: Soak) -> Iterator[Verdict]:
@@ -180,7 +182,7 @@ def soak_curves(
     parameters: AmqpParameters, windows: SoakWindows, samples: Samples, events: Sequence[Event]
 ) -> Iterator[Curve]:
     """The figures whose trends are taken, a point for each window, and the trends of latency where they are judged."""
-    soak, times = find_drifts(windows, samples, events), windows.middles_s
+    soak, times = find_drifts(parameters, windows, samples, events), windows.middles_s
     rate = parameters.rate * parameters.senders
     yield Curve("Offered", "Throughput", "msg/s", times, np.full(len(times), rate))
     yield Curve("Received", "Throughput", "msg/s", times, windows.arrived / windows.width_s)
@@ -195,11 +197,20 @@ def soak_curves(
                 yield Curve(f"Trend of {title}", "Latency", "ms", ends, line)
     for group, unit, figures in (
         ("CPU time per message", "us", _cpu_per_message_us(windows, samples)),
-        ("Queue depth", "msg", _queue_depths(windows, samples)),
+        (
+            "Queue depth",
+            "msg",
+            {queue_title(parameters, queue): one for queue, one in _queue_depths(parameters, windows, samples).items()},
+        ),
     ):
         for role, values in figures.items():
             there = ~np.isnan(values)
             yield Curve(role, group, unit, times[there], values[there])
+
+
+def queue_title(parameters: AmqpParameters, address: str) -> str:
+    """What a queue is called in a chart of depths."""
+    return f"In {address}" if len(parameters.addresses) > 1 else "In the queue"
 
 
 def soak_distributions(windows: SoakWindows) -> tuple[Distribution, ...]:
@@ -235,7 +246,9 @@ def _too_short(windows: SoakWindows) -> str:
     )
 
 
-def _drifts(windows: SoakWindows, samples: Samples, used: NDArray[np.bool_]) -> Iterator[Drift]:
+def _drifts(
+    parameters: AmqpParameters, windows: SoakWindows, samples: Samples, used: NDArray[np.bool_]
+) -> Iterator[Drift]:
     """The drifts of all figures that have enough windows, those of each process one after the other."""
     hours = windows.middles_s / 3600
 
@@ -249,8 +262,8 @@ def _drifts(windows: SoakWindows, samples: Samples, used: NDArray[np.bool_]) -> 
     yield from drift(_P50, windows.quantiles_ms(0.5))
     yield from drift(_P99, windows.quantiles_ms(0.99))
     yield from drift(_THROUGHPUT, windows.arrived / windows.width_s)
-    for depths in _queue_depths(windows, samples).values():
-        yield from drift(_QUEUE, depths)
+    for queue, depths in _queue_depths(parameters, windows, samples).items():
+        yield from drift(_QUEUE, depths, queue if len(parameters.addresses) > 1 else "")
     for role in samples.roles(RESOURCES.name):
         readings = samples.table(RESOURCES.name, role)
         yield from drift(_MEMORY, windows.means(readings["t_ns"], readings["rss"] / _MEGABYTE), role)
@@ -269,10 +282,12 @@ def _cpu_per_message_us(windows: SoakWindows, samples: Samples) -> Mapping[str, 
     return found
 
 
-def _queue_depths(windows: SoakWindows, samples: Samples) -> Mapping[str, NDArray[np.float64]]:
-    """The mean depth of the embedded broker's queue in each window, by the broker's role."""
-    tables = {role: samples.table(QUEUE_DEPTH.name, role) for role in samples.roles(QUEUE_DEPTH.name)}
-    return {role: windows.means(table["at_ns"], table["messages"]) for role, table in tables.items()}
+def _queue_depths(
+    parameters: AmqpParameters, windows: SoakWindows, samples: Samples
+) -> Mapping[str, NDArray[np.float64]]:
+    """The mean depth of each of the embedded broker's queues in each window."""
+    depths = queue_depths(samples, parameters.addresses)
+    return {address: windows.means(at_ns, messages) for address, at_ns, messages in depths}
 
 
 def _reasons_not_judged(parameters: AmqpParameters, windows: SoakWindows, due: int) -> Iterator[str]:

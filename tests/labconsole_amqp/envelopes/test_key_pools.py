@@ -76,7 +76,9 @@ class PooledEnds:
             used_keys=set(),
         )
         content = format.content_format()
-        self.receiver = HardenedEnvelope(form, format, content(receives), checks, expected=PAYLOAD)
+        self.receiver = HardenedEnvelope(
+            form, format, content(receives), checks, expected=lambda payload, _: payload == PAYLOAD
+        )
         self.identity = HardenedEnvelope(form, format, content(sends))
 
     def protect(self, sequence: int) -> bytes:

@@ -186,6 +186,21 @@ def test_less_than_five_minutes_are_not_judged() -> None:
     assert found.result == "unknown" and "the run is too short: after 3 minutes of warm-up" in found.reason
 
 
+def test_of_several_queues_the_one_that_grows_is_found() -> None:
+    samples = Soak(queue=400.0).samples()
+    grows = samples.tables["depth", "broker"]
+    level = grows | {"messages": np.zeros(len(grows["at_ns"]))}
+    both = {name: np.stack((level[name], grows[name]), axis=1).ravel() for name in grows}
+    samples.tables["depth", "broker"] = both | {"queue": np.tile((0, 1), len(grows["at_ns"]))}
+    several = parameters(address="calm rising", senders=2, receivers=2, numbered=True, rate=RATE / 2)
+    evaluation = TRIAL.evaluate(several, samples, [*ended(senders=2, receivers=2), T0])
+    found = {
+        one.labels["queue"]: one.value for one in evaluation.metrics if one.name == "queue_depth_drift" and one.labels
+    }
+    assert found == {"calm": 0.0, "rising": pytest.approx(400, rel=0.05)}
+    assert verdict(evaluation, STEADY["queue"]).reason.startswith("The depth of rising grows by")
+
+
 def test_less_than_a_megabyte_over_the_run_is_level() -> None:
     evaluation = Soak(memory_mb=0.8).evaluate()
     assert interval(evaluation, STEADY["memory"], "memory_drift (receiver-0)")[0] > 0
@@ -277,7 +292,7 @@ def test_curves_have_a_point_for_each_part_and_the_trend() -> None:
     assert np.interp(p50.t_s, line.t_s, line.values) == pytest.approx(p50.values, abs=0.15)
     assert lines["Throughput", "Received"].values == pytest.approx(RATE, rel=0.01)
     assert lines["CPU time per message", "receiver-0"].values == pytest.approx(400, rel=0.02)
-    assert ("Latency", "Trend of p99") in lines and ("Queue depth", "broker") in lines
+    assert ("Latency", "Trend of p99") in lines and ("Queue depth", "In the queue") in lines
     (latency,) = TRIAL.distributions(parameters(), Soak().samples(), EVENTS)
     assert np.median(latency.values) == pytest.approx(2.0, rel=0.01) and len(latency.values) == 72_000
 
