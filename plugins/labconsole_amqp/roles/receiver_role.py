@@ -58,7 +58,8 @@ _SEALED_BATCH = 32
 """Fewer at a time where each is opened, so that credit and acknowledgements are not delayed."""
 _PUMP_S = 0.1
 _GATHER_S = 0.004
-"""How long messages are gathered after the first, so that checking and recording them costs little for each."""
+"""How long messages are gathered after the first at full speed, so that checking and recording each costs little. At a
+rate, the next message would be read late while the gathered ones are checked."""
 _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: its share is not known."""
 _MAX_REFUSAL_EVENTS = 20
@@ -205,7 +206,8 @@ class ReceiverRole(LinkRole):
         """Receive and record a batch; returns its size, None after a lost connection."""
         batch: Batch | None = None
         with self.restoring():
-            batch = self._link.receive(_SEALED_BATCH if self._sealed else _BATCH, _PUMP_S, _GATHER_S)
+            limit = _SEALED_BATCH if self._sealed else _BATCH
+            batch = self._link.receive(limit, _PUMP_S, _GATHER_S if self._at_full_speed else 0.0)
         self._handle_command()  # before they are opened: what protects them may have come just before them
         if batch is None:
             return None
@@ -261,6 +263,10 @@ class ReceiverRole(LinkRole):
         else:
             return None
         return ReceiverEnd.QUIET if quiet_s > longest_s else None
+
+    @property
+    def _at_full_speed(self) -> bool:
+        return not self._open_loops and self.parameters.loop in (Loop.CLOSED, Loop.BOTH)
 
     @property
     def _different(self) -> int:
