@@ -16,7 +16,7 @@ from labconsole_amqp.link.proton_engine import ENGINE_BYTES, ffi, lib
 from labconsole_amqp.wire.template import Template
 
 _BATCH_MESSAGES = 512
-_BATCH_BYTES = 2 * 1024 * 1024  # more leave the cache of a core
+_BATCH_BYTES = 2 * 1024 * 1024  # from 256 KB on the size makes no difference
 _ROOM_FOR_ADDITIONS = 256
 
 
@@ -106,12 +106,12 @@ class Receiver(Link):
         Raises UserError if the broker closed link or connection, or the connection is lost, and nothing is left to
         be read; or if a message is too large.
         """
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
         if self._readable:
             # Acknowledgements and credit of the previous batch are sent while the next is read.
             self._flush()
+        elif self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
         else:
             self.pump(timeout_s)
             self._check_size()

@@ -15,6 +15,7 @@ from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.socket_pump import ConnectionLostError
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
 from tests.labconsole_amqp.link_transfer import send_all, template
 
@@ -60,6 +61,26 @@ class TestFaults:
             with pytest.raises(UserError, match=f"the connection to {endpoint.name} was lost"):
                 receiver.receive(100, 2, gather_s=3)
             killing.join()
+
+    def test_messages_that_come_with_the_loss_are_returned_before_it_is_raised(
+        self, broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Over TLS, say, the last messages and the end of the connection are read at once."""
+        with connect(broker.plain) as sending, connect(broker.plain) as opened:
+            sender, receiver = Sender(sending, "q"), Receiver(opened, "q", templates=[template()])
+            listen = opened.listen
+
+            def listen_and_lose(timeout_s: float) -> None:
+                send_all(sender, template(), 5)
+                listen(timeout_s)
+                raise ConnectionLostError("the connection was lost")
+
+            monkeypatch.setattr(opened, "listen", listen_and_lose)
+            send_all(sender, template(), 1)
+            assert len(receiver.receive(100, 2, gather_s=2)) == 1
+            assert len(receiver.receive(100, 2)) == 5
+            with pytest.raises(ConnectionLostError):
+                receiver.receive(100, 2)
 
     def test_messages_received_before_a_kill_are_still_returned(self) -> None:
         with broker_process() as (process, endpoint), connect(endpoint) as opened:
