@@ -191,7 +191,7 @@ def trend(times: ArrayLike, values: ArrayLike) -> Trend | None:
 def _variance_of_s(rest: NDArray[np.float64]) -> float:
     """The variance of Kendall's S of values without their trend, which is larger where neighbours are alike.
 
-    The correlation of the ranks of neighbours stands for that of all distances, as in a process of first order; it is
+    The correlation of the ranks of neighbours represents that of all distances, as in a process of first order; it is
     corrected for its bias in short series from which a trend was taken.
     """
     count = len(rest)

@@ -72,17 +72,17 @@ def kept_output() -> TextIO:
     return out
 
 
-def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
-    """The child's reply to one line of JSON; the process exits if the answer takes longer than the line allows."""
+def reply_to(line: str, respond: Callable[[dict[str, Any]], dict[str, Any]], *, exits_late: bool = True) -> str:
+    """The child's reply to one line of JSON.
+
+    With `exits_late` the process exits once the line's time is over, unless `faulthandler` cancels that before.
+    """
     task = json.loads(line)
     die_with_parent(task["parent_pid"])
-    faulthandler.dump_traceback_later(task["last_s"], exit=True)
-    return _answered(task["question"], respond)
-
-
-def _answered(question: dict[str, Any], respond: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+    if exits_late:
+        faulthandler.dump_traceback_later(task["last_s"], exit=True)
     try:
-        return json.dumps({"answer": respond(question)})
+        return json.dumps({"answer": respond(task["question"])})
     except UserError as refusal:
         return json.dumps({"refusal": str(refusal)})
 
@@ -216,16 +216,11 @@ def answer_questions(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> int
     Exits when the questions end. Output of the module goes to standard error. One that hangs exits with its parent, or,
     where the kernel does not see to that, long after its parent stopped waiting. Returns the exit code.
     """
-    on_linux = sys.platform == "linux"
+    exits_late = sys.platform != "linux"
     with kept_output() as out:
         for line in sys.stdin:
-            task = json.loads(line)
-            die_with_parent(task["parent_pid"])
-            if not on_linux:
-                faulthandler.dump_traceback_later(task["last_s"], exit=True)
-            reply = _answered(task["question"], respond)
-            if not on_linux:
-                faulthandler.cancel_dump_traceback_later()
+            reply = reply_to(line, respond, exits_late=exits_late)
+            faulthandler.cancel_dump_traceback_later()
             out.write(f"{reply}\n")
             out.flush()
     return 0

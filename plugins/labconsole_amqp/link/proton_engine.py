@@ -7,6 +7,7 @@ message than the protocol itself. All calls on one engine come from one thread.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import socket
 import ssl
@@ -15,7 +16,6 @@ from typing import Any
 
 import cproton_ffi  # type: ignore[import-not-found]
 import numpy as np
-from cffi import FFI  # type: ignore[import-untyped]
 from cproton_ffi import ffi as ffi
 from cproton_ffi import lib as lib
 
@@ -31,13 +31,38 @@ _BUFFER_BYTES = 256 * 1024
 _TAGS = 65536
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
-_ffi = FFI()
-_ffi.cdef("char *pn_transport_head(void *); char *pn_transport_tail(void *); int pn_transport_process(void *, size_t);")
+
+class _Buffers:
+    """The buffers of an engine's transport, which its Python package does not offer: their use spares a copy.
+
+    Raises AttributeError, OSError: the package's library exports no functions (Windows).
+    """
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(cproton_ffi.__file__)
+        self._head, self._tail, self._process = (
+            getattr(library, f"pn_transport_{name}") for name in ("head", "tail", "process")
+        )
+        for function in (self._head, self._tail):
+            function.argtypes, function.restype = (ctypes.c_void_p,), ctypes.c_void_p
+        self._process.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+
+    def output(self, address: int, size: int) -> Any:
+        """The next `size` octets to be written."""
+        return ffi.buffer(ffi.cast("char *", self._head(address)), size)
+
+    def input(self, address: int, size: int) -> Any:
+        """Where the next octets from the socket belong, at most `size` of them."""
+        return ffi.buffer(ffi.cast("char *", self._tail(address)), size)
+
+    def process(self, address: int, size: int) -> bool:
+        """Process `size` octets of input; False: the engine takes no more."""
+        return bool(self._process(address, size) >= 0)
+
+
 try:
-    _buffers: Any = _ffi.dlopen(cproton_ffi.__file__)
-    """The engine's own buffers, which its Python package does not offer: a socket that uses them spares a copy."""
-    _buffers.pn_transport_head  # noqa: B018
-except (AttributeError, OSError):  # where an extension module exports nothing: Windows
+    _buffers: _Buffers | None = _Buffers()
+except (AttributeError, OSError):
     _buffers = None
 
 
@@ -64,10 +89,10 @@ class ProtonEngine:
         # TLS returns a record of at most 16 KB at a time, a plain socket everything at once.
         self._secure = isinstance(sock, ssl.SSLSocket)
         self._enough_bytes = _BUFFER_BYTES * 3 // 4 if self._secure else 1
+        self._address = int(ffi.cast("uintptr_t", self.transport))
+        self._buffers = _buffers
         if _buffers is not None:
-            self._own: Any = _ffi.cast("void *", int(ffi.cast("uintptr_t", self.transport)))
             return
-        self._own = None
         self._input = memoryview(bytearray(_BUFFER_BYTES))
         self._input_start = ffi.from_buffer("char[]", self._input)
         self._output = memoryview(bytearray(_BUFFER_BYTES))
@@ -79,22 +104,22 @@ class ProtonEngine:
 
     def read(self) -> bool:
         """Read from the socket into the engine, at most some 256 KB; False if there was nothing. Raises OSError."""
-        count = self._read_copy() if self._own is None else self._read_in_place()
+        count = self._read_copy() if self._buffers is None else self._read_in_place(self._buffers)
         if count:
             self.heard = True
         if self.eof:
             lib.pn_transport_close_tail(self.transport)
         return count > 0 or self.eof
 
-    def _read_in_place(self) -> int:
-        count, transport = 0, self.transport
+    def _read_in_place(self, buffers: _Buffers) -> int:
+        count, transport, address = 0, self.transport, self._address
         while True:
             room = lib.pn_transport_capacity(transport)
             if room <= 0:
                 self.eof = True  # as in `_push`
                 break
-            got = self._received(_ffi.buffer(_buffers.pn_transport_tail(self._own), room))
-            if got and _buffers.pn_transport_process(self._own, got) < 0:
+            got = self._received(buffers.input(address, room))
+            if got and not buffers.process(address, got):
                 self.eof = True
             count += got
             if self.eof or not got:
@@ -141,12 +166,11 @@ class ProtonEngine:
         while (pending := lib.pn_transport_pending(transport)) > 0:
             # On the second call the engine doubles a full output buffer, up to the peer's largest frame.
             pending = lib.pn_transport_pending(transport)
-            if self._own is not None:
-                output = _ffi.buffer(_buffers.pn_transport_head(self._own), pending)
+            if self._buffers is not None:
+                output = self._buffers.output(self._address, pending)
             else:
-                output = self._output[
-                    : lib.pn_transport_peek(transport, self._output_start, min(pending, _BUFFER_BYTES))
-                ]
+                pending = min(pending, _BUFFER_BYTES)
+                output = self._output[: lib.pn_transport_peek(transport, self._output_start, pending)]
             try:
                 sent = self.sock.send(output)
             except _WOULD_BLOCK:

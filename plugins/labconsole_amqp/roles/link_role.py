@@ -39,6 +39,7 @@ from labconsole_amqp.roles.role_settings import (
     load_own_identity,
     report_kept,
     report_use,
+    require_running,
     tls_settings,
     use_newest,
 )
@@ -76,8 +77,7 @@ def await_connect_command(context: RoleContext) -> tuple[str, int, int | None]:
 def await_command(context: RoleContext) -> dict[str, Any]:
     """Wait for the next command before the run. Raises UserError: the run was stopped."""
     while (command := context.take_command()) is None:
-        if context.stop_requested:
-            raise UserError("The run was stopped before it had started.")
+        require_running(context)
         time.sleep(_POLL_S)
     return command
 

@@ -6,6 +6,7 @@ import base64
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from labconsole.analysis.number_format import format_duration
@@ -20,7 +21,7 @@ from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.key_list import keys_in, signed_list
 from labconsole_amqp.envelopes.signing import Verifier, VerifierPool
 from labconsole_amqp.parameters import field_label
-from labconsole_amqp.roles.role_settings import RoleSettings, token_pin
+from labconsole_amqp.roles.role_settings import RoleSettings, require_running, token_pin
 from labconsole_amqp.series import GENERATING_KEYS, KEYS_GENERATED
 
 KEY_LISTS = "key lists"
@@ -64,8 +65,7 @@ def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, o
     generator = opened.enter_context(opened_one_time_keys(token.token, KeyKind(keys.signer.type.value), pin))
     size, made, began_ns = parameters.pool_size + _EXAMPLES, list[OneTimeKey](), now_ns()
     while len(made) < size:
-        if context.stop_requested:
-            raise UserError("The run was stopped before it had started.")
+        require_running(context)
         is_first = not made
         made += generator.generate(size - len(made))
         if is_first and len(made) < size:
@@ -90,15 +90,21 @@ def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, o
     return MessageKeyPool(made)
 
 
-def pool_verifier(
-    format: EnvelopeFormat, keys: ContentKeys, signer: Verifier, lists: Sequence[Sequence[str]]
-) -> VerifierPool:
-    """What verifies the messages of all senders by the keys in their lists, which `signer` has signed.
+class ListedKeys:
+    """A receiver's side of the pools: the lists of all senders, and `used`, the ids of keys that have signed."""
 
-    Raises UserError: a list is refused.
-    """
-    contents = (Content(*map(base64.b64decode, one)) for one in lists)
-    found = (
-        key for index, content in enumerate(contents) for key in keys_in(format, keys, index, content, signer.type)
-    )
-    return VerifierPool(signer.type, found)
+    def __init__(self, command: Mapping[str, Any]) -> None:
+        """`command` is that of `key_lists_command`."""
+        self._lists: Sequence[Sequence[str]] = command["lists"]
+        self.used: set[bytes] = set()
+
+    def verifier(self, format: EnvelopeFormat, keys: ContentKeys, signer: Verifier) -> VerifierPool:
+        """What verifies the messages of all senders by the keys in their lists, which `signer` has signed.
+
+        `keys` are those of their messages. Raises UserError: a list is refused.
+        """
+        own, contents = replace(keys, verifier=signer), (Content(*map(base64.b64decode, one)) for one in self._lists)
+        found = (
+            key for index, content in enumerate(contents) for key in keys_in(format, own, index, content, signer.type)
+        )
+        return VerifierPool(signer.type, found)

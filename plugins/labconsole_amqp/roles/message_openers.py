@@ -16,6 +16,7 @@ from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.envelopes.message_checks import Windows
 from labconsole_amqp.envelopes.message_envelope import MessageEnvelope
 from labconsole_amqp.link.revocation import RevocationCheck
+from labconsole_amqp.roles.message_key_pool import ListedKeys
 from labconsole_amqp.roles.message_protection import load_signer, receiver_envelope, report_expired
 from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings, peer_certificate_file, with_copies
 from labconsole_amqp.wire.envelope import Protection
@@ -53,10 +54,9 @@ class MessageOpeners:
     keys of then. A signer whose certificate is refused stays known, so that its messages are refused for that reason.
     """
 
-    def __init__(self, expected: ExpectedPayload, key_lists: Sequence[Sequence[str]]) -> None:
-        """`key_lists` are those of `key_lists_command`, if there are."""
-        self._expected, self._key_lists = expected, key_lists
-        self._used_keys: set[bytes] = set()
+    def __init__(self, expected: ExpectedPayload, listed: ListedKeys | None = None) -> None:
+        """`listed` are the keys of the senders where each message has one of its own."""
+        self._expected, self._listed = expected, listed
         self._openers: list[Opener] = []
         self._windows: dict[str, Windows] = {}
         """By the key of the signer: another certificate for it does not make old messages new."""
@@ -87,9 +87,7 @@ class MessageOpeners:
     ) -> Opener:
         signer = load_signer(settings, context)
         windows = self._windows.setdefault(key_fingerprint(signer[0].public_key()) if signer else "", {})
-        envelope = receiver_envelope(
-            settings, identity, context, signer, self._expected, windows, self._key_lists, self._used_keys
-        )
+        envelope = receiver_envelope(settings, identity, context, signer, self._expected, windows, self._listed)
         return Opener(keys, envelope, signer, judges.trusts(signer))
 
     def require_signer(self, settings: RoleSettings) -> None:

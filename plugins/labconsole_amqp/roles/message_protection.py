@@ -28,7 +28,7 @@ from labconsole_amqp.envelopes.message_envelope import (
 )
 from labconsole_amqp.envelopes.signing import KeySigner, Verifier
 from labconsole_amqp.link.revocation import check_of
-from labconsole_amqp.roles.message_key_pool import make_pool, pool_verifier
+from labconsole_amqp.roles.message_key_pool import ListedKeys, make_pool
 from labconsole_amqp.roles.role_settings import (
     RefusedPeerError,
     RoleSettings,
@@ -97,13 +97,12 @@ def receiver_envelope(
     signer: Sequence[x509.Certificate],
     expected: ExpectedPayload,
     windows: Windows,
-    key_lists: Sequence[Sequence[str]],
-    used_keys: set[bytes],
+    listed: ListedKeys | None,
 ) -> MessageEnvelope:
     """The envelope with which a receiver opens messages with `expected` payloads; `windows` are of their signer.
 
-    `signer` is what `load_signer` gives; whether it is refused is for the caller to judge. `key_lists` are those of the
-    senders where each message has a key of its own, `used_keys` the ids of those that have signed. Raises UserError.
+    `signer` is what `load_signer` gives; whether it is refused is for the caller to judge. `listed` are the keys of the
+    senders where each message has one of its own. Raises UserError.
     """
     parameters, form, format = settings.parameters, settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
@@ -131,12 +130,12 @@ def receiver_envelope(
         tolerance_s=parameters.time_tolerance,
         window=parameters.replay_window,
         windows=windows,
-        used_keys=used_keys if parameters.pool_size else None,
+        used_keys=listed.used if listed is not None else None,
     )
     verifier = Verifier(public_key)
     keys = _content_keys(settings, verifier=verifier, decryption_key=key)
-    if parameters.pool_size:
-        keys = replace(keys, verifier=pool_verifier(format, keys, verifier, key_lists))
+    if listed is not None:
+        keys = replace(keys, verifier=listed.verifier(format, keys, verifier))
     return HardenedEnvelope(form, format, format.content_format()(keys), checks, expected=expected)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,7 +21,7 @@ from labconsole_amqp.link.receiver import Batch, Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.preflight.checks import awaited_queue_check, own_queue_check
 from labconsole_amqp.roles.link_role import LinkRole, await_command
-from labconsole_amqp.roles.message_key_pool import KEY_LISTS
+from labconsole_amqp.roles.message_key_pool import KEY_LISTS, ListedKeys
 from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
 from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
 from labconsole_amqp.run_payloads import load_payloads
@@ -128,20 +128,19 @@ class ReceiverRole(LinkRole):
     def load(self, identity: LoadedIdentity | None) -> None:
         """Load the payloads that are expected, and keys. Raises UserError."""
         self._payloads = load_payloads(self.parameters, self.context.file(PAYLOAD_FILE))
-        key_lists = self._await_key_lists() if self.parameters.pool_size else ()
-        self._openers = MessageOpeners(self._payloads.expects, key_lists)
+        listed = self._await_listed_keys() if self.parameters.pool_size else None
+        self._openers = MessageOpeners(self._payloads.expects, listed)
         self.use_message_keys(identity)
         if self._sealed and not self.parameters.envelope.is_hardened:
             self._openers.require_signer(self.settings)
         self._wall_offset_ns = wall_offset_ns()
         self.context.event(WALL_OFFSET, "Offset to Unix time was read.", offset_ns=self._wall_offset_ns)
 
-    def _await_key_lists(self) -> Sequence[Sequence[str]]:
+    def _await_listed_keys(self) -> ListedKeys:
         """Wait for the lists of message keys, which senders make meanwhile. Raises UserError: the run was stopped."""
         command = await_command(self.context)
         assert command["do"] == KEY_LISTS
-        lists: Sequence[Sequence[str]] = command["lists"]
-        return lists
+        return ListedKeys(command)
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the signer's certificate, the key that decrypts, and the CRLs. Raises UserError."""

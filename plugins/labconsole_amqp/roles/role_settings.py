@@ -226,6 +226,12 @@ def use_newest(
         return use(settings.trusting(later))
 
 
+def require_running(context: RoleContext) -> None:
+    """Raises UserError: the run was stopped while its roles prepare."""
+    if context.stop_requested:
+        raise UserError("The run was stopped before it had started.")
+
+
 def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: RoleContext) -> LoadedIdentity:
     identity = load_identity(files, name, lambda _: context.secret(request.key))
     for note in identity.notes:

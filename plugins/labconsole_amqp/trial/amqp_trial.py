@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from labconsole.analysis.parameter_texts import in_effect
 from labconsole.model.trial import (
@@ -106,7 +106,8 @@ class AmqpTrial(Trial[AmqpParameters]):
         return latency.distributions(parameters, samples, events)
 
     def contrast(self, reference: AmqpParameters, other: AmqpParameters) -> str:
-        return _contrast_label(reference, other)
+        difference = _difference(reference, other)
+        return difference.label if difference is not None else ""
 
     def questions(self, reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
         return _questions(reference, other)
@@ -187,23 +188,33 @@ _KEYS = {
 _MAY_DIFFER = frozenset({"test", "count", "port", "trial_id"})
 
 
-def _contrast_label(reference: AmqpParameters, other: AmqpParameters) -> str:
-    """The name of a contrast, such as "TLS against plain"; empty where the two are not a fair pair.
+class _Difference(NamedTuple):
+    """What one run does more to each message than another: the name of the contrast, and what is added."""
 
-    They are a fair pair where `other` does more to each message than `reference`, and all else is equal.
+    label: str
+    added: str
+    may_differ: frozenset[str]
+
+
+def _difference(reference: AmqpParameters, other: AmqpParameters) -> _Difference | None:
+    """What `other` does more to each message than `reference`, where all else is equal; None: they are no fair pair.
+
     The number of messages may differ: slow tests have fewer, throughput is per second and latency per message.
     (In a closed loop latency grows until the queue or the credit window is full: a run of fewer messages may show less
     of it.) So may the port, since a broker has another one for TLS, and what has an effect in one of the tests only.
     Two envelopes of one test are a fair pair, too, and so are an identity's key, one in a token, and one per message.
     """
-    label, may_differ = _LABELS.get((reference.test, other.test), ""), _MAY_DIFFER
+    found, signed = None, reference.protection is not Protection.NONE
     if _other_envelope(reference, other):
         label = f"Envelope {other.envelope.value} against {reference.envelope.value}"
-        may_differ |= {"envelope", "fields_in"}
-    elif (keys := _other_keys(reference, other)) is not None:
-        label, _ = keys
-        may_differ |= {"message_keys", "sender_message_identity"}
-    return label if _are_alike(reference, other, may_differ) else ""
+        found = _Difference(label, f"the envelope {other.envelope.value}", _MAY_DIFFER | {"envelope", "fields_in"})
+    elif reference.test != other.test:
+        if label := _LABELS.get((reference.test, other.test), ""):
+            *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
+            found = _Difference(label, f"{', '.join(first)} and {last}" if first else last, _MAY_DIFFER)
+    elif signed and (keys := _KEYS.get((reference.message_keys, other.message_keys))):
+        found = _Difference(*keys, _MAY_DIFFER | {"message_keys", "sender_message_identity"})
+    return found if found is not None and _are_alike(reference, other, found.may_differ) else None
 
 
 def _are_alike(one: AmqpParameters, other: AmqpParameters, may_differ: Collection[str]) -> bool:
@@ -221,24 +232,12 @@ def _other_envelope(reference: AmqpParameters, other: AmqpParameters) -> bool:
     return signed and reference.test == other.test and reference.envelope is not other.envelope
 
 
-def _other_keys(reference: AmqpParameters, other: AmqpParameters) -> tuple[str, str] | None:
-    """What `_KEYS` says of the two, where they are the same test with signatures."""
-    signed = reference.protection is not Protection.NONE and reference.test == other.test
-    return _KEYS.get((reference.message_keys, other.message_keys)) if signed else None
-
-
 def _questions(reference: AmqpParameters, other: AmqpParameters) -> tuple[Question, ...]:
     """Questions on the cost of `other` over `reference`: in throughput, in latency at an equal rate."""
-    envelopes = _other_envelope(reference, other)
-    if not _contrast_label(reference, other) or (envelopes and other.loop is Loop.SWEEP):  # which a ranking answers
+    difference = _difference(reference, other)
+    if difference is None or (other.loop is Loop.SWEEP and _other_envelope(reference, other)):  # a ranking answers it
         return ()
-    if envelopes:
-        added = f"the envelope {other.envelope.value}"
-    elif (keys := _other_keys(reference, other)) is not None:
-        _, added = keys
-    else:
-        *first, last = (_ADDED[test] for test in range(reference.test + 1, other.test + 1))
-        added = f"{', '.join(first)} and {last}" if first else last
+    added = difference.added
     throughput = Question(
         f"What does {added} cost in throughput?",
         "throughput",

@@ -37,7 +37,7 @@ def test_the_signer_is_read_once_and_reported_once_expired(
     monkeypatch.setattr(message_protection, "load_certificates", lambda path: read.append(path) or load(path))
     parameters = AmqpParameters.model_validate({"test": 3, "envelope": "cms"})
     settings = RoleSettings(parameters=parameters, role="receiver", peer_certificate=signer, sender_name="CN=signer")
-    openers, context = MessageOpeners(b"payload", ()), Context()
+    openers, context = MessageOpeners(b"payload"), Context()
     for _ in range(2):
         openers.use(settings, None, context)  # type: ignore[arg-type]
     assert read == [signer]
