@@ -91,20 +91,22 @@ def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, o
 
 
 class ListedKeys:
-    """A receiver's side of the pools: the lists of all senders, and `used`, the ids of keys that have signed."""
+    """A receiver's side of the pools: the lists of its queue's senders; `used` are the ids of keys that have signed."""
 
-    def __init__(self, command: Mapping[str, Any]) -> None:
-        """`command` is that of `key_lists_command`."""
-        self._lists: Sequence[Sequence[str]] = command["lists"]
+    def __init__(self, command: Mapping[str, Any], settings: RoleSettings) -> None:
+        """`command` is that of `key_lists_command`, `settings` are the receiver's."""
+        address_of = settings.parameters.address_of
+        self._lists: dict[int, Sequence[str]] = {
+            index: one for index, one in enumerate(command["lists"]) if address_of(index) == settings.address
+        }
         self.used: set[bytes] = set()
 
     def verifier(self, format: EnvelopeFormat, keys: ContentKeys, signer: Verifier) -> VerifierPool:
-        """What verifies the messages of all senders by the keys in their lists, which `signer` has signed.
+        """What verifies the messages of its senders by the keys in their lists, which `signer` has signed.
 
         `keys` are those of their messages. Raises UserError: a list is refused.
         """
-        own, contents = replace(keys, verifier=signer), (Content(*map(base64.b64decode, one)) for one in self._lists)
-        found = (
-            key for index, content in enumerate(contents) for key in keys_in(format, own, index, content, signer.type)
-        )
+        own = replace(keys, verifier=signer)
+        contents = ((index, Content(*map(base64.b64decode, one))) for index, one in self._lists.items())
+        found = (key for index, content in contents for key in keys_in(format, own, index, content, signer.type))
         return VerifierPool(signer.type, found)

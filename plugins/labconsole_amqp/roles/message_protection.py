@@ -44,11 +44,17 @@ from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, rsa_private_key, 
 
 
 def sender_envelope(
-    settings: RoleSettings, identity: LoadedIdentity | None, context: RoleContext, opened: ExitStack
+    settings: RoleSettings,
+    identity: LoadedIdentity | None,
+    context: RoleContext,
+    opened: ExitStack,
+    *,
+    announces_login: bool = False,
 ) -> MessageEnvelope:
     """The envelope with which a sender protects its messages; `identity` is its own for TLS. Raises UserError.
 
     A key in a token signs until `opened` is closed. Where each message has a key of its own, all are generated here.
+    `announces_login`: report when the token has accepted the PIN.
     """
     form, format = settings.parameters.message_form, settings.parameters.envelope
     if form.protection is Protection.NONE:
@@ -61,6 +67,8 @@ def sender_envelope(
         pooled, owner = settings.parameters.pool_size > 0, settings.messages
         if settings.message_token is not None:
             key = open_token_key(settings.message_token, context, before if pooled else opened)
+            if announces_login:
+                context.report(logged_in=True)
         else:
             key, owner = _message_key(settings, identity, context)
         if not format.is_hardened:

@@ -140,7 +140,7 @@ class ReceiverRole(LinkRole):
         """Wait for the lists of message keys, which senders make meanwhile. Raises UserError: the run was stopped."""
         command = await_command(self.context)
         assert command["do"] == KEY_LISTS
-        return ListedKeys(command)
+        return ListedKeys(command, self.settings)
 
     def use_message_keys(self, identity: LoadedIdentity | None) -> None:
         """Load the signer's certificate, the key that decrypts, and the CRLs. Raises UserError."""
@@ -163,7 +163,6 @@ class ReceiverRole(LinkRole):
             window=parameters.credit,
             settled=parameters.settlement is Settlement.PRE_SETTLED,
             templates=templates,
-            expected_size=parameters.message_size(len(self._payloads.largest)),
             max_message_size=parameters.max_message_size,
         )
         for place, template in self._learnt.items():

@@ -115,6 +115,11 @@ class RoleSettings(RoleIdentities):
         return f"the {self.role}"
 
     @property
+    def logs_in_first(self) -> bool:
+        """Whether other senders wait until the token accepts this one's PIN, so that a wrong one is tried once."""
+        return self.message_token is not None and self.index == 0 and self.parameters.senders > 1
+
+    @property
     def address(self) -> str:
         """The queue that this sender sends to, or this receiver receives from."""
         return self.parameters.address_of(self.index)

@@ -88,7 +88,8 @@ class SenderRole(LinkRole):
             return
         if self._key_uses is not None and self._keys is not None:
             raise UserError("the keys of its pool are vouched for by the message identity of its start.")
-        self._envelope = sender_envelope(self.settings, identity, self.context, self._tokens)
+        announces = self.settings.logs_in_first and self._keys is None
+        self._envelope = sender_envelope(self.settings, identity, self.context, self._tokens, announces_login=announces)
         self._keys = self.settings.message_keys
 
     def leave(self) -> str:

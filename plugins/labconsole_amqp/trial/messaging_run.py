@@ -71,9 +71,12 @@ class MessagingRun:
         for note in identities.notes:
             context.event("identities", note)
         names = ("broker", "shaper", "receiver", "sender", "clock", "other")
-        self._roles = dict(
-            zip(names, ([context.start(spec) for spec in group] for group in (*specs, besides)), strict=True)
-        )
+        self._roles = {name: [] for name in names}
+        for name, group in zip(names, (*specs, besides), strict=True):
+            for spec in group:
+                self._roles[name].append(role := context.start(spec))
+                if name == "sender" and RoleSettings.model_validate(spec.settings).logs_in_first:
+                    role.report(_READY_S)
         brokers, shapers, receivers, senders, clocks, others = self._roles.values()
         host, port = parameters.host, parameters.port
         for broker in brokers:

@@ -112,9 +112,9 @@ def find_drifts(parameters: AmqpParameters, windows: SoakWindows, samples: Sampl
     used = np.array([not reason for reason in reasons])
     warm_up = min(max(_WARM_UP * len(used), _WARM_UP_S / windows.width_s), len(used) / 2)
     used[: round(warm_up)] = False
-    disturbed = sum(map(bool, reasons))
-    doubts = [_too_short(windows), connections_changed(events)]
-    if disturbed > _MOST_BUSY * len(reasons):
+    disturbed, too_short = sum(map(bool, reasons)), _too_short(windows)
+    doubts = [too_short, connections_changed(events)]
+    if disturbed > _MOST_BUSY * len(reasons) or (not too_short and np.count_nonzero(used) < _FEWEST_USED):
         doubts.append(f"the computer was busy in {disturbed} of {len(reasons)} parts of the run")
     return Soak(windows, tuple(_drifts(parameters, windows, samples, used)), "; ".join(filter(None, doubts)))
 
@@ -157,6 +157,9 @@ def drift_metrics(soak: Soak) -> Iterator[Metric]:
 def soak_verdicts(parameters: AmqpParameters, soak: Soak) -> Iterator[Verdict]:
     """Whether the rate was kept, and what stays level."""
     yield _rate_verdict(parameters, soak.windows)
+    if not soak.drifts:  # too few parts of the run are left
+        for quantity in (_P50, _THROUGHPUT, _MEMORY, _CPU):
+            yield Verdict(quantity.verdict, "unknown", f"Not judged: {soak.not_judged}.")
     for name in dict.fromkeys(drift.quantity.verdict for drift in soak.drifts):
         own = [drift for drift in soak.drifts if drift.quantity.verdict == name]
         evidence = {
@@ -304,6 +307,9 @@ def _reasons_not_judged(parameters: AmqpParameters, windows: SoakWindows, due: i
 
 def _rate_verdict(parameters: AmqpParameters, windows: SoakWindows) -> Verdict:
     """Whether messages arrived at the rate at which they were due."""
+    if not any(span.count for span in windows.sending.values()):
+        reason = f"Not judged: the run ended within its warm-up of {parameters.warm_up:,} messages."
+        return Verdict("the rate was kept", "unknown", reason)
     rate, rates = parameters.rate * parameters.senders, windows.arrived / windows.width_s
     share = float(rates.mean()) / rate
     lowest = int(np.argmin(rates))

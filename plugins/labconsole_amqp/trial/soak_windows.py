@@ -57,8 +57,9 @@ class SoakWindows:
     A latency belongs to the window in which its message was due. Messages of the warm-up are in the totals only.
     """
 
-    def __init__(self, parameters: AmqpParameters, edges_ns: NDArray[np.int64]) -> None:
+    def __init__(self, parameters: AmqpParameters, begin_ns: int, edges_ns: NDArray[np.int64]) -> None:
         self._parameters = parameters
+        self._begin_ns = begin_ns
         self.edges_ns = edges_ns
         self.latencies = [_histogram() for _ in edges_ns[1:]]
         self.arrived = np.zeros(len(edges_ns) - 1, np.int64)
@@ -93,7 +94,9 @@ class SoakWindows:
                     (event.data["begin_ns"] for event in events if event.name == "T0"),
                     int(joined.sent["intended_ns"].min()),
                 )
-                found = cls(parameters, _edges(begin_ns, blocks.most_of_a_sender, parameters))
+                counted = max(0, blocks.most_of_a_sender - parameters.warm_up)
+                after_warm_up_ns = begin_ns + int(parameters.warm_up / parameters.rate * 1e9)
+                found = cls(parameters, begin_ns, _edges(after_warm_up_ns, counted, parameters))
             found._add(joined, events, figures)
         if found is not None:
             found._add(blocks.strays(), events, figures)
@@ -118,7 +121,7 @@ class SoakWindows:
     @property
     def middles_s(self) -> NDArray[np.float64]:
         """The middle of each window, in seconds since T0."""
-        return np.asarray((np.arange(len(self.arrived)) + 0.5) * self.width_s, np.float64)
+        return np.asarray((self.edges_ns[1:] + self.edges_ns[:-1]) / 2 - self._begin_ns, np.float64) / 1e9
 
     def quantiles_ms(self, fraction: float) -> NDArray[np.float64]:
         """A percentile of each window's latencies; NaN without any."""
@@ -189,7 +192,7 @@ def _together(one: Metric, other: Metric) -> Metric:
 
 
 def _edges(begin_ns: int, messages: int, parameters: AmqpParameters) -> NDArray[np.int64]:
-    """The limits of the windows of a run in which the sender that sent most sent so many messages."""
+    """The limits of the windows from `begin_ns` on, in which the sender that sent most sent so many messages."""
     span_s = messages / parameters.rate
     wanted = min(int(span_s / SHORTEST_S), messages * parameters.senders // FEWEST_MESSAGES)
     count = min(max(wanted, FEWEST_WINDOWS), MOST_WINDOWS)

@@ -45,7 +45,7 @@ class DrawnOrder:
 
     def __init__(self, shares: Sequence[float], seed: int) -> None:
         total, *sums = sum(shares), *accumulate(shares)
-        self._edges = [int(part / total * _MASK) for part in sums[:-1]]
+        self._edges = [min(int(part / total * _MASK), _MASK) for part in sums[:-1]]
         self._seed = seed
 
     def place(self, number: int) -> int:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.security.lab_identities import STATE_A, lab_message_identity, load_identity
+from labconsole.security.secrets import Secret
 from labconsole.security.token.mechanisms import KeyKind
 from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.envelopes.content_format import ContentKeys
@@ -87,6 +88,25 @@ def test_the_labs_token_carries_a_run(keys: str, tmp_path: Path) -> None:
     )
     all_good(outcome, 20)
     assert (outcome.figures.keys() >= OF_KEYS) is (keys == "pool")
+
+
+@pytest.mark.usefixtures("lab_home")
+def test_each_of_several_queues_has_the_keys_of_its_senders(tmp_path: Path) -> None:
+    several = {"address": "a b", "senders": 2, "receivers": 2, "numbered": True, "count": 10}
+    outcome = Lab(tmp_path / "run").run(**POOL | several)
+    assert outcome.failure is None and not refusals(outcome)
+    assert (outcome.figures["received"], outcome.figures["lost"]) == (20, 0)
+
+
+@pytest.mark.usefixtures("office")
+@pytest.mark.parametrize("keys", ["token", "pool"])
+def test_a_wrong_pin_is_tried_by_the_first_of_several_senders(states: States, keys: str, tmp_path: Path) -> None:
+    in_token(states, "signer", KeyKind.P_256)
+    outcome = ProcessLab(tmp_path / "run", secrets={"pin office": Secret("4321")}).run(
+        **POOL | NAMES | {"message_keys": keys, "senders": 3, "numbered": True, "sender_message_identity": "signer"}
+    )
+    assert outcome.failure is not None and "PIN" in outcome.failure
+    assert sorted(path.name for path in (tmp_path / "run").rglob("sender-*.spool")) == ["sender-0.spool"]
 
 
 @pytest.mark.usefixtures("lab_home")

@@ -231,6 +231,29 @@ def test_a_soak_on_a_computer_that_was_mostly_busy_is_not_judged() -> None:
     assert evaluation.disturbed == "", "hours are not repeated unasked"
 
 
+@pytest.mark.parametrize("busy_s", [(205.0, 290.0), (200.0, 300.0)], ids=("few parts", "none to speak of"))
+def test_a_drift_over_few_parts_that_were_not_busy_is_not_judged(busy_s: tuple[float, float]) -> None:
+    evaluation = Soak(latency_ms=60.0, rate=400.0, hours=300 / 3600, busy_s=busy_s).evaluate()
+    for name in (STEADY["latency"], STEADY["memory"], STEADY["cpu"], "no drift of throughput"):
+        found = verdict(evaluation, name)
+        assert found.result == "unknown" and "the computer was busy in" in found.reason, found
+
+
+@pytest.mark.parametrize("warm_up", (10_000, 40_000))
+def test_the_warm_up_of_a_perfect_soak_is_in_no_part(warm_up: int) -> None:
+    samples = Soak().samples()
+    evaluation = TRIAL.evaluate(parameters(warm_up=warm_up), samples, EVENTS)
+    assert set(verdicts(evaluation).values()) == {"pass"}, evaluation.verdicts
+    low, high = interval(evaluation, "no drift of throughput", "throughput_drift")
+    assert low <= 0 <= high
+
+
+def test_a_soak_that_ends_within_its_warm_up_is_not_judged() -> None:
+    evaluation = TRIAL.evaluate(parameters(warm_up=100_000), Soak().samples(), EVENTS)
+    found = verdict(evaluation, "the rate was kept")
+    assert found.result == "unknown" and "ended within its warm-up of 100,000 messages" in found.reason
+
+
 def test_a_soak_that_lost_a_connection_is_not_judged() -> None:
     evaluation = Soak(latency_ms=1.0).evaluate([*EVENTS, event("sender-0", RECONNECTED, took_ns=MS)])
     found = verdict(evaluation, STEADY["latency"])

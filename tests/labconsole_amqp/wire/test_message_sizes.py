@@ -60,6 +60,12 @@ def test_another_seed_or_sender_has_another_order(other: dict[str, int]) -> None
     assert abs(np.corrcoef(first[1:], first[:-1])[0, 1]) < 0.08
 
 
+def test_a_share_may_be_tiny() -> None:
+    order = DrawnOrder((100.0, 1e-15), seed=1)
+    assert order.place(message_number(0, 0)) == 0
+    assert not order.places(np.arange(1_000)).any()
+
+
 def test_one_share_is_always_drawn() -> None:
     order = DrawnOrder((1.0,), 1)
     assert order.place(5) == 0
