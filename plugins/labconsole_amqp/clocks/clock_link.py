@@ -13,7 +13,6 @@ from labconsole_amqp.wire.envelope import MessageParts, decode, encode
 
 _CREDIT = 200
 _BATCH = 100
-_USUAL_BYTES = 1024
 _LARGEST_BYTES = 16 * 1024
 
 
@@ -26,7 +25,6 @@ class ClockLink:
             incoming,
             window=_CREDIT,
             settled=True,
-            expected_size=_USUAL_BYTES,
             max_message_size=_LARGEST_BYTES,
         )
         self._sender = Sender(connection, outgoing, settled=True)

@@ -9,11 +9,11 @@
 
 What makes it fast, and must stay so:
 
-* messages are encoded once; per message only the stamp (`sent_time`) and the number (message id) are overwritten;
-* delivery tags come from a prebuilt ring; a chunk of deliveries is written before the socket is touched;
-* acknowledgements are read at the head of a deque, in the order of sending;
-* messages are received into the rows of one reused array, in which numpy checks and reads a whole batch at once;
-* credit is topped up each quarter of the window.
+* proton opens, attaches and closes; frames with messages, credit and outcomes pass by it (`framed_engine`);
+* messages are encoded once, frames included; per message only the delivery's id and tag, the stamp (`sent_time`) and the
+  number (message id) are overwritten, by numpy for a chunk of rows, and the socket gets the rows themselves;
+* frames that are alike are taken together, where they were read: numpy finds how many they are, checks and reads them;
+* acknowledgements of successive messages are one range; credit is topped up each quarter of the window.
 
 Times are `labconsole.clock.now_ns`. Links belong to the thread of their connection. Every fault is a UserError.
 """

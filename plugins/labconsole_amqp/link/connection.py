@@ -18,7 +18,8 @@ from cryptography import x509
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib
+from labconsole_amqp.link.framed_engine import FramedEngine
+from labconsole_amqp.link.proton_engine import decode_c_string, lib
 from labconsole_amqp.link.revocation import RevocationCheck, presented_on
 from labconsole_amqp.link.socket_pump import ConnectionLostError, SocketPump
 from labconsole_amqp.link.tls import (
@@ -144,7 +145,7 @@ class Connection:
     def __init__(
         self,
         endpoint: Endpoint,
-        engine: ProtonEngine,
+        engine: FramedEngine,
         times: ConnectTimes,
         pump: SocketPump,
         revocation: RevocationCheck | None = None,
@@ -257,7 +258,7 @@ def connect(endpoint: Endpoint) -> Connection:
     except BaseException:
         sock.close()
         raise
-    engine = ProtonEngine(sock, server=False, idle_timeout_s=endpoint.idle_timeout_s)
+    engine = FramedEngine(sock, endpoint.name, idle_timeout_s=endpoint.idle_timeout_s)
     pump = SocketPump(engine, endpoint.name)
     try:
         _prepare(endpoint, engine, f"labconsole-{uuid.uuid4()}")
@@ -339,7 +340,7 @@ def _handshake(endpoint: Endpoint, secure: ssl.SSLSocket) -> None:
                 raise UserError(plain_port_remedy(endpoint.name)) from None
 
 
-def _prepare(endpoint: Endpoint, engine: ProtonEngine, container: str) -> None:
+def _prepare(endpoint: Endpoint, engine: FramedEngine, container: str) -> None:
     connection = engine.connection
     sasl = lib.pn_sasl(engine.transport)
     lib.pn_sasl_allowed_mechs(sasl, endpoint.mechanism.encode())
@@ -354,7 +355,7 @@ def _prepare(endpoint: Endpoint, engine: ProtonEngine, container: str) -> None:
     lib.pn_connection_open(connection)
 
 
-def _authenticate(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
+def _authenticate(endpoint: Endpoint, engine: FramedEngine, pump: SocketPump, deadline: float) -> None:
     sasl = lib.pn_sasl(engine.transport)
     while (outcome := lib.pn_sasl_outcome(sasl)) != lib.PN_SASL_OK:
         if outcome != lib.PN_SASL_NONE:
@@ -364,7 +365,7 @@ def _authenticate(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, de
         _pump_once(endpoint, engine, pump, deadline)
 
 
-def _await_open(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
+def _await_open(endpoint: Endpoint, engine: FramedEngine, pump: SocketPump, deadline: float) -> None:
     while not engine.remote_open:
         if engine.remote_closed:
             raise UserError(_open_refusal(endpoint, engine.condition))
@@ -375,7 +376,7 @@ def _await_open(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, dead
         raise UserError(_open_refusal(endpoint, engine.condition))
 
 
-def _pump_once(endpoint: Endpoint, engine: ProtonEngine, pump: SocketPump, deadline: float) -> None:
+def _pump_once(endpoint: Endpoint, engine: FramedEngine, pump: SocketPump, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise UserError(f"{endpoint.name} accepted the connection but does not answer AMQP: is it an AMQP 1.0 port?")
@@ -421,7 +422,7 @@ def _open_refusal(endpoint: Endpoint, condition: str | None) -> str:
     return f"{endpoint.name} closed the connection: {condition or 'no reason given'}"
 
 
-def _closed_before_open(endpoint: Endpoint, engine: ProtonEngine) -> ConnectError:
+def _closed_before_open(endpoint: Endpoint, engine: FramedEngine) -> ConnectError:
     """The fault of a broker that closed before the connection was open, without a reason in AMQP."""
     name, condition = endpoint.name, engine.condition or ""
     sasl, tls = ConnectStep.SASL, ConnectStep.TLS

@@ -28,9 +28,9 @@ class Link:
         self.address = address
         self._kind = kind
         self._session: Any = lib.pn_session(connection.engine.connection)
-        name = f"{kind}-{address}-{next(_link_numbers)}".encode()
+        self.name = f"{kind}-{address}-{next(_link_numbers)}".encode()
         make = lib.pn_sender if kind == "sender" else lib.pn_receiver
-        self._link: Any = make(self._session, name)
+        self._link: Any = make(self._session, self.name)
 
     def _attach(self, own: Any, remote: Any, timeout_s: float) -> int:
         """Attach with `own` terminus at the address and wait for the answer; returns how long it took, ns."""

@@ -29,7 +29,7 @@ ENGINE_BYTES = 1 << 30
 
 _BUFFER_BYTES = 256 * 1024
 _TAGS = 65536
-_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class _Buffers:
@@ -104,12 +104,15 @@ class ProtonEngine:
 
     def read(self) -> bool:
         """Read from the socket into the engine, at most some 256 KB; False if there was nothing. Raises OSError."""
-        count = self._read_copy() if self._buffers is None else self._read_in_place(self._buffers)
+        count = self._fill()
         if count:
             self.heard = True
         if self.eof:
             lib.pn_transport_close_tail(self.transport)
         return count > 0 or self.eof
+
+    def _fill(self) -> int:
+        return self._read_copy() if self._buffers is None else self._read_in_place(self._buffers)
 
     def _read_in_place(self, buffers: _Buffers) -> int:
         count, transport, address = 0, self.transport, self._address
@@ -125,9 +128,14 @@ class ProtonEngine:
             if self.eof or not got:
                 break
             # The rest of a TLS record that did not fit stays in the TLS layer, where no selector sees it.
-            if count >= self._enough_bytes if got < room else count >= _BUFFER_BYTES and not self._secure:
+            if count >= self._enough_bytes if got < room else count >= _BUFFER_BYTES and not self._left_in_tls:
                 break
         return count
+
+    @property
+    def _left_in_tls(self) -> int:
+        """Bytes of the last TLS record that have not been read yet."""
+        return self.sock.pending() if isinstance(self.sock, ssl.SSLSocket) else 0
 
     def _read_copy(self) -> int:
         count = 0
@@ -141,7 +149,7 @@ class ProtonEngine:
         """Bytes that have been written into `buffer`: 0 if there were none, or at the end (`eof`). Raises OSError."""
         try:
             got = self.sock.recv_into(buffer)
-        except _WOULD_BLOCK:
+        except WOULD_BLOCK:
             return 0
         self.eof |= got == 0
         return got
@@ -173,7 +181,7 @@ class ProtonEngine:
                 output = self._output[: lib.pn_transport_peek(transport, self._output_start, pending)]
             try:
                 sent = self.sock.send(output)
-            except _WOULD_BLOCK:
+            except WOULD_BLOCK:
                 self.blocked = True
                 return False
             lib.pn_transport_pop(transport, sent)

@@ -1,7 +1,8 @@
-"""The receiving end of the fast link: batches of messages, checked against templates by numpy."""
+"""The receiving end of the fast link: batches of messages, checked against templates by numpy where they arrive."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,23 +12,33 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link
-from labconsole_amqp.link.proton_engine import ENGINE_BYTES, ffi, lib
+from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S
+from labconsole_amqp.link.message_link import MessageLink
+from labconsole_amqp.link.performatives import (
+    IDS,
+    UINT,
+    DeliveryState,
+    Fields,
+    FrameForm,
+    disposition_frame,
+    flow_frame,
+)
+from labconsole_amqp.link.proton_engine import ENGINE_BYTES, lib
+from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.template import Template
 
-_BATCH_MESSAGES = 512
-_BATCH_BYTES = 2 * 1024 * 1024  # from 256 KB on the size makes no difference
-_ROOM_FOR_ADDITIONS = 256
+_LARGE_BYTES = 1024
+"""From this size on, messages are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Received messages in order; all arrays have one element per message.
 
-    `received_ns` is taken as each message is read out of the engine. Where `matched`, the message equals one of the
-    receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1 without one); elsewhere
-    they are -1, and `raw` maps the message's index to its bytes, for the slow path. A message that the sender aborted
-    halfway has size 0 and `raw` b"". `sizes` are bytes of the encoded message.
+    `received_ns` is taken once the message is read from the socket, for all that are read at once. Where `matched`,
+    the message equals one of the receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1
+    without one); elsewhere they are -1, and `raw` maps the message's index to its bytes, for the slow path. A message
+    that the sender aborted halfway has size 0 and `raw` b"". `sizes` are bytes of the encoded message.
     """
 
     received_ns: NDArray[np.int64]
@@ -40,15 +51,33 @@ class Batch:
     def __len__(self) -> int:
         return len(self.received_ns)
 
+    def part(self, begin: int, stop: int) -> Batch:
+        """The messages from index `begin` to `stop`."""
+        part = slice(begin, stop)
+        raw = {index - begin: message for index, message in self.raw.items() if begin <= index < stop}
+        return Batch(
+            *(self.received_ns[part], self.stamps_ms[part], self.numbers[part], self.sizes[part]),
+            self.matched[part],
+            raw,
+        )
 
-class Receiver(Link):
-    """Receives messages from `address`; each is accepted as it is read, unless the sender had settled it.
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """Messages of successive delivery ids that have arrived together; `settled` by their sender."""
+
+    batch: Batch
+    first_id: int
+    settled: bool
+
+
+class Receiver(MessageLink):
+    """Receives messages from `address`; each is accepted as it is returned, unless the sender had settled it.
 
     Args:
         window: credit, messages; topped up each quarter.
         settled: ask for pre-settled messages (at most once).
         templates: messages that are checked in the fast path; none if every message must be decoded.
-        expected_size: bytes of a usual message, so that it fits into a row; the largest template's size if 0.
         max_message_size: bytes above which an incomplete message is refused; `ENGINE_BYTES` if 0.
 
     `attach_ns` is how long attaching took, `received` the number of messages so far.
@@ -65,152 +94,213 @@ class Receiver(Link):
         window: int = 1000,
         settled: bool = False,
         templates: Sequence[Template] = (),
-        expected_size: int = 0,
         max_message_size: int = 0,
         timeout_s: float = ATTACH_TIMEOUT_S,
     ) -> None:
         super().__init__(connection, address, "receiver")
         self.received = 0
         self._failure: UserError | None = None
-        """What ended the gathering of the last batch: raised once what was received is delivered."""
+        """What has ended the link: raised once what was received is returned."""
         self._window = window
         self._largest = max_message_size or ENGINE_BYTES
         self._matchers = {len(template.message): _TemplateMatcher(template) for template in templates}
-        expected = max(expected_size, *self._matchers) if self._matchers else expected_size
-        stride = (expected + _ROOM_FOR_ADDITIONS + 7) // 8 * 8
-        rows = max(1, min(_BATCH_MESSAGES, _BATCH_BYTES // stride))
-        self._rows = np.zeros((rows, stride), np.uint8)
-        self._words = self._rows.view(np.uint64)
-        self._buffer = ffi.from_buffer("char[]", self._rows)
-        self._starts = [self._buffer + row * stride for row in range(rows)]
+        self._arrived: deque[_Arrival] = deque()
+        self._queued = self._credit = 0
+        """Messages in `_arrived`; messages that may still come."""
+        self._handle = self._count = self._next_incoming = 0
+        """The peer's handle, delivery count and id of its next transfer."""
+        self._form: FrameForm | None = None
+        """That of the last message in one frame."""
+        self._begun: tuple[int, bytearray, bool] | None = None
+        """A message in several frames that is incomplete: its delivery id, content, and whether it is settled."""
         lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_SETTLED if settled else lib.PN_SND_UNSETTLED)
         lib.pn_terminus_set_address(lib.pn_link_target(self._link), lib.pn_link_name(self._link))
         lib.pn_link_set_max_message_size(self._link, max_message_size)
         source = lib.pn_link_source(self._link)
-        lib.pn_link_flow(self._link, window)
         self.attach_ns = self._attach(source, lib.pn_link_remote_source(self._link), timeout_s)
+        self._top_up_credit()
+        self._flush()
+
+    def attached(self, channel: int, begin: Fields, attach: Fields) -> None:
+        """The peer has answered: so its counts begin."""
+        super().attached(channel, begin, attach)
+        self._next_incoming, self._handle, self._count = begin.uint(1), attach.uint(1), attach.uint(9)
 
     def learn(self, template: Template) -> None:
         """Accept messages of this form in the fast path, too: a broker's form of ours, fully checked once.
 
         It replaces a template of the same length.
         """
-        self._matchers[len(template.message)] = _TemplateMatcher(template)
+        matcher = self._matchers[len(template.message)] = _TemplateMatcher(template)
+        for one in self._arrived:
+            _check_again(one.batch, matcher, len(template.message))
 
     def receive(self, limit: int, timeout_s: float, gather_s: float = 0.0) -> Batch:
-        """The messages that have arrived, at most `limit` and one batch; waits up to `timeout_s` for the first.
+        """The messages that have arrived, at most `limit`; waits up to `timeout_s` for the first.
 
         Gathers more for up to `gather_s` after the first, each with its own time of arrival; acknowledgements wait
         meanwhile. So a wake-up for each message costs little more than reading it.
 
         Raises UserError if the broker closed link or connection, or the connection is lost, and nothing is left to
-        be read; or if a message is too large.
+        be returned; or if a message is too large.
         """
-        if self._readable:
-            # Acknowledgements and credit of the previous batch are sent while the next is read.
+        if self._queued:
+            # Acknowledgements and credit of the previous batch are sent first.
             self._flush()
         elif self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
         else:
-            self.pump(timeout_s)
-            self._check_size()
-        times: list[int] = []
-        sizes: list[int] = []
-        raw: dict[int, bytes] = {}
-        limit = min(limit, len(self._starts))
-        self._read(limit, times, sizes, raw)
-        if times and gather_s:
-            self._gather(limit, times, sizes, raw, times[0] + int(gather_s * 1e9))
-        self.received += len(times)
-        self._top_up_credit()
-        return self._check_batch(times, sizes, raw)
-
-    def _gather(self, limit: int, times: list[int], sizes: list[int], raw: dict[int, bytes], end_ns: int) -> None:
-        try:
-            while len(times) < limit and (left_ns := end_ns - now_ns()) > 0:
+            self._listen(timeout_s, pumps=True)
+        taken: list[_Arrival] = []
+        self._collect(limit, taken)
+        if taken and gather_s:
+            end_ns = int(taken[0].batch.received_ns[0]) + int(gather_s * 1e9)
+            while (count := sum(len(one.batch) for one in taken)) < limit and (left_ns := end_ns - now_ns()) > 0:
+                if self._failure is not None:
+                    break
                 if self._top_up_credit():
-                    self.connection.flush()
-                self.connection.listen(left_ns / 1e9)
-                self._read(limit, times, sizes, raw)
+                    self._flush()
+                self._listen(left_ns / 1e9, pumps=False)
+                self._collect(limit - count, taken)
+        self._accept(taken)
+        self._top_up_credit()
+        batch = _joined([one.batch for one in taken])
+        self.received += len(batch)
+        return batch
+
+    def _listen(self, timeout_s: float, *, pumps: bool) -> None:
+        """Read what comes. Raises UserError if nothing has come before a failure."""
+        try:
+            if pumps:
+                self.pump(timeout_s)
+            else:
+                self.connection.listen(timeout_s)
         except UserError as failure:
+            if not (self._queued or not pumps):
+                raise
             self._failure = failure
 
-    @property
-    def _readable(self) -> bool:
-        queued = lib.pn_link_queued(self._link)
-        return queued > 1 or (queued == 1 and not lib.pn_delivery_partial(lib.pn_link_current(self._link)))
+    def _collect(self, limit: int, taken: list[_Arrival]) -> None:
+        """Move at most `limit` messages to `taken`."""
+        while self._arrived and limit:
+            one = self._arrived.popleft()
+            batch, count = one.batch, len(one.batch)
+            if count > limit:
+                self._arrived.appendleft(_Arrival(batch.part(limit, count), one.first_id + limit, one.settled))
+                one, count = _Arrival(batch.part(0, limit), one.first_id, one.settled), limit
+            taken.append(one)
+            self._queued -= count
+            limit -= count
 
-    def _check_size(self) -> None:
-        delivery = lib.pn_link_current(self._link)
-        if delivery and lib.pn_delivery_pending(delivery) > self._largest:
+    def _accept(self, taken: Sequence[_Arrival]) -> None:
+        """Settle messages, those of successive ids in one frame."""
+        ranges: list[tuple[int, int]] = []
+        for one in taken:
+            if one.settled:
+                continue
+            first, stop = one.first_id, one.first_id + len(one.batch)
+            if ranges and ranges[-1][1] == first:
+                first = ranges.pop()[0]
+            ranges.append((first, stop))
+        for first, stop in ranges:
+            ids = first % IDS, (stop - 1) % IDS
+            self._engine.put(disposition_frame(self._channel, *ids, DeliveryState.ACCEPTED, receiver=True))
+
+    def _top_up_credit(self) -> bool:
+        """Give credit for a quarter of the window or more, if so much is missing; returns whether it did."""
+        missing = self._window - self._credit - self._queued
+        if missing < max(1, self._window // 4):
+            return False
+        self._credit += missing
+        counts = {"next_incoming": self._next_incoming, "next_outgoing": 0, "count": self._count}
+        self._engine.put(flow_frame(self._channel, **counts, credit=self._credit))
+        return True
+
+    def _take_transfers(self, at: int, size: int, end: int) -> int:
+        """Take messages: all that follow in frames like the first, or the next part of one."""
+        octets = self._engine.octets[at:end]
+        form = self._form
+        if form is not None and form.size == size and self._begun is None and (count := form.count(octets)):
+            rows = octets[: count * size].reshape(count, size)[:, form.stop :]
+            self._arrive(self._checked(rows), form.number(octets), settled=form.settled)
+            self._next_incoming = (self._next_incoming + count) % IDS
+            return count * size
+        transfer = Fields(octets[:size].tobytes())
+        if transfer.uint(0) != self._handle:
+            raise EnvelopeError("a message for a link that is not open")
+        self._next_incoming = (self._next_incoming + 1) % IDS
+        if self._begun is not None or transfer.flag(5) or transfer.flag(9):
+            self._take_part(transfer)
+            return size
+        number, settled = transfer.place(1), transfer.flag(4)
+        if number is None:
+            raise EnvelopeError("a message without a delivery id")
+        self._arrive(self._checked(octets[transfer.stop : size].reshape(1, -1)), transfer.uint(1), settled=settled)
+        if number.type == UINT:
+            self._form = FrameForm(transfer, [number], transfer.place(2), settled=settled)
+        return size
+
+    def _take_part(self, transfer: Fields) -> None:
+        """Take a part of a message. Raises UserError: it is too large."""
+        number, content, settled = self._begun or (transfer.uint(1), bytearray(), False)
+        content += transfer.frame[transfer.stop :]
+        if len(content) > self._largest:
             raise UserError(
                 f"{self.connection.endpoint.name} sends a message of more than {self._largest:,} bytes: raise "
                 '"Largest message" (max_message_size) if it is meant to be that large'
             )
+        settled, self._begun = settled or transfer.flag(4), None
+        if transfer.flag(9):
+            self._arrive(self._checked(np.zeros((1, 0), np.uint8)), number, settled=True)
+        elif transfer.flag(5):
+            self._begun = number, content, settled
+        else:
+            self._arrive(self._checked(np.frombuffer(content, np.uint8).reshape(1, -1)), number, settled=settled)
 
-    def _read(self, limit: int, times: list[int], sizes: list[int], raw: dict[int, bytes]) -> None:
-        link, stride, accepted = self._link, self._rows.shape[1], lib.PN_ACCEPTED
-        current, recv, update, settle = (
-            lib.pn_link_current,
-            lib.pn_link_recv,
-            lib.pn_delivery_update,
-            lib.pn_delivery_settle,
-        )
-        # Only the last queued delivery can be incomplete.
-        behind = range(lib.pn_link_queued(link) - 1, -1, -1)
-        for start, left in zip(self._starts[len(times) : limit], behind, strict=False):
-            delivery = current(link)
-            if not left and lib.pn_delivery_partial(delivery):
-                break
-            size = recv(link, start, stride)
-            times.append(now_ns())
-            if size == stride:
-                raw[len(sizes)] = message = ffi.buffer(start, stride)[:] + self._remaining_bytes()
-                size = len(message)
-            elif size < 0:
-                raw[len(sizes)], size = b"", 0
-            sizes.append(size)
-            update(delivery, accepted)
-            settle(delivery)
+    def _arrive(self, batch: Batch, first_id: int, *, settled: bool) -> None:
+        self._arrived.append(_Arrival(batch, first_id, settled))
+        self._queued += len(batch)
+        self._credit -= len(batch)
+        self._count = (self._count + len(batch)) % IDS
 
-    def _remaining_bytes(self) -> bytes:
-        """The bytes of the current message that did not fit into its row."""
-        parts, buffer = [], ffi.new("char[]", 65536)
-        while (size := lib.pn_link_recv(self._link, buffer, len(buffer))) > 0:
-            parts.append(ffi.buffer(buffer, size)[:])
-        return b"".join(parts)
+    def _checked(self, rows: NDArray[np.uint8]) -> Batch:
+        """Messages of one length, a row each, compared with the template of that length."""
+        count, length = rows.shape
+        received, sizes = np.full(count, now_ns()), np.full(count, length)
+        if (matcher := self._matchers.get(length)) is not None:
+            matched, stamps, numbers = matcher.check(rows)
+        else:
+            matched, stamps, numbers = np.zeros(count, np.bool_), np.full(count, -1), np.full(count, -1)
+        raw = {} if matched.all() else {index: rows[index].tobytes() for index in np.flatnonzero(~matched).tolist()}
+        return Batch(received, stamps, numbers, sizes, matched, raw)
 
-    def _top_up_credit(self) -> bool:
-        """Give credit for a quarter of the window or more, if so much is missing; returns whether it did."""
-        missing = self._window - lib.pn_link_credit(self._link)
-        if missing < max(1, self._window // 4):
-            return False
-        lib.pn_link_flow(self._link, missing)
-        return True
 
-    def _check_batch(self, times: list[int], sizes: list[int], raw: dict[int, bytes]) -> Batch:
-        """Compare with the templates; messages that match none are returned as bytes."""
-        count = len(times)
-        lengths = np.array(sizes, np.int64)
-        matched = np.zeros(count, np.bool_)
-        stamps, numbers = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-        for length in self._matchers.keys() & set(sizes):
-            if length >= self._rows.shape[1]:
-                continue
-            matcher, chosen = self._matchers[length], np.flatnonzero(lengths == length)
-            used = slice(0, -(-length // 8))
-            words = self._words[:count, used] if len(chosen) == count else self._words[chosen, used]
-            rows = words.view(np.uint8)
-            found = matcher.stamps(rows)
-            same = matcher.same(rows, words) & (found >= 0)
-            matched[chosen] = same
-            stamps[chosen] = np.where(same, found, -1)
-            numbers[chosen] = np.where(same, matcher.numbers(rows), -1)
-        for index in np.flatnonzero(~matched).tolist():
-            if index not in raw:
-                raw[index] = self._rows[index, : sizes[index]].tobytes()
-        return Batch(np.array(times, np.int64), stamps, numbers, lengths, matched, raw)
+def _check_again(batch: Batch, matcher: _TemplateMatcher, length: int) -> None:
+    """Compare the messages of this length that have matched no template."""
+    chosen = [index for index, message in batch.raw.items() if len(message) == length]
+    rows = np.frombuffer(b"".join(batch.raw[index] for index in chosen), np.uint8).reshape(len(chosen), length)
+    batch.matched[chosen], batch.stamps_ms[chosen], batch.numbers[chosen] = matcher.check(rows)
+    for index in chosen:
+        if batch.matched[index]:
+            del batch.raw[index]
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    none, raw, before = np.zeros(0, np.int64), {}, 0
+    for batch in batches:
+        raw.update({before + index: message for index, message in batch.raw.items()})
+        before += len(batch)
+    return Batch(
+        np.concatenate([none, *(batch.received_ns for batch in batches)]),
+        np.concatenate([none, *(batch.stamps_ms for batch in batches)]),
+        np.concatenate([none, *(batch.numbers for batch in batches)]),
+        np.concatenate([none, *(batch.sizes for batch in batches)]),
+        np.concatenate([np.zeros(0, np.bool_), *(batch.matched for batch in batches)]),
+        raw,
+    )
 
 
 class _TemplateMatcher:
@@ -218,37 +308,36 @@ class _TemplateMatcher:
 
     def __init__(self, template: Template) -> None:
         self._stamp, self._number = template.stamp_offset, template.number_offset
-        message = np.frombuffer(template.message, np.uint8)
-        fixed = np.ones(len(message), np.bool_)
-        for offset in (self._stamp, self._number):
-            if offset is not None:
-                fixed[offset : offset + 8] = False
-        words = len(message) // 8
-        whole = fixed[: words * 8].reshape(words, 8).all(axis=1)
-        edges = np.flatnonzero(np.diff(whole, prepend=False, append=False)).reshape(-1, 2)
-        values = message[: words * 8].view(np.uint64)
-        self._fixed = [(slice(a, b), values[a:b]) for a, b in edges.tolist()]
-        """Runs of eight bytes at a time that are compared."""
-        loose = fixed.copy()
-        loose[: words * 8] &= ~whole.repeat(8)
-        self._loose = np.flatnonzero(loose)
-        """Offsets of the bytes next to stamp and number and at the end, which are compared one by one."""
-        self._loose_values = message[self._loose]
+        message, begin, small = template.message, 0, list[int]()
+        self._large: list[tuple[int, int, bytearray]] = []
+        """Large parts, which are compared row by row: where each begins and stops, and what it is."""
+        places = [offset for offset in (self._stamp, self._number) if offset is not None]
+        for stop in (*sorted(places), len(message)):
+            if stop - begin < _LARGE_BYTES:
+                small += range(begin, stop)
+            else:
+                self._large.append((begin, stop, bytearray(message[begin:stop])))
+            begin = stop + 8
+        self._columns = np.array(small, np.intp)
+        """The other bytes that are compared."""
+        self._values = np.frombuffer(message, np.uint8)[self._columns]
 
-    def same(self, rows: NDArray[np.uint8], words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which rows equal the template apart from stamp and number; `words` are the same rows."""
-        equal: NDArray[np.bool_] = (rows[:, self._loose] == self._loose_values).all(axis=1)
-        for part, values in self._fixed:
-            equal &= (words[:, part] == values).all(axis=1)
+    def check(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        """Which rows match, and their stamps (ms since the Unix epoch) and numbers; -1 where they do not."""
+        stamps, numbers = _integers(rows, self._stamp), np.full(len(rows), -1)
+        if self._number is not None:
+            numbers = _integers(rows, self._number)
+        matched = self.same(rows) & (stamps >= 0)
+        if not matched.all():
+            stamps[~matched] = numbers[~matched] = -1
+        return matched, stamps, numbers
+
+    def same(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows equal the template apart from stamp and number."""
+        equal: NDArray[np.bool_] = np.logical_and.reduce(rows[:, self._columns] == self._values, axis=1)
+        for begin, stop, value in self._large:
+            equal &= [value == row.data for row in rows[:, begin:stop]]
         return equal
-
-    def stamps(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The stamps, ms since the Unix epoch."""
-        return _integers(rows, self._stamp)
-
-    def numbers(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """The numbers, -1 if the template has none."""
-        return np.full(len(rows), -1, np.int64) if self._number is None else _integers(rows, self._number)
 
 
 def _integers(rows: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:

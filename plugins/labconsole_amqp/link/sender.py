@@ -1,14 +1,12 @@
-"""The sending end of the fast link: encoded messages, a chunk of deliveries at a time."""
+"""The sending end of the fast link: encoded messages, a chunk of transfers at a time."""
 
 from __future__ import annotations
 
-import itertools
 import struct
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +14,31 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns, wall_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S, Link
-from labconsole_amqp.link.proton_engine import DeliveryTagRing, ffi, lib
+from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S
+from labconsole_amqp.link.message_link import MessageLink
+from labconsole_amqp.link.performatives import (
+    IDS,
+    UINT,
+    DeliveryState,
+    Fields,
+    FrameForm,
+    TransferFrames,
+    disposition_frame,
+    serial_difference,
+)
+from labconsole_amqp.link.proton_engine import lib
 from labconsole_amqp.wire.template import Template
 
-_CHUNK_MESSAGES = 256
+_CHUNK_MESSAGES = 512
 _CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """Times at which messages were given to the engine (ns), and their stamps (ms since the Unix epoch)."""
+    """Times at which messages were given to the socket (ns), and their stamps (ms since the Unix epoch).
+
+    Those that were given to it together have the same time.
+    """
 
     times_ns: NDArray[np.int64]
     stamps_ms: NDArray[np.int64]
@@ -35,7 +47,7 @@ class SentBatch:
         return len(self.times_ns)
 
 
-class Sender(Link):
+class Sender(MessageLink):
     """Sends encoded messages to `address`.
 
     Args:
@@ -64,18 +76,25 @@ class Sender(Link):
         super().__init__(connection, address, "sender")
         self.sent = self.rejected = self.released = 0
         self._settled = settled
-        self._pending: deque[Any] = deque()
-        self._acknowledged_ns: list[int] = []
+        self._acknowledged_ns: list[NDArray[np.int64]] = []
         self._kept: deque[bytes | tuple[Template, int, int]] | None = deque() if keeps and not settled else None
-        """The messages of `_pending`, as bytes or as template, number and stamp, and then those of `_again`."""
-        self._again: deque[bytes] = deque()
-        """Messages of the link before that are to be sent again."""
+        """The messages that are not acknowledged, as bytes or as template, number and stamp, and then `_waiting`."""
+        self._waiting: deque[bytes] = deque()
+        """Messages that wait to be sent: those of the link before, and what window or socket have no room for."""
+        self._next_id = self._oldest_id = 0
+        """Delivery ids: of the next message, and of the oldest that is not settled; they count on beyond 32 bits."""
+        self._early: dict[int, DeliveryState] = {}
+        """Outcomes that have come before those of older messages, by delivery id."""
+        self._form: FrameForm | None = None
+        """That of the last outcome of a single message."""
+        self._transfers = self._credit = self._window = 0
+        """Frames that were sent; messages that the link, and frames that the session may send."""
         lib.pn_link_set_snd_settle_mode(self._link, lib.PN_SND_SETTLED if settled else lib.PN_SND_UNSETTLED)
         lib.pn_terminus_set_address(lib.pn_link_source(self._link), lib.pn_link_name(self._link))
         target = lib.pn_link_target(self._link)
         self.attach_ns = self._attach(target, lib.pn_link_remote_target(self._link), timeout_s)
         self.max_message_size = int(lib.pn_link_remote_max_message_size(self._link))
-        self._ring = DeliveryTagRing()
+        self._frames = TransferFrames(self._channel, settled=settled, largest=self._largest_frame)
         self._rows: _MessageRows | None = None
         if after is not None:
             self._continue(after)
@@ -84,18 +103,22 @@ class Sender(Link):
         self.sent, self.rejected, self.released = after.sent, after.rejected, after.released
         self._acknowledged_ns = after._acknowledged_ns
         if self._kept is not None and after._kept is not None:
-            self._again.extend(_as_bytes(kept) for kept in after._kept)
-            self._kept.extend(self._again)
+            self._waiting.extend(_as_bytes(kept) for kept in after._kept)
+            self._kept.extend(self._waiting)
 
     @property
     def capacity(self) -> int:
         """How many messages may be sent now: the peer's credit, or 0 while the socket accepts no more, or others are to
         be sent again."""
-        return 0 if self._again else self._room
+        return 0 if self._waiting else self._room
 
     @property
     def _room(self) -> int:
-        return 0 if self.connection.engine.blocked else max(0, lib.pn_link_credit(self._link))
+        return 0 if self._engine.blocked else max(0, min(self._credit, self._window))
+
+    def _room_for(self, size: int) -> int:
+        """How many messages of `size` bytes may be sent now."""
+        return min(self.capacity, max(0, self._window) // self._frames.count(size))
 
     @property
     def accepted(self) -> int:
@@ -105,7 +128,7 @@ class Sender(Link):
     @property
     def unsettled(self) -> int:
         """How many messages wait for their acknowledgement."""
-        return len(self._pending) + len(self._again)
+        return self._next_id - self._oldest_id + len(self._waiting)
 
     def send(self, template: Template, count: int, first_number: int = 0) -> SentBatch:
         """Send up to `count` messages from `template`, numbered from `first_number`, as capacity allows.
@@ -113,73 +136,86 @@ class Sender(Link):
         Never waits: call `pump` when it sent less than `count`, and to detect a lost connection. Raises UserError if
         the message is larger than the peer's limit.
         """
-        self.check_size(len(template.message))
+        size = len(template.message)
+        self.check_size(size)
         if self._rows is None or self._rows.template is not template:
-            self._rows = _MessageRows(template)
-        rows, size = self._rows, len(template.message)
-        times: list[int] = []
-        stamps: list[int] = []
-        while len(times) < count and (capacity := self.capacity):
-            chunk = min(count - len(times), capacity, len(rows.starts))
-            first = first_number + len(times)
-            rows.number(chunk, first)
-            self._write(rows.stamped(chunk, stamps), itertools.repeat(size), times)
+            self._rows = _MessageRows(template, self._frames)
+        rows, sent = self._rows, _Sending()
+        while sent.count < count and (capacity := self._room_for(size)):
+            chunk = min(count - sent.count, capacity, rows.count)
+            first, stamp_ms = first_number + sent.count, sent.add(chunk)
             if self._kept is not None:
-                self._kept.extend(zip(itertools.repeat(template), itertools.count(first), stamps[-chunk:]))
-        self.sent += len(times)
-        return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
+                self._kept.extend((template, number, stamp_ms) for number in range(first, first + chunk))
+            self._put(rows.filled(chunk, self._next_id, first, stamp_ms), chunk, chunk * rows.frames)
+        self.sent += sent.count
+        return sent.batch()
 
     def send_mixed(self, templates: Sequence[Template], first_number: int = 0) -> SentBatch:
         """As `send`, a message from each of `templates` in their order: for messages of several sizes."""
-        times: list[int] = []
-        stamps: list[int] = []
-        while len(times) < len(templates) and (capacity := self.capacity):
-            first, chunk, size = len(times), [], 0
-            for template in itertools.islice(templates, first, first + min(capacity, _CHUNK_MESSAGES)):
-                self.check_size(len(template.message))
-                chunk.append(template)
-                if (size := size + len(template.message)) >= _CHUNK_BYTES:
-                    break
-            sizes = [len(template.message) for template in chunk]
-            self._write(_mixed(chunk, first_number + first, stamps), sizes, times)
+        sizes = [len(template.message) for template in templates]
+        for size in set(sizes):
+            self.check_size(size)
+        sent = _Sending()
+        while places := self._chunk(sizes, sent.count, self.capacity):
+            stamp_ms = sent.add(len(places))
+            messages = [templates[place].filled(first_number + place, stamp_ms) for place in places]
             if self._kept is not None:
-                self._kept.extend(zip(chunk, itertools.count(first_number + first), stamps[first:]))
-        self.sent += len(times)
-        return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
+                self._kept.extend(messages)
+            self._put_messages(messages)
+        self.sent += sent.count
+        return sent.batch()
 
     def send_messages(self, messages: Sequence[bytes], stamp_offset: int) -> SentBatch:
         """Send the first of `messages`, as many as there is capacity for.
 
-        The time of sending is written at `stamp_offset` of each (see `Template`).
+        The time of sending is written at `stamp_offset` of each (see `Template`). Those that do not fit into the window
+        of the session follow by themselves.
 
         Returns and raises as `send`.
         """
-        times: list[int] = []
-        stamps: list[int] = []
-        while len(times) < len(messages) and (capacity := self.capacity):
-            chunk = messages[len(times) : len(times) + min(capacity, _CHUNK_MESSAGES)]
-            for message in chunk:
-                self.check_size(len(message))
-            copies: list[bytearray] = []
-            self._write(_stamped(chunk, stamp_offset, stamps, copies), map(len, chunk), times)
-            if self._kept is not None:
-                self._kept.extend(map(bytes, copies))
-        self.sent += len(times)
-        return SentBatch(np.array(times, np.int64), np.array(stamps, np.int64))
+        for size in set(map(len, messages)):
+            self.check_size(size)
+        count, sent = min(len(messages), self.capacity), _Sending()
+        stamp = sent.add(count).to_bytes(8, "big")
+        stamped = [message[:stamp_offset] + stamp + message[stamp_offset + 8 :] for message in messages[:count]]
+        if self._kept is not None:
+            self._kept.extend(stamped)
+        self.sent += count
+        self._waiting.extend(stamped)
+        self._send_waiting()
+        return sent.batch()
 
-    def _write(self, starts: Iterable[Any], sizes: Iterable[int], times: list[int]) -> None:
-        """Send one delivery for each message, and flush; appends the times to `times`."""
-        link, tags, pending, settled = self._link, self._ring.tags, self._pending, self._settled
-        new, send, advance, settle = lib.pn_delivery, lib.pn_link_send, lib.pn_link_advance, lib.pn_delivery_settle
-        for start, size in zip(starts, sizes, strict=False):
-            delivery = new(link, next(tags))
-            times.append(now_ns())
-            send(link, start, size)
-            if settled:
-                settle(delivery)  # which advances as well
-            else:
-                advance(link)
-                pending.append(delivery)
+    def _chunk(self, sizes: Sequence[int], first: int, room: int) -> range:
+        """The messages from `first` on that may be sent together."""
+        last, octets, window = first, 0, self._window
+        for size in sizes[first : first + min(room, _CHUNK_MESSAGES)]:
+            window -= self._frames.count(size)
+            if window < 0 or octets >= _CHUNK_BYTES:
+                break
+            last, octets = last + 1, octets + size
+        return range(first, last)
+
+    def _send_waiting(self) -> None:
+        """Send what waits."""
+        while self._waiting and (places := self._chunk([len(message) for message in self._waiting], 0, self._room)):
+            self._put_messages([self._waiting.popleft() for _ in places])
+
+    def _put_messages(self, messages: Sequence[bytes]) -> None:
+        """Send messages as they are."""
+        frames, transfers = bytearray(), 0
+        for delivery_id, message in enumerate(messages, self._next_id):
+            transfers += self._frames.write(message, delivery_id % IDS, frames)
+        self._put(memoryview(frames), len(messages), transfers)
+
+    def _put(self, frames: memoryview, messages: int, transfers: int) -> None:
+        """Write the frames of messages, or what the socket accepts of them."""
+        self._next_id += messages
+        if self._settled:
+            self._oldest_id = self._next_id
+        self._credit -= messages
+        self._window -= transfers
+        self._transfers += transfers
+        self._engine.put(frames)
         self._flush()
 
     def check_size(self, size: int) -> None:
@@ -189,54 +225,75 @@ class Sender(Link):
 
     def pump(self, timeout_s: float) -> None:
         """Do I/O (see `Connection.pump`) and process acknowledgements and credit. Raises UserError."""
-        try:
-            super().pump(timeout_s)
-        finally:  # what came with the end of the connection counts
-            self._process_acknowledgements()
-        while self._again and (room := self._room):
-            messages = [self._again.popleft() for _ in range(min(room, len(self._again), _CHUNK_MESSAGES))]
-            self._write(map(ffi.from_buffer, itertools.repeat("char[]"), messages), map(len, messages), [])
+        super().pump(timeout_s)
+        self._send_waiting()
 
-    def _process_acknowledgements(self) -> None:
-        pending = self._pending
-        state_of, settle, accepted = lib.pn_delivery_remote_state, lib.pn_delivery_settle, lib.PN_ACCEPTED
-        at_ns, before = now_ns(), len(pending)
-        while pending:
-            delivery = pending[0]
-            state = state_of(delivery)
-            if state != accepted:
-                if not (state or lib.pn_delivery_settled(delivery)):
-                    break
-                self._count_other(state)
-            settle(pending.popleft())
-        settled = before - len(pending)
-        self._acknowledged_ns += [at_ns] * settled
-        if self._kept is not None:
-            for _ in range(settled):
-                self._kept.popleft()
+    def attached(self, channel: int, begin: Fields, attach: Fields) -> None:
+        """The peer has answered: so many frames its session takes."""
+        super().attached(channel, begin, attach)
+        self._window = begin.uint(2)
 
-    def _count_other(self, state: int) -> None:
-        if state in (lib.PN_RELEASED, lib.PN_MODIFIED):
-            self.released += 1
-        else:
+    def _take_flow(self, flow: Fields) -> None:
+        """Take the peer's credit, and the window of its session."""
+        self._window = flow.uint(1) + serial_difference(flow.uint(0), self._transfers)
+        if flow.place(4) is not None:
+            self._credit = flow.uint(6) + serial_difference(flow.uint(5), self._next_id)
+
+    def _take_dispositions(self, at: int, size: int, end: int) -> int:
+        """Take outcomes of messages, of which each may have a frame of its own."""
+        octets = self._engine.octets[at:end]
+        if self._form is not None and self._form.size == size and (count := self._form.count(octets)):
+            self._take_outcome(self._form.number(octets), count, self._form.state, settled=self._form.settled)
+            return count * size
+        outcome = Fields(octets[:size].tobytes())
+        first, last = outcome.uint(1), outcome.uint(2, outcome.uint(1))
+        ids = [place for place in (outcome.place(1), outcome.place(2)) if place is not None]
+        if outcome.flag(0):
+            state, settled = outcome.state(4), outcome.flag(3)
+            self._take_outcome(first, (last - first) % IDS + 1, state, settled=settled)
+            if first == last and all(place.type == UINT for place in ids):
+                self._form = FrameForm(outcome, ids, state=state, settled=settled)
+        return size
+
+    def _take_outcome(self, first: int, count: int, state: DeliveryState, *, settled: bool) -> None:
+        begin = self._oldest_id + serial_difference(first, self._oldest_id)
+        begin, stop = max(begin, self._oldest_id), min(begin + count, self._next_id)
+        if begin >= stop or state is DeliveryState.RECEIVED or (state is DeliveryState.NONE and not settled):
+            return
+        if not settled:
+            ids = begin % IDS, (stop - 1) % IDS
+            self._engine.put(disposition_frame(self._channel, *ids, state, receiver=False))
+        if begin > self._oldest_id:
+            self._early |= dict.fromkeys(range(begin, stop), state)
+            return
+        self._settle(stop - begin, state)
+        while self._early and (next_state := self._early.pop(self._oldest_id, None)) is not None:
+            self._settle(1, next_state)
+
+    def _settle(self, count: int, state: DeliveryState) -> None:
+        """Count the outcome of the oldest messages."""
+        self._oldest_id += count
+        self._acknowledged_ns.append(np.full(count, now_ns(), np.int64))
+        if state in (DeliveryState.RELEASED, DeliveryState.MODIFIED):
+            self.released += count
+        elif state is not DeliveryState.ACCEPTED:
             # Rejected, or settled without an outcome: the message is not known to have arrived.
-            self.rejected += 1
+            self.rejected += count
+        if self._kept is not None:
+            for _ in range(count):
+                self._kept.popleft()
 
     def pop_acknowledged_ns(self) -> NDArray[np.int64]:
         """When the messages since the last call were acknowledged (ns), in the order of sending."""
         taken, self._acknowledged_ns = self._acknowledged_ns, []
-        return np.array(taken, np.int64)
+        return np.concatenate([np.zeros(0, np.int64), *taken])
 
     def drain(self, timeout_s: float) -> int:
         """Wait until everything is written and acknowledged, at most `timeout_s`; returns how many still wait."""
         deadline = time.monotonic() + timeout_s
-        while (self.unsettled or not self._written) and (left := deadline - time.monotonic()) > 0:
+        while (self.unsettled or not self._engine.written) and (left := deadline - time.monotonic()) > 0:
             self.pump(min(left, 1.0))
         return self.unsettled
-
-    @property
-    def _written(self) -> bool:
-        return not self.connection.engine.blocked and lib.pn_link_queued(self._link) == 0
 
 
 def too_large(size: int, peer: str, largest: int) -> str:
@@ -253,64 +310,49 @@ def _as_bytes(kept: bytes | tuple[Template, int, int]) -> bytes:
     return template.filled(number, stamp_ms)
 
 
-def _stamped(messages: Iterable[bytes], stamp_offset: int, stamps: list[int], copies: list[bytearray]) -> Iterator[Any]:
-    """Yield copies of messages with the current time as their stamp (ms since the Unix epoch).
+class _Sending:
+    """What one call has sent: chunks, each with its time."""
 
-    Appends the stamps to `stamps`, and the copies to `copies`.
-    """
-    for message in messages:
-        copy = bytearray(message)
-        copies.append(copy)
-        stamps.append(wall_ns() // 1_000_000)
-        struct.pack_into(">q", copy, stamp_offset, stamps[-1])
-        yield ffi.from_buffer("char[]", copy)
+    def __init__(self) -> None:
+        self.count = 0
+        self._chunks: list[tuple[int, int, int]] = []
 
+    def add(self, count: int) -> int:
+        """Count a chunk that is being sent now; returns its stamp."""
+        stamp_ms = wall_ns() // 1_000_000
+        self._chunks.append((now_ns(), stamp_ms, count))
+        self.count += count
+        return stamp_ms
 
-def _mixed(templates: Sequence[Template], first: int, stamps: list[int]) -> Iterator[Any]:
-    """Yield a message from each template, numbered from `first`, with the current time as its stamp (ms).
-
-    Appends the stamps to `stamps`.
-    """
-    messages = bytearray().join([template.message for template in templates])
-    start, place = ffi.from_buffer("char[]", messages), 0
-    for number, template in enumerate(templates, first):
-        if template.number_offset is not None:
-            struct.pack_into(">Q", messages, place + template.number_offset, number)
-        stamps.append(wall_ns() // 1_000_000)
-        struct.pack_into(">q", messages, place + template.stamp_offset, stamps[-1])
-        yield start + place
-        place += len(template.message)
+    def batch(self) -> SentBatch:
+        """The times of all."""
+        chunks = np.array(self._chunks, np.int64).reshape(-1, 3)
+        return SentBatch(chunks[:, 0].repeat(chunks[:, 2]), chunks[:, 1].repeat(chunks[:, 2]))
 
 
 class _MessageRows:
-    """Rows with copies of a template, so that numpy can patch a chunk of them at once."""
+    """Rows with the frames of a template, so that numpy can fill in a chunk of them at once."""
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, frames: TransferFrames) -> None:
         self.template = template
-        size = len(template.message)
-        count = max(1, min(_CHUNK_MESSAGES, _CHUNK_BYTES // size))
-        self._rows = np.tile(np.frombuffer(template.message, np.uint8), (count, 1))
-        start = ffi.from_buffer("char[]", self._rows)
-        self.starts = [start + row * size for row in range(count)]
-        self._keep = start
-        self._stamps = self._rows[:, template.stamp_offset : template.stamp_offset + 8]
-        offset = template.number_offset
-        self._numbers = None if offset is None else self._rows[:, offset : offset + 8]
+        framed = frames.framed(template.message, (template.stamp_offset, template.number_offset))
+        size = len(framed.octets)
+        self.count, self.frames = max(1, min(_CHUNK_MESSAGES, _CHUNK_BYTES // size)), framed.frames
+        rows = np.tile(np.frombuffer(framed.octets, np.uint8), (self.count, 1))
+        self._octets, self._size = rows.data.cast("B"), size
+        self._ids = [rows[:, offset : offset + 4] for offset in (framed.id_offset, framed.tag_offset)]
+        stamp, number = framed.offset(template.stamp_offset), template.number_offset
+        self._stamps = rows[:, stamp : stamp + 8]
+        number = None if number is None else framed.offset(number)
+        self._numbers = None if number is None else rows[:, number : number + 8]
 
-    def number(self, count: int, first: int) -> None:
-        """Write the numbers from `first` on into the first `count` rows."""
+    def filled(self, count: int, first_id: int, first_number: int, stamp_ms: int) -> memoryview:
+        """The frames of `count` messages with delivery ids and numbers from these on, and this stamp."""
+        ids = (np.arange(first_id, first_id + count) % IDS).astype(">u4").view(np.uint8).reshape(count, 4)
+        for place in self._ids:
+            place[:count] = ids
         if self._numbers is not None:
-            numbers = np.arange(first, first + count, dtype=">u8")
+            numbers = np.arange(first_number, first_number + count, dtype=">u8")
             self._numbers[:count] = numbers.view(np.uint8).reshape(count, 8)
-
-    def stamped(self, count: int, stamps: list[int]) -> Iterator[Any]:
-        """Yield the first `count` rows with the current time as their stamp (ms); appends it to `stamps`."""
-        last_ms = -1
-        for row in range(count):
-            stamp_ms = wall_ns() // 1_000_000
-            if stamp_ms != last_ms:
-                # Rows of the same millisecond have this stamp already.
-                self._stamps[row:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
-                last_ms = stamp_ms
-            stamps.append(stamp_ms)
-            yield self.starts[row]
+        self._stamps[:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
+        return self._octets[: count * self._size]
