@@ -10,8 +10,8 @@
 What makes it fast, and must stay so:
 
 * proton opens, attaches and closes; frames with messages, credit and outcomes pass by it (`framed_engine`);
-* messages are encoded once, frames included; per message only the delivery's id and tag, the stamp (`sent_time`) and the
-  number (message id) are overwritten, by numpy for a chunk of rows, and the socket gets the rows themselves;
+* messages are encoded once, frames included; per message only the delivery's id and tag, the stamp (`sent_time`) and
+  the number (message id) are overwritten, by numpy for a chunk of rows, and the socket gets the rows themselves;
 * frames that are alike are taken together, where they were read: numpy finds how many they are, checks and reads them;
 * acknowledgements of successive messages are one range; credit is topped up each quarter of the window.
 

@@ -45,7 +45,7 @@ class FrameLink(ABC):
 
 
 class FramedEngine(ProtonEngine):
-    """As `ProtonEngine`; `peer` names the broker in messages. `input` holds what has been read."""
+    """As `ProtonEngine`; `peer` names the broker in messages. `input` holds what has been read, at `read_ns`."""
 
     def __init__(self, sock: socket.socket, peer: str, *, idle_timeout_s: float) -> None:
         super().__init__(sock, server=False, idle_timeout_s=idle_timeout_s)
@@ -63,7 +63,7 @@ class FramedEngine(ProtonEngine):
         self._begun: dict[int, Fields] = {}
         self._links: dict[int, FrameLink] = {}
         """By the peer's channel."""
-        self._heard_ns = 0
+        self._heard_ns = self.read_ns = 0
 
     def expect(self, name: bytes, link: FrameLink) -> None:
         """Give the frames of the session in which the link of this name is attached to `link`."""
@@ -113,6 +113,7 @@ class FramedEngine(ProtonEngine):
             count += got
             self._filled += got
         if count:
+            self.read_ns = now_ns()
             self._split()
         return count
 

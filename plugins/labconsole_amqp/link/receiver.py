@@ -267,7 +267,7 @@ class Receiver(MessageLink):
     def _checked(self, rows: NDArray[np.uint8]) -> Batch:
         """Messages of one length, a row each, compared with the template of that length."""
         count, length = rows.shape
-        received, sizes = np.full(count, now_ns()), np.full(count, length)
+        received, sizes = np.full(count, self._engine.read_ns), np.full(count, length)
         if (matcher := self._matchers.get(length)) is not None:
             matched, stamps, numbers = matcher.check(rows)
         else:

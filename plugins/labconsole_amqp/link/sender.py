@@ -340,14 +340,18 @@ class _MessageRows:
         self.count, self.frames = max(1, min(_CHUNK_MESSAGES, _CHUNK_BYTES // size)), framed.frames
         rows = np.tile(np.frombuffer(framed.octets, np.uint8), (self.count, 1))
         self._octets, self._size = rows.data.cast("B"), size
-        self._ids = [rows[:, offset : offset + 4] for offset in (framed.id_offset, framed.tag_offset)]
-        stamp, number = framed.offset(template.stamp_offset), template.number_offset
+        self._id_places = framed.id_offset, framed.tag_offset
+        self._stamp_place = stamp = framed.offset(template.stamp_offset)
+        number = template.number_offset
+        self._number_place = number = None if number is None else framed.offset(number)
+        self._ids = [rows[:, place : place + 4] for place in self._id_places]
         self._stamps = rows[:, stamp : stamp + 8]
-        number = None if number is None else framed.offset(number)
         self._numbers = None if number is None else rows[:, number : number + 8]
 
     def filled(self, count: int, first_id: int, first_number: int, stamp_ms: int) -> memoryview:
         """The frames of `count` messages with delivery ids and numbers from these on, and this stamp."""
+        if count == 1:
+            return self._filled_one(first_id, first_number, stamp_ms)
         ids = (np.arange(first_id, first_id + count) % IDS).astype(">u4").view(np.uint8).reshape(count, 4)
         for place in self._ids:
             place[:count] = ids
@@ -356,3 +360,12 @@ class _MessageRows:
             self._numbers[:count] = numbers.view(np.uint8).reshape(count, 8)
         self._stamps[:count] = np.frombuffer(struct.pack(">q", stamp_ms), np.uint8)
         return self._octets[: count * self._size]
+
+    def _filled_one(self, delivery_id: int, number: int, stamp_ms: int) -> memoryview:
+        """The same for a message alone, as at a rate, without the time that numpy takes to begin."""
+        for place in self._id_places:
+            struct.pack_into(">I", self._octets, place, delivery_id % IDS)
+        if self._number_place is not None:
+            struct.pack_into(">Q", self._octets, self._number_place, number)
+        struct.pack_into(">q", self._octets, self._stamp_place, stamp_ms)
+        return self._octets[: self._size]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
+from labconsole.processes import wait_exactly
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import Loop, Settlement
 from labconsole_amqp.envelopes.message_envelope import SealedMessage
@@ -124,6 +125,7 @@ class SenderRole(LinkRole):
 
     def work(self) -> dict[str, Any]:
         """Send everything, then wait for the last acknowledgement. Raises UserError."""
+        wait_exactly()
         cpu_before = time.process_time_ns()
         send = self._send_plain if self.parameters.protection is Protection.NONE else self._send_sealed
         for schedule in self._schedules():
