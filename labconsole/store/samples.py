@@ -98,12 +98,13 @@ class StoredSamples:
         """All rows: column name -> array of equal lengths, empty without rows. Raises StoreError."""
         row = self._row(series, role)
         columns = series_columns(row.columns)
-        table = {column.name: np.empty(row.rows, column.numpy_type) for column in columns}
+        table = {column.name: np.zeros(row.rows, column.numpy_type) for column in columns}
         position = 0
         for part in self._decoded(row, columns, self._chunks(row, columns)):
             rows = len(part[columns[0].name])
             for name, values in part.items():
-                table[name][position : position + rows] = values
+                if values.any():  # else the zeros that are there take no memory
+                    table[name][position : position + rows] = values
             position += rows
         return table
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labconsole_amqp.link.proton_engine import ENGINE_BYTES, DeliveryTagRing, ProtonEngine, ffi, lib, set_condition
+from labconsole_amqp.link.proton_engine import ENGINE_BYTES, DeliveryTags, ProtonEngine, ffi, lib, set_condition
 
 _TURN_MESSAGES = 256
 _TURN_BYTES = 256 * 1024
@@ -56,6 +56,7 @@ class Queue:
         self.name = name
         self.limits = limits
         self.counts = QueueCounts()
+        self.tags = DeliveryTags()
         self.producers: list[ProducerLink] = []
         self.consumers: deque[ConsumerLink] = deque()
         self.waiting: list[ProducerLink] = []
@@ -260,7 +261,7 @@ class ConsumerLink(_LinkEnd):
 
     def __init__(self, engine: ProtonEngine, link: Any, queue: Queue) -> None:
         super().__init__(engine, link, queue)
-        self._ring = DeliveryTagRing()
+        self._tags = queue.tags.ring()
         self._session = lib.pn_link_session(link)
         self._settled = lib.pn_link_remote_snd_settle_mode(link) == lib.PN_SND_SETTLED
         self._pending: deque[tuple[Any, bytes]] = deque()
@@ -281,7 +282,7 @@ class ConsumerLink(_LinkEnd):
 
     def send(self, messages: Iterable[bytes]) -> None:
         """Send messages."""
-        link, tags, settled, pending = self.link, self._ring.tags, self._settled, self._pending
+        link, tags, settled, pending = self.link, self._tags, self._settled, self._pending
         new, send, settle, advance = lib.pn_delivery, lib.pn_link_send, lib.pn_delivery_settle, lib.pn_link_advance
         count = 0
         for message in messages:

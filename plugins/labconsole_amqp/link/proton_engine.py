@@ -237,8 +237,8 @@ class ProtonEngine:
         self.transport = self.connection = None
 
 
-class DeliveryTagRing:
-    """Delivery tags, four bytes each, created once and used in turn: `tags` is endless. Keep the ring while in use."""
+class DeliveryTags:
+    """Delivery tags, four bytes each, created once for several links. Keep the object while they are in use."""
 
     def __init__(self) -> None:
         self._bytes = ffi.new("char[]", np.arange(_TAGS, dtype=">u4").tobytes())
@@ -246,7 +246,11 @@ class DeliveryTagRing:
         fields = np.frombuffer(ffi.buffer(self._structs), np.uintp).reshape(_TAGS, 2)  # size_t size; char *start
         fields[:, 0] = 4
         fields[:, 1] = int(ffi.cast("uintptr_t", self._bytes)) + 4 * np.arange(_TAGS, dtype=np.uintp)
-        self.tags: Iterator[Any] = itertools.cycle(list(self._structs))
+        self._tags = list(self._structs)
+
+    def ring(self) -> Iterator[Any]:
+        """The tags in turn, without end: those of one link."""
+        return itertools.cycle(self._tags)
 
 
 def condition_text(condition: Any) -> str | None:

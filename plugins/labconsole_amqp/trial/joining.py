@@ -80,7 +80,7 @@ def merged_by_time(series: Series, parts: Iterable[tuple[str, Table]]) -> Table:
     """The rows of all roles, given with their names, in order of time; a column `role` has the role's index."""
     time_column = TIME_COLUMNS[series.name]
     tables = [
-        {**table, "role": np.full(len(table[time_column]), int(role.rpartition("-")[2]), np.int64)}
+        {**table, "role": np.broadcast_to(np.int64(role.rpartition("-")[2]), len(table[time_column]))}
         for role, table in parts
     ]
     if not tables:
@@ -101,6 +101,8 @@ def _duplicate_arrivals(index: NDArray[np.int64], refused: NDArray[np.bool_], se
 
     `index` gives for each arrival the message among those `sent`, -1 for none.
     """
+    if len(index) == sent and not refused.any() and np.array_equal(index, np.arange(sent)):
+        return np.zeros(sent, np.bool_)  # each came once
     worst_first = np.argsort(refused, kind="stable")[::-1]
     kept = np.full(sent + 1, -1, np.int64)
     kept[index[worst_first]] = worst_first  # the last of several is kept
