@@ -25,7 +25,7 @@ _HEADER_BEGIN = int.from_bytes(b"AMQP", "big")
 """A protocol header, of eight bytes, in the place of a frame's size."""
 _EMPTY_FRAME = b"\0\0\0\x08\x02\0\0\0"
 _HEARD_NS = 200_000_000
-"""At this interval proton learns that the peer is not silent, while all of its frames pass by."""
+"""At this interval proton learns that the peer is not silent, while its frames pass by, or a long one comes slowly."""
 _OF_LINKS = (Performative.FLOW, Performative.TRANSFER, Performative.DISPOSITION)
 
 
@@ -104,10 +104,14 @@ class FramedEngine(ProtonEngine):
             lib.pn_transport_pop(self.transport, size)
 
     def _fill(self) -> int:
-        count = 0
+        count, failure = 0, None
         # A TLS layer returns a record of at most 16 KB at a time, and keeps what there is no room for.
         while count < (_ENOUGH_BYTES if self._secure else 1) and not self.eof:
-            got = self._received(self.input[self._filled :])
+            try:
+                got = self._received(self.input[self._filled :])
+            except OSError as error:
+                failure = error
+                break
             if not got:
                 break
             count += got
@@ -115,6 +119,8 @@ class FramedEngine(ProtonEngine):
         if count:
             self.read_ns = now_ns()
             self._split()
+        if failure is not None:  # after what was read before it
+            raise failure
         return count
 
     def _split(self) -> None:
@@ -139,8 +145,10 @@ class FramedEngine(ProtonEngine):
                     continue
                 self._pass_on(passed, at)
                 at = passed = at + link.take(code, at, size, end)
-        except EnvelopeError as error:
-            self.eof = True
+        except (EnvelopeError, UserError) as error:
+            self.eof, self._filled = True, 0
+            if isinstance(error, UserError):
+                raise
             raise UserError(f"{self._peer} sent a frame that cannot be read: {error}") from error
         if self._raw:
             at = end
@@ -148,8 +156,8 @@ class FramedEngine(ProtonEngine):
         self._filled = end - at
         if at and self._filled:
             self.input[: self._filled] = self.input[at:end]
-        if passed and (now := now_ns()) - self._heard_ns > _HEARD_NS:
-            self._heard_ns = now
+        if self._links and self.read_ns - self._heard_ns > _HEARD_NS:
+            self._heard_ns = self.read_ns
             self.push(_EMPTY_FRAME)
 
     def _pass_on(self, begin: int, end: int) -> None:

@@ -22,6 +22,7 @@ UINT = 0x70
 """Type code of a uint of four bytes."""
 _UINT_ZERO, _UINT, _TRUE, _FALSE, _NULL = b"\x43", bytes([UINT]), b"\x41", b"\x42", b"\x40"
 _TAG_BYTES = 4
+_GROWTH = 16
 _FIRST_HEAD = struct.Struct(">IBBH 3s BBB s s I 2s I s s s")
 _NEXT_HEAD = struct.Struct(">IBBH 3s BBB s 4s s")
 _ID_OFFSET, _TAG_OFFSET = 16, 22
@@ -149,14 +150,18 @@ class FrameForm:
 
     def count(self, octets: NDArray[np.uint8]) -> int:
         """How many frames of this form are at the begin of `octets`."""
-        count = len(octets) // self.size
-        rows = octets[: count * self.size].reshape(count, self.size)
-        equal = np.logical_and.reduce(rows[:, self._columns] == self._values, axis=1)
-        first = self.number(octets)
-        rising = np.arange(first, first + count)
-        for start in self._counters:
-            equal &= np.ascontiguousarray(rows[:, start : start + 4]).view(">u4").ravel() == rising
-        return count if equal.all() else int(equal.argmin())
+        total, count, block = len(octets) // self.size, 0, 1
+        rows, first = octets[: total * self.size].reshape(total, self.size), self.number(octets)
+        while count < total:  # in growing blocks: a frame of another form may come soon
+            part = rows[count : count + block]
+            equal = np.logical_and.reduce(part[:, self._columns] == self._values, axis=1)
+            rising = np.arange(first + count, first + count + len(part))
+            for start in self._counters:
+                equal &= np.ascontiguousarray(part[:, start : start + 4]).view(">u4").ravel() == rising
+            if not equal.all():
+                return count + int(equal.argmin())
+            count, block = count + len(part), block * _GROWTH
+        return count
 
     def number(self, octets: NDArray[np.uint8]) -> int:
         """The first counter of the frame at the begin of `octets`."""

@@ -27,6 +27,7 @@ from labconsole_amqp.link.proton_engine import ENGINE_BYTES, lib
 from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.template import Template
 
+_NO_ID = "a message without a delivery id"
 _LARGE_BYTES = 1024
 """From this size on, messages are compared one by one."""
 
@@ -210,7 +211,7 @@ class Receiver(MessageLink):
     def _top_up_credit(self) -> bool:
         """Give credit for a quarter of the window or more, if so much is missing; returns whether it did."""
         missing = self._window - self._credit - self._queued
-        if missing < max(1, self._window // 4):
+        if missing < max(1, self._window // 4) or self._queued >= self._window:  # the latter: a peer without credit
             return False
         self._credit += missing
         counts = {"next_incoming": self._next_incoming, "next_outgoing": 0, "count": self._count}
@@ -235,7 +236,7 @@ class Receiver(MessageLink):
             return size
         number, settled = transfer.place(1), transfer.flag(4)
         if number is None:
-            raise EnvelopeError("a message without a delivery id")
+            raise EnvelopeError(_NO_ID)
         self._arrive(self._checked(octets[transfer.stop : size].reshape(1, -1)), transfer.uint(1), settled=settled)
         if number.type == UINT:
             self._form = FrameForm(transfer, [number], transfer.place(2), settled=settled)
@@ -243,6 +244,8 @@ class Receiver(MessageLink):
 
     def _take_part(self, transfer: Fields) -> None:
         """Take a part of a message. Raises UserError: it is too large."""
+        if self._begun is None and transfer.place(1) is None:
+            raise EnvelopeError(_NO_ID)
         number, content, settled = self._begun or (transfer.uint(1), bytearray(), False)
         content += transfer.frame[transfer.stop :]
         if len(content) > self._largest:
@@ -279,6 +282,8 @@ class Receiver(MessageLink):
 def _check_again(batch: Batch, matcher: _TemplateMatcher, length: int) -> None:
     """Compare the messages of this length that have matched no template."""
     chosen = [index for index, message in batch.raw.items() if len(message) == length]
+    if not chosen:
+        return
     rows = np.frombuffer(b"".join(batch.raw[index] for index in chosen), np.uint8).reshape(len(chosen), length)
     batch.matched[chosen], batch.stamps_ms[chosen], batch.numbers[chosen] = matcher.check(rows)
     for index in chosen:
@@ -336,7 +341,7 @@ class _TemplateMatcher:
         """Which rows equal the template apart from stamp and number."""
         equal: NDArray[np.bool_] = np.logical_and.reduce(rows[:, self._columns] == self._values, axis=1)
         for begin, stop, value in self._large:
-            equal &= [value == row.data for row in rows[:, begin:stop]]
+            equal &= np.fromiter((value == row.data for row in rows[:, begin:stop]), np.bool_, len(rows))
         return equal
 
 

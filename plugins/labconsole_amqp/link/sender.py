@@ -27,6 +27,7 @@ from labconsole_amqp.link.performatives import (
     serial_difference,
 )
 from labconsole_amqp.link.proton_engine import lib
+from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.template import Template
 
 _CHUNK_MESSAGES = 512
@@ -248,6 +249,8 @@ class Sender(MessageLink):
         outcome = Fields(octets[:size].tobytes())
         first, last = outcome.uint(1), outcome.uint(2, outcome.uint(1))
         ids = [place for place in (outcome.place(1), outcome.place(2)) if place is not None]
+        if (last - first) % IDS >= IDS // 2:
+            raise EnvelopeError("a disposition that ends before it begins")
         if outcome.flag(0):
             state, settled = outcome.state(4), outcome.flag(3)
             self._take_outcome(first, (last - first) % IDS + 1, state, settled=settled)

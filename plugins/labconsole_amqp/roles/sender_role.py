@@ -95,8 +95,12 @@ class SenderRole(LinkRole):
 
     def leave(self) -> str:
         """Wait for acknowledgements, so that nothing needs to be sent again on the other connection."""
-        waits = self._link.drain(_LEAVE_S) > 0 and not self._keeps
-        return "the broker does not acknowledge its messages" if waits else ""
+        unsettled, settles = self._link.drain(_LEAVE_S), self.parameters.settlement is Settlement.PRE_SETTLED
+        if self._keeps and not settles:
+            return ""
+        if unsettled:
+            return "the broker does not acknowledge its messages"
+        return "" if self.connection.engine.written else "its last messages are not written yet"
 
     @property
     def _keeps(self) -> bool:

@@ -239,6 +239,17 @@ class TestSending:
             until(sender, lambda: not sender.unsettled and sender.capacity == 500)
             assert sender.accepted == 600
 
+    def test_outcomes_that_end_before_they_begin_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with peer(monkeypatch) as (broker, connection):
+            sender = Sender(connection, "q")
+            broker.credit(10)
+            until(sender, lambda: sender.capacity)
+            sender.send(template(), 10)
+            broker.say(DISPOSITION, [True, uint(5), uint(3), True, ACCEPTED])
+            with pytest.raises(UserError, match="a disposition that ends before it begins"):
+                until(sender, lambda: False)
+            assert sender.accepted == 0
+
     def test_a_peer_that_sends_on_a_sender_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with peer(monkeypatch) as (broker, connection):
             sender = Sender(connection, "q")
@@ -306,6 +317,50 @@ class TestReceiving:
         assert (first.uint(5), first.uint(6)) == (0, 1000)
         assert (last.uint(0), last.uint(5), last.uint(6)) == (300, 300, 1000)
 
+    def test_more_messages_than_there_was_credit_for_are_received_and_give_no_credit(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with peer(monkeypatch, sends=True) as (broker, connection):
+            receiver = Receiver(connection, "q", window=100)
+            for number in range(250):
+                broker.say(TRANSFER, [uint(HANDLE), uint(number), b"t", uint(0)], b"message")
+            time.sleep(0.1)
+            assert [len(receiver.receive(30, 1)) for _ in range(9)] == [30] * 8 + [10]
+            receiver._flush()
+            credits = [flow.uint(6) for flow in broker.frames(FLOW)]
+            assert min(credits) > 0 and max(credits) == 100
+
+    def test_a_form_is_learnt_while_others_wait(self, ends: tuple[Peer, Receiver]) -> None:
+        broker, receiver = ends
+        large = template(b"x" * 2_000)
+        messages = (b"a", large.filled(1, 1000), b"b", large.filled(2, 1000))
+        broker.sock.sendall(
+            b"".join(
+                frame(TRANSFER, [uint(HANDLE), uint(number), b"t", uint(0)], message, channel=CHANNEL)
+                for number, message in enumerate(messages)
+            )
+        )
+        time.sleep(0.1)
+        assert receiver.receive(1, 1).raw == {0: b"a"}
+        receiver.learn(large)
+        batch = self.batch(receiver, 3)
+        assert (batch.numbers.tolist(), batch.raw) == ([1, -1, 2], {1: b"b"})
+
+    def test_what_came_before_a_message_that_is_too_large_comes_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with peer(monkeypatch, sends=True) as (broker, connection):
+            receiver = Receiver(connection, "q", max_message_size=1000)
+            heads = ([uint(HANDLE), uint(number), b"t", uint(0)] for number in range(5))
+            said = (frame(TRANSFER, head, b"m", channel=CHANNEL) for head in heads)
+            part = frame(TRANSFER, [uint(HANDLE), uint(5), b"t", uint(0), None, True], bytes(1001), channel=CHANNEL)
+            broker.sock.sendall(b"".join(said) + part)
+            assert len(self.batch(receiver, 5)) == 5
+            with pytest.raises(UserError, match="more than 1,000 bytes"):
+                receiver.receive(5, 1)
+            broker.sock.sendall(bytes.fromhex("0000000802000000"))
+            with pytest.raises(UserError, match="was lost"):
+                receiver.receive(5, 1)
+            assert receiver.received == 5
+
     @pytest.mark.parametrize("end", [(DETACH, [uint(HANDLE), True], CHANNEL), (CLOSE, [], 0)], ids=("detach", "close"))
     @pytest.mark.parametrize("gather_s", [0.0, 0.5])
     def test_messages_that_come_with_the_end_are_returned_before_it(
@@ -328,6 +383,7 @@ class TestReceiving:
         [
             ([uint(HANDLE + 1), uint(0), b"t"], "a message for a link that is not open"),
             ([uint(HANDLE), None, b"t"], "a message without a delivery id"),
+            ([uint(HANDLE), None, b"t", None, None, True], "a message without a delivery id"),
             ([uint(HANDLE), "zero", b"t"], "field 1 is not an unsigned number"),
         ],
     )
