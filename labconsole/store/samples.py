@@ -103,7 +103,7 @@ class StoredSamples:
         for part in self._decoded(row, columns, self._chunks(row, columns)):
             rows = len(part[columns[0].name])
             for name, values in part.items():
-                if values.any():  # else the zeros that are there take no memory
+                if values.dtype.hasobject or values.any():  # else the zeros that are there take no memory
                     table[name][position : position + rows] = values
             position += rows
         return table

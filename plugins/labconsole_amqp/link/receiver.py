@@ -36,10 +36,11 @@ _LARGE_BYTES = 1024
 class Batch:
     """Received messages in order; all arrays have one element per message.
 
-    `received_ns` is taken once the message is read from the socket, for all that are read at once. Where `matched`,
-    the message equals one of the receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1
-    without one); elsewhere they are -1, and `raw` maps the message's index to its bytes, for the slow path. A message
-    that the sender aborted halfway has size 0 and `raw` b"". `sizes` are bytes of the encoded message.
+    `received_ns` is when a message was read from the socket; of several that were read at once, when each was taken
+    from what was read. Where `matched`, the message equals one of the receiver's templates, and `stamps_ms` and
+    `numbers` hold its stamp and number (-1 without one); elsewhere they are -1, and `raw` maps the message's index to
+    its bytes, for the slow path. A message that the sender aborted halfway has size 0 and `raw` b"". `sizes` are bytes
+    of the encoded message.
     """
 
     received_ns: NDArray[np.int64]
@@ -110,6 +111,8 @@ class Receiver(MessageLink):
         """Messages in `_arrived`; messages that may still come."""
         self._handle = self._count = self._next_incoming = 0
         """The peer's handle, delivery count and id of its next transfer."""
+        self._read_ns = 0
+        """The last read from which a message was taken."""
         self._form: FrameForm | None = None
         """That of the last message in one frame."""
         self._begun: tuple[int, bytearray, bool] | None = None
@@ -270,7 +273,9 @@ class Receiver(MessageLink):
     def _checked(self, rows: NDArray[np.uint8]) -> Batch:
         """Messages of one length, a row each, compared with the template of that length."""
         count, length = rows.shape
-        received, sizes = np.full(count, self._engine.read_ns), np.full(count, length)
+        received, sizes = np.fromiter((now_ns() for _ in range(count)), np.int64, count), np.full(count, length)
+        if self._read_ns != self._engine.read_ns:
+            received[0] = self._read_ns = self._engine.read_ns
         if (matcher := self._matchers.get(length)) is not None:
             matched, stamps, numbers = matcher.check(rows)
         else:
