@@ -19,7 +19,6 @@ from labconsole_amqp.link.proton_engine import MAX_FRAME_BYTES, WOULD_BLOCK, Pro
 from labconsole_amqp.wire.amqp_types import EnvelopeError
 
 _INPUT_BYTES = 512 * 1024
-_ENOUGH_BYTES = 192 * 1024
 _OUTPUT_BYTES = 16 * 1024
 _HEADER_BEGIN = int.from_bytes(b"AMQP", "big")
 """A protocol header, of eight bytes, in the place of a frame's size."""
@@ -106,7 +105,7 @@ class FramedEngine(ProtonEngine):
     def _fill(self) -> int:
         count, failure = 0, None
         # A TLS layer returns a record of at most 16 KB at a time, and keeps what there is no room for.
-        while count < (_ENOUGH_BYTES if self._secure else 1) and not self.eof:
+        while count < self._enough_bytes and not self.eof:
             try:
                 got = self._received(self.input[self._filled :])
             except OSError as error:

@@ -14,18 +14,21 @@ from labconsole_amqp.wire.amqp_types import LISTS, EnvelopeError, Value, list_it
 
 FRAME_HEAD = struct.Struct(">IBBH")
 """Size, offset of the body in words of four bytes, type (0: AMQP), and channel."""
-LARGEST_WINDOW = 2**31 - 1
 IDS = 2**32
 """Delivery ids and counts are serial numbers of 32 bits (RFC 1982)."""
 
 UINT = 0x70
 """Type code of a uint of four bytes."""
 _UINT_ZERO, _UINT, _TRUE, _FALSE, _NULL = b"\x43", bytes([UINT]), b"\x41", b"\x42", b"\x40"
-_TAG_BYTES = 4
+_WINDOW = 2**31 - 1
+"""Frames that the peer may send, and that we may: more than there will be."""
 _GROWTH = 16
+_MOST_SHIFT = 16
+"""By so much may a frame be shorter, so that the eight bytes of a stamp and of a number stay together."""
 _FIRST_HEAD = struct.Struct(">IBBH 3s BBB s s I 2s I s s s")
 _NEXT_HEAD = struct.Struct(">IBBH 3s BBB s 4s s")
-_ID_OFFSET, _TAG_OFFSET = 16, 22
+ID_PLACES = 16, 22
+"""Where the first frame of a message has its delivery id and its tag, four bytes each."""
 
 
 class Performative(IntEnum):
@@ -170,16 +173,13 @@ class FrameForm:
 
 @dataclass(frozen=True, slots=True)
 class FramedMessage:
-    """The transfer frames of one message, with a delivery id and tag of 0, one behind the other.
+    """The transfer frames of one message, with a delivery id and tag of 0 (`ID_PLACES`), one behind the other.
 
-    `id_offset` and `tag_offset`: where delivery id and tag are written, four bytes each; `starts`: the offset of each
-    frame's part of the message, in the message and here; `frames`: their number.
+    `starts`: the offset of each frame's part of the message, in the message and here.
     """
 
     octets: bytes
     starts: tuple[tuple[int, int], ...]
-    id_offset: int = _ID_OFFSET
-    tag_offset: int = _TAG_OFFSET
 
     @property
     def frames(self) -> int:
@@ -202,13 +202,12 @@ class TransferFrames:
 
     def count(self, size: int) -> int:
         """How many frames a message of `size` bytes takes, at most."""
-        return max(1, -(-size // (self._room - _TAG_BYTES * 4)))
+        return max(1, -(-size // (self._room - _MOST_SHIFT)))
 
     def framed(self, message: bytes | bytearray, whole: tuple[int | None, ...] = ()) -> FramedMessage:
         """The frames of a message; the eight bytes at each offset in `whole` stay in one frame."""
-        parts = list(self._parts(len(message), [offset for offset in whole if offset is not None]))
         octets, starts = bytearray(), []
-        for begin, end in parts:
+        for begin, end in self._parts(len(message), [offset for offset in whole if offset is not None]):
             more = _TRUE if end < len(message) else _FALSE
             octets += self._head(end - begin, 0, more) if begin == 0 else self._next_head(end - begin, more)
             starts.append((begin, len(octets)))
@@ -223,7 +222,7 @@ class TransferFrames:
             return 1
         framed, at = self.framed(message), len(into)
         into += framed.octets
-        for offset in (framed.id_offset, framed.tag_offset):
+        for offset in ID_PLACES:
             into[at + offset : at + offset + 4] = delivery_id.to_bytes(4, "big")
         return framed.frames
 
@@ -248,11 +247,9 @@ class TransferFrames:
         return _NEXT_HEAD.pack(*about, _UINT_ZERO, 4 * _NULL, more)
 
 
-def flow_frame(
-    channel: int, *, next_incoming: int, next_outgoing: int, count: int, credit: int, window: int = LARGEST_WINDOW
-) -> bytes:
-    """A flow of the link with handle 0: `count` is its delivery count, `credit` how many messages may be sent."""
-    numbers = (next_incoming, window, next_outgoing, LARGEST_WINDOW, 0, count, credit)
+def flow_frame(channel: int, *, next_incoming: int, count: int, credit: int) -> bytes:
+    """A receiver's flow, for the link with handle 0: `count` is its delivery count, `credit` for so many messages."""
+    numbers = (next_incoming, _WINDOW, 0, _WINDOW, 0, count, credit)
     return _frame(channel, Performative.FLOW, [_UINT + number.to_bytes(4, "big") for number in numbers])
 
 

@@ -217,8 +217,8 @@ class Receiver(MessageLink):
         if missing < max(1, self._window // 4) or self._queued >= self._window:  # the latter: a peer without credit
             return False
         self._credit += missing
-        counts = {"next_incoming": self._next_incoming, "next_outgoing": 0, "count": self._count}
-        self._engine.put(flow_frame(self._channel, **counts, credit=self._credit))
+        flow = flow_frame(self._channel, next_incoming=self._next_incoming, count=self._count, credit=self._credit)
+        self._engine.put(flow)
         return True
 
     def _take_transfers(self, at: int, size: int, end: int) -> int:

@@ -17,6 +17,7 @@ from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S
 from labconsole_amqp.link.message_link import MessageLink
 from labconsole_amqp.link.performatives import (
+    ID_PLACES,
     IDS,
     UINT,
     DeliveryState,
@@ -343,11 +344,10 @@ class _MessageRows:
         self.count, self.frames = max(1, min(_CHUNK_MESSAGES, _CHUNK_BYTES // size)), framed.frames
         rows = np.tile(np.frombuffer(framed.octets, np.uint8), (self.count, 1))
         self._octets, self._size = rows.data.cast("B"), size
-        self._id_places = framed.id_offset, framed.tag_offset
         self._stamp_place = stamp = framed.offset(template.stamp_offset)
         number = template.number_offset
         self._number_place = number = None if number is None else framed.offset(number)
-        self._ids = [rows[:, place : place + 4] for place in self._id_places]
+        self._ids = [rows[:, place : place + 4] for place in ID_PLACES]
         self._stamps = rows[:, stamp : stamp + 8]
         self._numbers = None if number is None else rows[:, number : number + 8]
 
@@ -366,7 +366,7 @@ class _MessageRows:
 
     def _filled_one(self, delivery_id: int, number: int, stamp_ms: int) -> memoryview:
         """The same for a message alone, as at a rate, without the time that numpy takes to begin."""
-        for place in self._id_places:
+        for place in ID_PLACES:
             struct.pack_into(">I", self._octets, place, delivery_id % IDS)
         if self._number_place is not None:
             struct.pack_into(">Q", self._octets, self._number_place, number)

@@ -132,15 +132,22 @@ def until(sender: Sender, done: Any) -> None:
         sender.pump(0.05)
 
 
+@contextmanager
+def sending(monkeypatch: pytest.MonkeyPatch, credit: int, **limits: int) -> Iterator[tuple[Peer, Sender]]:
+    """A peer with these `limits`, and a sender to it that has credit."""
+    with peer(monkeypatch, **limits) as (broker, connection):
+        sender = Sender(connection, "q")
+        broker.credit(credit, window=limits.get("window", 10_000))
+        until(sender, lambda: sender.capacity)
+        yield broker, sender
+
+
 ACCEPTED, RELEASED, REJECTED = (Described(ulong(code), []) for code in (0x24, 0x26, 0x25))
 
 
 class TestSending:
     def test_outcomes_in_any_order_count_in_the_order_of_sending(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with peer(monkeypatch) as (broker, connection):
-            sender = Sender(connection, "q")
-            broker.credit(1000)
-            until(sender, lambda: sender.capacity)
+        with sending(monkeypatch, 1000) as (broker, sender):
             assert len(sender.send(template(), 300)) == 300
             broker.say(DISPOSITION, [True, uint(3), uint(255), True, ACCEPTED])
             broker.say(DISPOSITION, [True, uint(2), None, True, RELEASED])
@@ -156,10 +163,7 @@ class TestSending:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As RabbitMQ sends them."""
-        with peer(monkeypatch) as (broker, connection):
-            sender = Sender(connection, "q")
-            broker.credit(1000)
-            until(sender, lambda: sender.capacity)
+        with sending(monkeypatch, 1000) as (broker, sender):
             sender.send(template(), 600)
             broker.say(DISPOSITION, [True, uint(0), uint(299), True, ACCEPTED])
             ranges = [(300, 300), (301, 301), (302, 400), (401, 401), (402, 599)]
@@ -169,10 +173,7 @@ class TestSending:
             assert sender.accepted == 600
 
     def test_an_outcome_that_is_not_settled_is_settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with peer(monkeypatch) as (broker, connection):
-            sender = Sender(connection, "q")
-            broker.credit(10)
-            until(sender, lambda: sender.capacity)
+        with sending(monkeypatch, 10) as (broker, sender):
             sender.send(template(), 10)
             broker.say(DISPOSITION, [True, uint(0), uint(9), False, Described(ulong(0x23), [uint(0), ulong(0)])])
             broker.say(DISPOSITION, [True, uint(2), uint(5), False, ACCEPTED])
@@ -184,10 +185,7 @@ class TestSending:
             assert answer.flag(3) and not answer.flag(0)
 
     def test_the_window_of_the_session_bounds_what_is_sent(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with peer(monkeypatch, window=3) as (broker, connection):
-            sender = Sender(connection, "q")
-            broker.credit(100, window=3)
-            until(sender, lambda: sender.capacity)
+        with sending(monkeypatch, 100, window=3) as (broker, sender):
             assert len(sender.send(template(), 10)) == 3
             broker.credit(97, count=3, received=3, window=2**32 - 1)
             until(sender, lambda: sender.capacity)
@@ -197,10 +195,7 @@ class TestSending:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Stamp and number of each stay in one frame, wherever the cut is."""
-        with peer(monkeypatch, largest_frame=512) as (broker, connection):
-            sender = Sender(connection, "q")
-            broker.credit(100)
-            until(sender, lambda: sender.capacity)
+        with sending(monkeypatch, 100, largest_frame=512) as (broker, sender):
             large = plain_template(bytes(65 + n % 26 for n in range(2000)), 0)
             for first in (0, 2):
                 sent = sender.send(large, 2, first) if first else sender.send_mixed([large] * 2, first)
@@ -240,10 +235,7 @@ class TestSending:
             assert sender.accepted == 600
 
     def test_outcomes_that_end_before_they_begin_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with peer(monkeypatch) as (broker, connection):
-            sender = Sender(connection, "q")
-            broker.credit(10)
-            until(sender, lambda: sender.capacity)
+        with sending(monkeypatch, 10) as (broker, sender):
             sender.send(template(), 10)
             broker.say(DISPOSITION, [True, uint(5), uint(3), True, ACCEPTED])
             with pytest.raises(UserError, match="a disposition that ends before it begins"):
