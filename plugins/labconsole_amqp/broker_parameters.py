@@ -33,7 +33,8 @@ class BrokerParameters(Parameters):
     )
     broker: BrokerChoice = parameter(
         "Broker",
-        "The broker that comes with the console, or any AMQP 1.0 broker",
+        "The broker that comes with the console, any AMQP 1.0 broker, or none: the receiver listens, and one sender "
+        "connects to it",
         default=BrokerChoice.EMBEDDED,
         group="Broker",
         labels=LABELS["broker"],
@@ -111,7 +112,7 @@ class BrokerParameters(Parameters):
     @field_validator("broker")
     @classmethod
     def _check_broker_fits_mode(cls, broker: BrokerChoice, info: ValidationInfo) -> BrokerChoice:
-        if broker is BrokerChoice.EMBEDDED and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
+        if broker is not BrokerChoice.EXTERNAL and info.data.get("mode", Mode.BOTH) is not Mode.BOTH:
             raise ValueError("a console that plays one end needs an external broker: set `broker` to external")
         return broker
 
@@ -126,6 +127,11 @@ class BrokerParameters(Parameters):
         if twice := [one for one in found if found.count(one) > 1]:
             raise ValueError(f"the queue {twice[0]} is in it twice: name each queue once")
         return address
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the sender connects to the receiver, without a broker."""
+        return self.broker is BrokerChoice.NONE
 
     @property
     def addresses(self) -> tuple[str, ...]:

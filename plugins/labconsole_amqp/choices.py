@@ -20,6 +20,8 @@ class BrokerChoice(StrEnum):
 
     EMBEDDED = "embedded"
     EXTERNAL = "external"
+    NONE = "none"
+    """None: the receiver listens, and the sender connects to it."""
 
 
 class Loop(StrEnum):
@@ -101,11 +103,16 @@ WITH_WARM_UP: Mapping[str, Any] = {"loop": ["closed", "open", "soak"]}
 WITHOUT_COUNT: Mapping[str, Any] = {"loop": ["both", "sweep"]}
 WITH_EXTERNAL_BROKER: Mapping[str, Any] = {"broker": "external"}
 WITH_EMBEDDED_BROKER: Mapping[str, Any] = {"broker": "embedded"}
+WITH_OWN_PORT: Mapping[str, Any] = {"broker": ["embedded", "none"]}
 """When parameters have an effect (`shown_if`)."""
 
 LABELS: dict[str, dict[str, str]] = {
     "mode": {"both": "Both ends", "sender": "Sender only", "receiver": "Receiver only"},
-    "broker": {"embedded": "Embedded, comes with the console", "external": "External, any AMQP 1.0 broker"},
+    "broker": {
+        "embedded": "Embedded, comes with the console",
+        "external": "External, any AMQP 1.0 broker",
+        "none": "None, the sender connects to the receiver",
+    },
     "loop": {
         "closed": "Closed: as fast as credit allows",
         "open": "Open: at a given rate",

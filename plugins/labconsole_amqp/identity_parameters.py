@@ -10,9 +10,9 @@ from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.choices import (
     LABELS,
-    WITH_EMBEDDED_BROKER,
     WITH_ENCRYPTION,
     WITH_EXTERNAL_BROKER,
+    WITH_OWN_PORT,
     WITH_SIGNATURES,
     WITH_TLS,
     WITHOUT_COUNT,
@@ -88,8 +88,9 @@ class IdentityParameters(Parameters):
         str,
         _identity_name(
             "Broker's identity",
-            "Name of an identity on the page Certificates; empty: the lab's broker",
-            **WITH_EMBEDDED_BROKER,
+            "Name of an identity on the page Certificates; empty: the lab's broker. Without a broker the receiver "
+            "listens with it",
+            **WITH_OWN_PORT,
         ),
     ] = ""
     sender_message_identity: Annotated[

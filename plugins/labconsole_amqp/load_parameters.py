@@ -7,7 +7,7 @@ from pydantic import ValidationInfo, field_validator
 from labconsole.model.parameters import parameter
 from labconsole.model.trial import Parameters
 from labconsole_amqp.broker_parameters import split_addresses
-from labconsole_amqp.choices import LABELS, WITH_SIGNATURES, Loop, Mode, Settlement
+from labconsole_amqp.choices import LABELS, WITH_SIGNATURES, BrokerChoice, Loop, Mode, Settlement
 from labconsole_amqp.payload_parameters import is_stored
 
 _PHASES = {"loop": "both"}
@@ -160,8 +160,10 @@ class LoadParameters(Parameters):
     @field_validator("senders", "receivers")
     @classmethod
     def _check_each_queue_has_ends(cls, ends: int, info: ValidationInfo) -> int:
-        """The receivers of a console that only sends are not this console's."""
+        """The receivers of a console that only sends are not this console's. Without a broker there is one of each."""
         field, queues = str(info.field_name), len(split_addresses(info.data.get("address", "")))
+        if ends > 1 and info.data.get("broker") is BrokerChoice.NONE:
+            raise ValueError(f"without a broker one sender connects to one receiver: set `{field}` to 1")
         if ends >= queues or is_stored(info) or (field == "receivers" and info.data.get("mode") is Mode.SENDER):
             return ends
         raise ValueError(

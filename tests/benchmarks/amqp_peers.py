@@ -1,11 +1,13 @@
 """How fast the console is through Artemis, next to the source's tool and Quiver's C arrow, in turn on one broker.
 
-    python tests/benchmarks/amqp_peers.py --kame FOLDER --arrow PROGRAM [--rounds 5] [--tests 1 2 3 4]
+    python tests/benchmarks/amqp_peers.py --kame FOLDER --arrow PROGRAM [--rounds 5] [--tests 0 1 2 3 4]
 
 FOLDER is `kamehameha` of a checkout of https://github.com/siagalabs/amqp-kamehameha, after `npm install`; PROGRAM is
 `impls/quiver-arrow-qpid-proton-c.c` of https://github.com/ssorj/quiver, compiled, with two changes for TLS to Artemis:
 the host name of its connection has no port (Java refuses such an SNI), and its SSL domain authenticates no peer
 (`PN_SSL_ANONYMOUS_PEER`, once the default). A contender that is not given is left out.
+
+Test 0 is peer to peer, without the broker: the console's and the arrow's sender, each connected to its receiver.
 
 The broker is warm: each contender sends through it before the rounds. A rate is the number of messages by the time
 from the first sending to the last arrival. In Tests 3 and 4 each round also asks `openssl speed` how much this machine
@@ -21,6 +23,7 @@ import json
 import os
 import platform
 import re
+import socket
 import ssl
 import statistics
 import subprocess
@@ -47,20 +50,21 @@ REQUIRED = {
     ("kame", 2): (9, 4),
     ("kame", 3): (6.5, 5),
     ("kame", 4): (7, 5.5),
+    ("arrow", 0): (1.1, 2),
     ("arrow", 1): (1.0, 1.0),
     ("arrow", 2): (1.2, 1.0),
     ("openssl", 3): (0.80, None),
 }
 """The least ratio asked for at up to 237 B, and at 42.7 KB (None: none)."""
 _COUNTS = {
-    "console": {1: 400_000, 2: 400_000, 3: 12_000, 4: 6_000},
+    "console": {0: 1_000_000, 1: 400_000, 2: 400_000, 3: 12_000, 4: 6_000},
     "kame": {1: 40_000, 2: 40_000, 3: 2_500, 4: 1_200},
-    "arrow": {1: 400_000, 2: 400_000},
+    "arrow": {0: 1_000_000, 1: 400_000, 2: 400_000},
 }
 _LARGE_COUNTS = {
-    "console": {1: 40_000, 2: 30_000, 3: 6_000, 4: 4_000},
+    "console": {0: 100_000, 1: 40_000, 2: 30_000, 3: 6_000, 4: 4_000},
     "kame": {1: 8_000, 2: 6_000, 3: 1_500, 4: 1_000},
-    "arrow": {1: 40_000, 2: 30_000},
+    "arrow": {0: 100_000, 1: 40_000, 2: 30_000},
 }
 _LARGE = "fpl-fixm"
 _LONGEST_S = 120.0
@@ -94,7 +98,10 @@ class Bench:
     def run(self, **fields: Any) -> tuple[dict[str, Any], dict[str, float], dict[str, int]]:
         """One run of the console: what `--json` prints, its figures, and the most memory of each process (bytes)."""
         profile = self.folder / "profile.toml"
-        fields |= {"broker": "external", "port": self.port(fields["test"]), "leftover": "drain"}
+        if fields["test"]:
+            fields |= {"broker": "external", "port": self.port(fields["test"]), "leftover": "drain"}
+        else:
+            fields |= {"broker": "none", "test": 1}
         lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items())
         profile.write_text(f'format = 1\nkind = "amqp.messaging"\n[parameters]\n{lines}')
         command = [sys.executable, "-m", "labconsole.cli.main", "run", str(profile), "--json"]
@@ -146,12 +153,10 @@ class Bench:
         """Quiver's pair of sender and receiver, which write a line for each message."""
         assert self.arrow is not None
         fields: dict[str, Any] = {
-            "connection-mode": "client",
-            "channel-mode": "active",
             "id": "arrow",
-            "scheme": "amqp" if test == 1 else "amqps",
+            "scheme": "amqp" if test < 2 else "amqps",
             "host": HOST,
-            "port": self.port(test),
+            "port": self.port(test) if test else _free_port(),
             "path": QUEUE,
             "duration": 0,
             "count": count,
@@ -166,10 +171,15 @@ class Bench:
             fields |= {"username": "client", "password": "none"}  # without them it allows no SASL EXTERNAL
         ends = []
         for operation in ("receive", "send"):
-            arguments = [f"{name}={value}" for name, value in ({"operation": operation} | fields).items()]
+            listens = test == 0 and operation == "receive"
+            modes = ("server", "passive") if listens else ("client", "active")
+            fields |= {"operation": operation, "connection-mode": modes[0], "channel-mode": modes[1]}
+            arguments = [f"{name}={value}" for name, value in fields.items()]
             file = (self.folder / operation).open("wb")
-            ends.append(subprocess.Popen([str(self.arrow), *arguments], stdout=file))
+            ends.append(end := psutil.Popen([str(self.arrow), *arguments], stdout=file))
             file.close()
+            while listens and not any(one.status == psutil.CONN_LISTEN for one in end.net_connections()):
+                time.sleep(0.01)
         for end in ends:
             if end.wait(_LONGEST_S):
                 raise RuntimeError(f"Quiver's arrow failed with exit code {end.returncode}")
@@ -178,6 +188,11 @@ class Bench:
             lines.seek(-200, os.SEEK_END)
             last_ms = int(lines.read().decode().strip().splitlines()[-1].split(",")[-1])
         return count / ((last_ms - first_ms) / 1000)
+
+
+def _free_port() -> int:
+    with socket.create_server((HOST, 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 def figures(bench: Bench, rounds: int) -> None:
@@ -206,7 +221,7 @@ def signing_bound() -> float:
 
 def contenders(bench: Bench, test: int) -> Iterator[str]:
     """Who takes part in a test."""
-    if bench.kame is not None:
+    if bench.kame is not None and test:
         yield "kame"
     if bench.arrow is not None and test <= 2:
         yield "arrow"
@@ -241,7 +256,7 @@ def main() -> None:
     parser.add_argument("--kame", type=Path)
     parser.add_argument("--arrow", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--tests", type=int, nargs="+", default=[1, 2, 3, 4], choices=[1, 2, 3, 4])
+    parser.add_argument("--tests", type=int, nargs="+", default=[1, 2, 3, 4], choices=[0, 1, 2, 3, 4])
     parser.add_argument("--payloads", nargs="+", default=["small", "fpl-tac", _LARGE])
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()

@@ -11,9 +11,9 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.broker.queue import ConsumerLink, ProducerLink, Queue
-from labconsole_amqp.broker.sasl import Access, SaslServer
 from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib, set_condition
 from labconsole_amqp.link.revocation import RevocationCheck
+from labconsole_amqp.link.sasl import Access, SaslServer
 from labconsole_amqp.link.tls import peer_subject, server_failure
 
 _LINGER_NS = 1_000_000_000

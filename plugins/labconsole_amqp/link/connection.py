@@ -1,4 +1,4 @@
-"""One AMQP 1.0 connection from a role to a broker: connect, authenticate, pump and close."""
+"""One AMQP 1.0 connection from a role to a broker, or of two roles: connect, authenticate, pump and close."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _step(step: ConnectStep) -> Iterator[None]:
 
 
 class Connection:
-    """An open connection, created by `connect`. All methods but `wake` belong to one thread.
+    """An open connection, created by `connect` or accepted by a `Listener`. All but `wake` belongs to one thread.
 
     `times`: duration of connecting; `tls_version` and `cipher`: what TLS negotiated (None without TLS); `revocation`:
     the check by which the broker's certificate was judged, None without CRLs.
@@ -161,6 +161,11 @@ class Connection:
         self.cipher = cipher[0] if cipher else None
         self._pump = pump
         self._closed = False
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the other end has connected to this one."""
+        return self.engine.is_server
 
     @property
     def peer_certificates(self) -> tuple[x509.Certificate, ...]:

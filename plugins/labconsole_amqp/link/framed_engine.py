@@ -1,4 +1,4 @@
-"""A client's engine: proton opens, attaches and closes; frames of messages pass by it, straight to and from the links.
+"""An end's engine: proton opens, attaches and closes; frames of messages pass by it, straight to and from the links.
 
 Proton copies each message twice and calls for it several times; a link that reads and writes its transfers itself, many
 at a time and in place, takes a fraction of that (measured: docs/measurements.md).
@@ -33,7 +33,7 @@ class FrameLink(ABC):
 
     @abstractmethod
     def attached(self, channel: int, begin: Fields, attach: Fields) -> None:
-        """The peer has answered: our `channel`, and its begin and attach. Raises EnvelopeError."""
+        """The peer has attached: our `channel`, and its begin and attach. Raises EnvelopeError."""
 
     @abstractmethod
     def take(self, code: int, at: int, size: int, end: int) -> int:
@@ -44,10 +44,13 @@ class FrameLink(ABC):
 
 
 class FramedEngine(ProtonEngine):
-    """As `ProtonEngine`; `peer` names the broker in messages. `input` holds what has been read, at `read_ns`."""
+    """As `ProtonEngine`; `peer` names the other end in messages. `input` holds what has been read, at `read_ns`.
 
-    def __init__(self, sock: socket.socket, peer: str, *, idle_timeout_s: float) -> None:
-        super().__init__(sock, server=False, idle_timeout_s=idle_timeout_s)
+    The one of a `server` keeps what its peer attaches until there is a link that expects it.
+    """
+
+    def __init__(self, sock: socket.socket, peer: str, *, idle_timeout_s: float, server: bool = False) -> None:
+        super().__init__(sock, server=server, idle_timeout_s=idle_timeout_s)
         self.input = memoryview(bytearray(_INPUT_BYTES))
         self.octets = np.frombuffer(self.input, np.uint8)
         """The same bytes for numpy."""
@@ -60,13 +63,25 @@ class FramedEngine(ProtonEngine):
         self._own_output = ffi.new("char[]", _OUTPUT_BYTES)
         self._awaited: dict[bytes, FrameLink] = {}
         self._begun: dict[int, Fields] = {}
+        self._unexpected: dict[bytes, tuple[int, Fields, Fields]] = {}
+        """What the peer of a server has attached so far: its channel, begin and attach, by the link's name."""
         self._links: dict[int, FrameLink] = {}
         """By the peer's channel."""
         self._heard_ns = self.read_ns = 0
 
     def expect(self, name: bytes, link: FrameLink) -> None:
         """Give the frames of the session in which the link of this name is attached to `link`."""
-        self._awaited[name] = link
+        if (attached := self._unexpected.pop(name, None)) is not None:
+            self._join(link, *attached)
+        else:
+            self._awaited[name] = link
+
+    def feed(self, data: bytes) -> None:
+        """Take what was read from the socket before the engine was created, at most a buffer's length."""
+        self.input[: len(data)] = data
+        self._filled = len(data)
+        self.read_ns = now_ns()
+        self._split()
 
     def put(self, frames: bytes | memoryview) -> None:
         """Write these frames, once `write` is called; the bytes must stay as they are until they are written."""
@@ -168,12 +183,19 @@ class FramedEngine(ProtonEngine):
         if code in (Performative.BEGIN, Performative.END):
             self._links.pop(channel, None)
             self._begun.pop(channel, None)
-        if not self._awaited or code not in (Performative.BEGIN, Performative.ATTACH):
+        if not (self._awaited or self.is_server) or code not in (Performative.BEGIN, Performative.ATTACH):
             return
         fields = Fields(bytes(self.input[at : at + size]))
         if code == Performative.BEGIN:
             self._begun[channel] = fields
-        elif channel in self._begun and (link := self._awaited.pop(fields.octets(0), None)) is not None:
-            begin = self._begun.pop(channel)
-            link.attached(begin.uint(0), begin, fields)
-            self._links[channel] = link
+        elif channel in self._begun:
+            name = fields.octets(0)
+            if (link := self._awaited.pop(name, None)) is not None:
+                self._join(link, channel, self._begun.pop(channel), fields)
+            elif self.is_server:
+                self._unexpected[name] = channel, self._begun[channel], fields
+
+    def _join(self, link: FrameLink, channel: int, begin: Fields, attach: Fields) -> None:
+        """Give the frames of the peer's channel to `link`. Ours is in an answer; a server's first session has 0."""
+        link.attached(begin.uint(0), begin, attach)
+        self._links[channel] = link

@@ -9,7 +9,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.proton_engine import condition_text, decode_c_string, lib
+from labconsole_amqp.link.proton_engine import condition_text, decode_c_string, ffi, lib, set_condition
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 
 ATTACH_TIMEOUT_S = 10.0
@@ -27,17 +27,50 @@ class Link:
         self.connection = connection
         self.address = address
         self._kind = kind
-        self._session: Any = lib.pn_session(connection.engine.connection)
+        if connection.engine.is_server:
+            self._link: Any = self._awaited_link()
+            self._session: Any = lib.pn_link_session(self._link)
+            self.name = ffi.string(lib.pn_link_name(self._link))
+            return
+        self._session = lib.pn_session(connection.engine.connection)
         self.name = f"{kind}-{address}-{next(_link_numbers)}".encode()
         make = lib.pn_sender if kind == "sender" else lib.pn_receiver
-        self._link: Any = make(self._session, self.name)
+        self._link = make(self._session, self.name)
+
+    def _awaited_link(self) -> Any:
+        """The link that the peer attaches, which has to send to the address. Raises UserError: it is another one."""
+        engine, peer = self.connection.engine, self.connection.endpoint.name
+        opened = lib.PN_LOCAL_UNINIT | lib.PN_REMOTE_ACTIVE
+        late = f"{peer} did not attach a sender to {self.address} in {ATTACH_TIMEOUT_S:g} s"
+        self.connection.wait(lambda: bool(lib.pn_link_head(engine.connection, opened)), ATTACH_TIMEOUT_S, late)
+        engine.awaits_link = False
+        link = lib.pn_link_head(engine.connection, opened)
+        address = decode_c_string(lib.pn_terminus_get_address(lib.pn_link_remote_target(link)))
+        if lib.pn_link_is_receiver(link) and address == self.address:
+            return link
+        # Part 2, 2.6.3: answered without a terminus, then detached with the reason.
+        lib.pn_session_open(lib.pn_link_session(link))
+        lib.pn_link_open(link)
+        set_condition(lib.pn_link_condition(link), "amqp:not-found", f"only a sender to {self.address} is awaited")
+        lib.pn_link_close(link)
+        self._flush()
+        raise UserError(f"{peer} did not attach a sender to {self.address}: enter the same address there")
 
     def _attach(self, own: Any, remote: Any, timeout_s: float) -> int:
-        """Attach with `own` terminus at the address and wait for the answer; returns how long it took, ns."""
-        lib.pn_terminus_set_address(own, self.address.encode())
+        """Attach with `own` terminus at the address and wait for the answer; returns how long it took, ns.
+
+        A link that the peer has attached is answered.
+        """
         began = now_ns()
+        if is_answer := self.connection.engine.is_server:
+            lib.pn_terminus_copy(lib.pn_link_source(self._link), lib.pn_link_remote_source(self._link))
+            lib.pn_terminus_copy(lib.pn_link_target(self._link), lib.pn_link_remote_target(self._link))
+        else:
+            lib.pn_terminus_set_address(own, self.address.encode())
         lib.pn_session_open(self._session)
         lib.pn_link_open(self._link)
+        if is_answer:
+            return now_ns() - began
         late = f"{self.connection.endpoint.name} did not answer the attach to {self.address} in {timeout_s:g} s"
 
         def answered() -> bool:
@@ -65,6 +98,15 @@ class Link:
             )
         sentence = f"{peer} ended the {self._kind}'s link to {self.address}: {condition or 'no reason given'}"
         raise ConnectionLostError(sentence) if (condition or "").startswith(_PASSING) else UserError(sentence)
+
+    @property
+    def is_ended_well(self) -> bool:
+        """Whether the peer has ended link, session or connection, and names no error."""
+        engine = self.connection.engine
+        states = lib.pn_link_state(self._link) | lib.pn_session_state(self._session)
+        ended = engine.remote_closed or states & lib.PN_REMOTE_CLOSED
+        conditions = lib.pn_link_remote_condition(self._link), lib.pn_session_remote_condition(self._session)
+        return bool(ended) and not (engine.condition or any(map(condition_text, conditions)))
 
     def pump(self, timeout_s: float) -> None:
         """`Connection.pump`, and raise UserError if the peer has ended this link."""

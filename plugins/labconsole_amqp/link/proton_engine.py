@@ -70,8 +70,8 @@ class ProtonEngine:
     """One `pn_connection_t` and `pn_transport_t` on a non-blocking `sock`; the engine owns and closes the socket.
 
     `connection` and `transport` are the engine's objects, valid until `free`. `eof`: the peer sends nothing
-    more; `heard`: it has sent something; `blocked`: the socket accepted no more when output was last written; `dirty`
-    is set by the owner when there is output.
+    more; `heard`: it has sent something; `blocked`: the socket accepted no more when output was last written. Its owner
+    sets `dirty` when there is output, and `awaits_link` while the peer may open a session and a link.
     """
 
     def __init__(self, sock: socket.socket, *, server: bool, idle_timeout_s: float) -> None:
@@ -82,6 +82,8 @@ class ProtonEngine:
         self.dirty = False
         self.connection: Any = lib.pn_connection()
         self.transport: Any = lib.pn_transport()
+        self.is_server = server
+        self.awaits_link = False
         if server:
             lib.pn_transport_set_server(self.transport)
         lib.pn_transport_set_max_frame(self.transport, MAX_FRAME_BYTES)

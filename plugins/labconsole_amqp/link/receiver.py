@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +78,8 @@ class _Arrival:
 class Receiver(MessageLink):
     """Receives messages from `address`; each is accepted as it is returned, unless the sender had settled it.
 
+    On an accepted connection the peer is the sender: once it has detached without an error, no more messages come.
+
     Args:
         window: credit, messages; topped up each quarter.
         settled: ask for pre-settled messages (at most once).
@@ -103,6 +107,8 @@ class Receiver(MessageLink):
         self.received = 0
         self._failure: UserError | None = None
         """What has ended the link: raised once what was received is returned."""
+        self._left = False
+        """Whether the peer has detached, and sends no more."""
         self._window = window
         self._largest = max_message_size or ENGINE_BYTES
         self._matchers = {len(template.message): _TemplateMatcher(template) for template in templates}
@@ -175,15 +181,34 @@ class Receiver(MessageLink):
 
     def _listen(self, timeout_s: float, *, pumps: bool) -> None:
         """Read what comes. Raises UserError if nothing has come before a failure."""
+        if self._left:
+            self._answer_end(timeout_s)
+            return
         try:
             if pumps:
                 self.pump(timeout_s)
             else:
                 self.connection.listen(timeout_s)
         except UserError as failure:
+            if self._engine.is_server and self.is_ended_well:
+                self._left = True
+                self._answer_end(0.0)
+                return
             if not (self._queued or not pumps):
                 raise
             self._failure = failure
+
+    def _answer_end(self, timeout_s: float) -> None:
+        """Detach and close as the peer does, within the time."""
+        if self._engine.over:
+            time.sleep(timeout_s)
+        lib.pn_link_close(self._link)
+        lib.pn_session_close(self._session)
+        with suppress(UserError):  # the close of the connection, for which the peer has no reason either
+            self.connection.pump(timeout_s)
+        if self._engine.remote_closed:
+            lib.pn_connection_close(self._engine.connection)
+            self._flush()
 
     def _collect(self, limit: int, taken: list[_Arrival]) -> None:
         """Move at most `limit` messages to `taken`."""

@@ -80,8 +80,8 @@ class SocketPump:
             self._engine.read()
         except OSError as error:
             raise ConnectionLostError(self._connection_lost(error)) from error
-        if self._engine.opened_by_peer:
-            raise UserError(f"{self._peer} opened a session or link to the console, which a broker does not do")
+        if not self._engine.awaits_link and self._engine.opened_by_peer:
+            raise UserError(f"{self._peer} opened a session or link that the console does not expect")
 
     def _pending_alert(self) -> OSError | None:
         """The TLS alert in the remaining input, if any: the reason why the peer accepts nothing more."""

@@ -31,6 +31,8 @@ class CheckName(StrEnum):
     TCP = "TCP"
     TLS = "TLS"
     CERTIFICATE = "broker's certificate"
+    OTHER_CERTIFICATE = "other end's certificate"
+    """Where there is no broker."""
     REVOCATION = "revocation"
     SASL = "SASL"
     LINK = "link"
@@ -121,17 +123,22 @@ def full_sentence(clause: str, broker: str) -> str:
     return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 
 
-def connection_checks(connection: Connection, *, own_broker: bool) -> Iterator[Check]:
-    """The checks that an open connection has passed; `own_broker`: it is this console's."""
+def connection_checks(connection: Connection, *, own_broker: bool, direct: bool = False) -> Iterator[Check]:
+    """The checks that an open connection has passed.
+
+    `own_broker`: the broker is this console's; `direct`: there is none, and the other end is this console's.
+    """
     times, target = connection.times, connection.endpoint
+    connected = f"Connected to {target.name} in {times.tcp_ns / 1e6:.1f} ms."
     yield Check(
         CheckName.TCP,
         CheckResult.PASSED,
-        f"Connected to {target.name} in {times.tcp_ns / 1e6:.1f} ms.",
+        f"{target.name} has connected." if connection.is_accepted else connected,
         {"peer": target.name, "tcp_ns": times.tcp_ns},
     )
-    yield from _tls_checks(connection, own_broker=own_broker)
-    container = f" Broker: {connection.container}." if connection.container else ""
+    yield from _tls_checks(connection, own_broker=own_broker, direct=direct)
+    other = "Other end" if direct else "Broker"
+    container = f" {other}: {connection.container}." if connection.container else ""
     login_ns = times.sasl_ns + times.open_ns
     yield Check(
         CheckName.SASL,
@@ -141,10 +148,11 @@ def connection_checks(connection: Connection, *, own_broker: bool) -> Iterator[C
     )
 
 
-def _tls_checks(connection: Connection, *, own_broker: bool) -> Iterator[Check]:
+def _tls_checks(connection: Connection, *, own_broker: bool, direct: bool) -> Iterator[Check]:
     tls, times = connection.endpoint.tls, connection.times
+    certificate = CheckName.OTHER_CERTIFICATE if direct else CheckName.CERTIFICATE
     if tls is None:
-        for name in (CheckName.TLS, CheckName.CERTIFICATE, CheckName.REVOCATION):
+        for name in (CheckName.TLS, certificate, CheckName.REVOCATION):
             yield Check(name, CheckResult.NOT_APPLICABLE, "Test 1 has no TLS.")
         return
     yield Check(
@@ -159,8 +167,10 @@ def _tls_checks(connection: Connection, *, own_broker: bool) -> Iterator[Check]:
         },
     )
     presented = connection.peer_certificates
-    yield certificate_check(CheckName.CERTIFICATE, presented, datetime.now(UTC))
-    yield _revocation_check(presented, connection.revocation, own_broker=own_broker)
+    yield certificate_check(certificate, presented, datetime.now(UTC))
+    peer = "other end" if direct else "broker"
+    purpose = Purpose.TLS_CLIENT if connection.is_accepted else Purpose.TLS_SERVER
+    yield _revocation_check(presented, connection.revocation, purpose, peer, is_own=own_broker)
 
 
 def certificate_check(name: CheckName, chain: Sequence[x509.Certificate], now: datetime) -> Check:
@@ -193,17 +203,22 @@ def certificate_check(name: CheckName, chain: Sequence[x509.Certificate], now: d
 
 
 def _revocation_check(
-    presented: Sequence[x509.Certificate], revocation: RevocationCheck | None, *, own_broker: bool
+    presented: Sequence[x509.Certificate],
+    revocation: RevocationCheck | None,
+    purpose: Purpose,
+    peer: str,
+    *,
+    is_own: bool,
 ) -> Check:
-    """Whether CRLs say that the broker's certificate, which was accepted, is not revoked."""
-    if revocation is not None and revocation.knows_all(presented, Purpose.TLS_SERVER):
-        sentence = "By the CRLs the broker's certificate is not revoked."
+    """Whether CRLs say that the certificate of `peer`, which was accepted, is not revoked; `is_own`: this console's."""
+    if revocation is not None and revocation.knows_all(presented, purpose):
+        sentence = f"By the CRLs the {peer}'s certificate is not revoked."
         return Check(CheckName.REVOCATION, CheckResult.PASSED, sentence, {"known": True})
-    if own_broker:
-        sentence = "The broker is this console's own, and there is no CRL of each of its certificate's CAs."
+    if is_own:
+        sentence = f"The {peer} is this console's own, and there is no CRL of each of its certificate's CAs."
         return Check(CheckName.REVOCATION, CheckResult.NOT_APPLICABLE, sentence, {"known": False})
     sentence = (
-        "Whether the broker's certificate is revoked is not known: import a CRL of each of its CAs on the page "
+        f"Whether the {peer}'s certificate is revoked is not known: import a CRL of each of its CAs on the page "
         "Certificates, and choose an identity by name."
     )
     return Check(CheckName.REVOCATION, CheckResult.WARNING, sentence, {"known": False})
@@ -244,8 +259,8 @@ def size_check(size: int, largest: int, broker: str, *, drawn: bool = False) -> 
     """
     if largest and size > largest:
         raise UserError(too_large(size, broker, largest))
-    own, limit = f"{'up to ' if drawn else ''}{size:,} B", f"up to {largest:,} B" if largest else "any size"
-    sentence = f"Messages have {own}, and the broker takes {limit}."
+    own, limit = f"{'up to ' if drawn else ''}{size:,} B", f"up to {largest:,} B are" if largest else "any size is"
+    sentence = f"Messages have {own}, and {limit} accepted."
     return Check(CheckName.MESSAGE_SIZE, CheckResult.PASSED, sentence, {"size": size, "largest": largest})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -43,7 +43,7 @@ from labconsole_amqp.roles.role_settings import (
     tls_settings,
     use_newest,
 )
-from labconsole_amqp.series import CONNECTED, LINK_LOST, OPEN_LOOP, PREFLIGHT, RECONNECTED
+from labconsole_amqp.series import CONNECTED, LINK_LOST, PREFLIGHT, RECONNECTED
 
 _POLL_S = 0.002
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
@@ -80,14 +80,6 @@ def await_command(context: RoleContext) -> dict[str, Any]:
         require_running(context)
         time.sleep(_POLL_S)
     return command
-
-
-def open_loop_command(begin_ns: int, first: Sequence[int], rate: float, seconds: float) -> dict[str, Any]:
-    """The command that starts the second of two phases, or a step of a sweep, at `begin_ns`: see `schedule.open_loop`.
-
-    `first`: each sender's first sequence in it.
-    """
-    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first), "rate": rate, "seconds": seconds}
 
 
 class LinkRole(Role):
@@ -245,7 +237,7 @@ class LinkRole(Role):
 
     def _connect(self) -> int:
         """Connect and attach, and record the checks; returns the time of the attach, ns. Raises UserError."""
-        preflight, parameters = self.preflight, self.parameters
+        preflight = self.preflight
         self._identity = identity = load_own_identity(self.settings, self.context)
         self.load(identity)
         if identity is not None:
@@ -253,24 +245,35 @@ class LinkRole(Role):
                 require_valid(identity, identity.name)
             chain = load_certificates(identity.certificate_file)
             preflight.add(certificate_check(CheckName.OWN_CERTIFICATE, chain, datetime.now(UTC)))
+        self._connection = self.first_connection()
+        own_broker, direct = self.parameters.broker is not BrokerChoice.EXTERNAL, self.parameters.is_direct
+        preflight.add(*connection_checks(self._connection, own_broker=own_broker, direct=direct))
+        with preflight.checking(CheckName.LINK):
+            attach_ns = self.attach()
+        preflight.add(link_check(self.settings.role, self.settings.address, attach_ns))
+        self.check_attached()
+        return attach_ns
+
+    def first_connection(self) -> Connection:
+        """Wait for the command to connect, check the queue, and connect. Raises UserError."""
+        preflight = self.preflight
         host, port, shaper = await_connect_command(self.context)
-        self._broker = preflight.broker = f"{host}:{port}"
-        tls = tls_settings(identity, parameters, self.settings.server_name)
-        self._endpoint = broker = endpoint(parameters, host, port, tls, self.context.secret, shaper)
+        self._broker = preflight.broker = "" if self.parameters.is_direct else f"{host}:{port}"
+        tls = tls_settings(self._identity, self.parameters, self.settings.server_name)
+        self._endpoint = broker = endpoint(self.parameters, host, port, tls, self.context.secret, shaper)
         if self.settings.check_queue:
             # Over a connection of its own: RabbitMQ does not always answer the end of a link.
             with preflight.checking(CheckName.LINK), connect(broker) as first:
                 drained = require_empty_queue(first, self.settings, self.context, preflight)
             preflight.add(depth_check(self.settings.address, 0, PROBED_MESSAGES, drained))
         with preflight.checking(CheckName.TCP):
-            self._connection = connect(broker)
-        own_broker = parameters.broker is BrokerChoice.EMBEDDED
-        preflight.add(*connection_checks(self._connection, own_broker=own_broker))
-        with preflight.checking(CheckName.LINK):
-            attach_ns = self.attach()
-        preflight.add(link_check(self.settings.role, self.settings.address, attach_ns))
-        self.check_attached()
-        return attach_ns
+            return connect(broker)
+
+    def next_connection(self, timeout_s: float) -> Connection:
+        """A connection in place of one that is lost. Raises UserError."""
+        assert self._endpoint is not None
+        longest_s = min(self._endpoint.connect_timeout_s, timeout_s)
+        return connect(replace(self._endpoint, connect_timeout_s=longest_s))
 
     def run(self) -> dict[str, Any]:
         """Work until the end. Raises UserError."""
@@ -321,11 +324,9 @@ class LinkRole(Role):
 
     def _connected_again(self, left_s: float) -> UserError | None:
         """Connect and attach in place of the connection that was lost; why it was not possible, else None."""
-        assert self._endpoint is not None
         self._disconnect()
-        longest_s = max(_FIRST_PAUSE_S, min(self._endpoint.connect_timeout_s, left_s))
         try:
-            self._connection = connect(replace(self._endpoint, connect_timeout_s=longest_s))
+            self._connection = self.next_connection(max(_FIRST_PAUSE_S, left_s))
             self.attach()
         except UserError as fault:
             return fault

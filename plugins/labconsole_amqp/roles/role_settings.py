@@ -108,6 +108,8 @@ class RoleSettings(RoleIdentities):
     """Whether the run has made copies of what the identities name: of those of its start."""
     check_queue: bool = False
     """Whether this role first checks that the queue is empty."""
+    port_identity: IdentityFiles | None = None
+    """The identity with which a receiver listens for its sender, where there is no broker; None without TLS."""
 
     @property
     def name(self) -> str:
@@ -129,6 +131,11 @@ class RoleSettings(RoleIdentities):
         """Its messages as part of a sentence."""
         return f"{self.name}'s messages"
 
+    @property
+    def port(self) -> str:
+        """Its port as part of a sentence."""
+        return f"{self.name}'s port"
+
     def spec(self, name: str, target: str) -> RoleSpec:
         """The role `name` with these settings; `target` as in `RoleSpec`."""
         requests: list[SecretRequest] = []
@@ -140,6 +147,8 @@ class RoleSettings(RoleIdentities):
             requests.append(encryption_key_request(self.encryption_key))
         if self.message_token is not None:
             requests += pin_requests(self.message_token.token)
+        if self.port_identity is not None:
+            requests.append(passphrase_request(self.port_identity, self.port))
         if self.parameters.username:
             requests.append(password_request(self.parameters))
         keys = tuple(request.key for request in requests)
@@ -241,6 +250,16 @@ def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: Ro
     identity = load_identity(files, name, lambda _: context.secret(request.key))
     for note in identity.notes:
         context.event("identity", note, Level.WARNING)
+    return identity
+
+
+def load_port_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
+    """The identity with which a receiver listens, loaded and checked; None without TLS. Raises UserError."""
+    files = settings.port_identity
+    if files is None:
+        return None
+    identity = _loaded(files, settings.port, passphrase_request(files, settings.port), context)
+    require_valid(identity, identity.name)
     return identity
 
 

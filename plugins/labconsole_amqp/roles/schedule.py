@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.series import Phase
+from labconsole_amqp.series import OPEN_LOOP, Phase
 
 FULL_SPEED_WARM_UP_S: Final = 0.3
 OPEN_LOOP_WARM_UP_S: Final = 0.2
@@ -88,3 +89,11 @@ def open_loop(begin_ns: int, first: int, rate: float, seconds: float) -> SendSch
         warm_up=Phase.OPEN_LOOP_WARM_UP,
         phase=Phase.OPEN_LOOP,
     )
+
+
+def open_loop_command(begin_ns: int, first: Sequence[int], rate: float, seconds: float) -> dict[str, Any]:
+    """The command that starts the second of two phases, or a step of a sweep, at `begin_ns`: see `open_loop`.
+
+    `first`: each sender's first sequence in it.
+    """
+    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first), "rate": rate, "seconds": seconds}

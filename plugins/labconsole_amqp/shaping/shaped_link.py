@@ -8,7 +8,7 @@ from pydantic import ValidationInfo, field_validator
 
 from labconsole.model.parameters import Bounds, parameter
 from labconsole.model.trial import Parameters
-from labconsole_amqp.choices import LABELS, Mode, ShapedEnds, Shaping
+from labconsole_amqp.choices import LABELS, BrokerChoice, Mode, ShapedEnds, Shaping
 from labconsole_amqp.shaping.link_model import LinkSettings
 
 _GROUP = "Link"
@@ -120,6 +120,8 @@ class ShapedLinkParameters(Parameters):
         built_in = info.data.get("shaping") is Shaping.BUILT_IN
         if built_in and mode is not Mode.BOTH and ends not in (ShapedEnds.BOTH, mode):
             raise ValueError(f"this console plays the {mode} only: set `link_ends` to both or {mode}")
+        if built_in and info.data.get("broker") is BrokerChoice.NONE and ends is ShapedEnds.RECEIVER:
+            raise ValueError("without a broker it is the sender that connects: set `link_ends` to both or sender")
         return ends
 
     @property

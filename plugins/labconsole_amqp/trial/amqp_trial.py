@@ -156,6 +156,11 @@ class AmqpTrial(Trial[AmqpParameters]):
             warnings.append(
                 "Embedded broker: sender, receiver and broker share one computer, over its loopback interface."
             )
+        if parameters.is_direct:
+            warnings.append(
+                "No broker: the sender is connected to the receiver, over the loopback interface of one computer, and "
+                "no queue stores messages between them."
+            )
         return tuple(warnings)
 
 

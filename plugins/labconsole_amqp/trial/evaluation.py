@@ -67,7 +67,7 @@ def evaluate(parameters: AmqpParameters, samples: Samples, events: Sequence[Even
     swept, found = _sweep(parameters, samples, joined, events)
     metrics = [
         *swept,
-        *_connecting(events),
+        *_connecting(parameters, events),
         *_calibration(events),
         *_sending(parameters, joined, events),
         *receiving,
@@ -103,11 +103,11 @@ def _evaluate_soak(parameters: AmqpParameters, samples: Samples, events: Sequenc
 
     windows = SoakWindows.read(parameters, samples, events, figures)
     if windows is None:
-        return Evaluation((*_connecting(events), *_calibration(events)), tuple(preflight_verdicts(events)))
+        return Evaluation((*_connecting(parameters, events), *_calibration(events)), tuple(preflight_verdicts(events)))
     soak = find_drifts(parameters, windows, samples, events)
     totals = {one.name: one for one in windows.totals if not one.labels}
     metrics = [
-        *_connecting(events),
+        *_connecting(parameters, events),
         *_calibration(events),
         *windows.totals,
         *_send_speed(parameters, windows.sent.count, windows.sent.first_ns, events),
@@ -169,14 +169,14 @@ def _clocks(events: Sequence[Event]) -> Iterator[Metric]:
         yield metric("clock_uncertainty", clocks.uncertainty_ns / 1e3, clocks.before.exchanges)
 
 
-def _connecting(events: Sequence[Event]) -> Iterator[Metric]:
+def _connecting(parameters: AmqpParameters, events: Sequence[Event]) -> Iterator[Metric]:
     senders = [event.data["connect_ns"] for event in events_of(events, CONNECTED, "sender")]
     if senders:
         yield metric("connect_time", float(np.mean(senders)) / 1e6, len(senders))
     receivers = [
         event.data["connect_ns"] + event.data["attach_ns"] for event in events_of(events, CONNECTED, "receiver")
     ]
-    if receivers:
+    if receivers and not parameters.is_direct:  # it waits for the sender
         yield metric("receiver_link_time", float(np.mean(receivers)) / 1e6, len(receivers))
 
 

@@ -34,11 +34,12 @@ def following_identities(
     """Within the block, send each of `roles` its named identities, their trust and CRLs, whenever they change.
 
     `given` is what the roles have: what has changed since they were started reaches them at once. `directory` is that
-    of the database, the user's own where none is named. Without named identities there is nothing to follow.
+    of the database, the user's own where none is named. Without named identities there is nothing to follow, and a
+    sender and receiver without a broker, which have only one connection, cannot follow.
     Raises UserError: the database cannot be opened.
     """
     identities = RunIdentities(parameters)
-    if not parameters.tls or not any(identities.name(role) for role in _ALL_NAMES):
+    if not parameters.tls or parameters.is_direct or not any(identities.name(role) for role in _ALL_NAMES):
         yield
         return
     over = threading.Event()

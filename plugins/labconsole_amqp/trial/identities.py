@@ -83,12 +83,12 @@ class RunIdentities:
 
     @property
     def local_roles(self) -> tuple[RoleName, ...]:
-        """The roles that run on this console."""
+        """The roles that run on this console; without a broker the receiver is in its place."""
         mode = self._parameters.mode
         plays: dict[RoleName, bool] = {
             "sender": mode is not Mode.RECEIVER,
             "receiver": mode is not Mode.SENDER,
-            "broker": self._parameters.broker is BrokerChoice.EMBEDDED,
+            "broker": self._parameters.broker is not BrokerChoice.EXTERNAL,
         }
         return tuple(role for role, is_local in plays.items() if is_local)
 

@@ -17,10 +17,11 @@ from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import Check, one_clock_check
 from labconsole_amqp.preflight.preflight_verdicts import summary
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
-from labconsole_amqp.roles.link_role import connect_command, open_loop_command
+from labconsole_amqp.roles.link_role import connect_command
 from labconsole_amqp.roles.message_key_pool import key_lists_command
 from labconsole_amqp.roles.receiver_role import COUNT_COMMAND, LATENCY_COMMAND, senders_done
 from labconsole_amqp.roles.role_settings import RoleIdentities, RoleSettings
+from labconsole_amqp.roles.schedule import open_loop_command
 from labconsole_amqp.roles.sender_role import FINISH
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import OPEN_LOOP, PREFLIGHT, RECEIVED_CHANNEL, SENT_CHANNEL, SWEEP_DONE, SWEEP_STEP
@@ -45,6 +46,7 @@ _POLL_S = 0.02
 
 SENDER_ROLE = "labconsole_amqp.roles.sender_role:SenderRole"
 _RECEIVER = "labconsole_amqp.roles.receiver_role:ReceiverRole"
+_LISTENING_RECEIVER = "labconsole_amqp.roles.listening_receiver:ListeningReceiverRole"
 _BROKER = "labconsole_amqp.roles.broker_role:BrokerRole"
 _CLOCK = "labconsole_amqp.clocks.clock_role:ClockRole"
 _SHAPER = "labconsole_amqp.roles.shaper_role:ShaperRole"
@@ -78,11 +80,19 @@ class MessagingRun:
                 if name == "sender" and RoleSettings.model_validate(spec.settings).logs_in_first:
                     role.report(_READY_S)
         brokers, shapers, receivers, senders, clocks, others = self._roles.values()
+        if parameters.pool_size:
+            key_lists = key_lists_command([sender.report(_LONGEST_MAKING_S) for sender in senders])
+            for receiver in receivers:
+                receiver.command(key_lists)
         host, port = parameters.host, parameters.port
         for broker in brokers:
             info = broker.ready()
             host, port = info["host"], info["port"]
             broker.begin(now_ns())
+        listening = receivers if parameters.is_direct else []
+        for receiver in listening:
+            info = receiver.report(_READY_S)  # it has loaded, and accepts
+            host, port = info["host"], info["port"]
         direct = connect_command(host, port)
         shaped = [_shaped_command(shaper, direct, parameters) for shaper in shapers]
         sender_info: Mapping[str, Any] = {}
@@ -95,16 +105,14 @@ class MessagingRun:
                 clock.begin(now_ns())
                 report = clock.report(parameters.wait_for_peer + _READY_S)
                 checks += map(Check.from_json, report["checks"])
-        if parameters.pool_size:
-            key_lists = key_lists_command([sender.report(_LONGEST_MAKING_S) for sender in senders])
-            for receiver in receivers:
-                receiver.command(key_lists)
         # One after the other, so that none disturbs the other's connect time; the first checks the queue.
-        for role in (*receivers, *senders, *others):
+        # A receiver that listens is ready once its sender is.
+        for role in (*(receivers if not listening else ()), *senders, *listening, *others):
             if context.stop_requested:
                 return False
-            end = Mode.SENDER if role in senders else Mode.RECEIVER
-            role.command(shaped[0] if parameters.is_shaped_for(end) and role not in others else direct)
+            if role not in listening:
+                end = Mode.SENDER if role in senders else Mode.RECEIVER
+                role.command(shaped[0] if parameters.is_shaped_for(end) and role not in others else direct)
             info = role.ready(_READY_AFTER_DRAINING_S if parameters.leftover is Leftover.DRAIN else _READY_S)
             sender_info = info if role in senders else sender_info
             checks += map(Check.from_json, info.get("checks", ()))
@@ -210,13 +218,14 @@ def role_specs(
     """
     shaper = RoleSettings(parameters=parameters, role="shaper")
     shapers = (shaper.spec("shaper", _SHAPER),) if parameters.is_shaped else ()
-    receivers = _ends(parameters, identities, Mode.RECEIVER, _RECEIVER)
+    receiver = _LISTENING_RECEIVER if parameters.is_direct else _RECEIVER
+    receivers = _ends(parameters, identities, Mode.RECEIVER, receiver)
     senders = _ends(parameters, identities, Mode.SENDER, sender)
     return _brokers(parameters, identities), shapers, receivers, senders, _clocks(parameters, identities)
 
 
 def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.broker is BrokerChoice.EXTERNAL:
+    if parameters.broker is not BrokerChoice.EMBEDDED:
         return ()
     settings = RoleSettings(parameters=parameters, role="broker", **dict(identities.by_role["broker"]))
     return (settings.spec("broker", _BROKER),)
@@ -231,6 +240,8 @@ def _ends(parameters: AmqpParameters, identities: RunIdentities, end: Mode, targ
     is_first = parameters.mode is Mode.SENDER or (end is Mode.RECEIVER and parameters.mode is Mode.BOTH)
     checks_queue = is_first and parameters.broker is BrokerChoice.EXTERNAL
     own, queues = dict(identities.by_role[name]), len(parameters.addresses)
+    if parameters.is_direct and end is Mode.RECEIVER:
+        own["port_identity"] = identities.by_role["broker"].identity
     return tuple(
         RoleSettings(
             parameters=parameters, role=name, index=index, **own, check_queue=checks_queue and index < queues

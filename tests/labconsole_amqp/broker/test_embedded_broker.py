@@ -16,11 +16,11 @@ from proton.utils import BlockingConnection, LinkDetached
 from labconsole.errors import UserError
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.proton_engine import lib
 from labconsole_amqp.link.queue_probe import _ProbeReceiver
 from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire.template import Template

@@ -18,10 +18,10 @@ from labconsole.errors import UserError
 from labconsole.security.identities import load_identity
 from labconsole.security.secrets import Secret
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
-from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.choices import TlsVersion
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
+from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving

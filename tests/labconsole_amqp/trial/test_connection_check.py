@@ -15,8 +15,8 @@ from labconsole.errors import UserError
 from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.broker.sasl import Access
 from labconsole_amqp.link.connection import Endpoint, connect
+from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.panel.connection_test import ConnectionTest
@@ -72,7 +72,7 @@ def test_each_step_of_each_end_is_reported_and_the_queue_stays_as_it_was(secure:
             f"{role}, SASL: Logged in by EXTERNAL in N ms. Broker: labconsole-broker.",
             f"{role}, link: May {verb} the queue q (N ms).",
         ]
-    expected.append("Sender, message size: Messages have 282 B, and the broker takes any size.")
+    expected.append("Sender, message size: Messages have 282 B, and any size is accepted.")
     reported = steps(parameters(secure))
     assert sorted(reported) == sorted([*expected, "! Receiver, queue depth: The queue q is not empty: 3 messages."])
     assert secure.broker.depths() == {"q": 3}
@@ -101,7 +101,7 @@ def test_messages_that_are_too_large_are_found_before_a_run() -> None:
     settings = BrokerSettings(queues=("q",), limits=QueueLimits(max_message_size=1000))
     with serving(settings) as running:
         small = parameters(running, test=1, mode="sender", payload="fpl-tac")
-        assert "Sender, message size: Messages have 282 B, and the broker takes up to 1,000 B." in steps(small)
+        assert "Sender, message size: Messages have 282 B, and up to 1,000 B are accepted." in steps(small)
         with pytest.raises(UserError, match=r"message has 42,756 bytes, but .* takes at most 1,000"):
             steps(parameters(running, test=1, mode="sender", payload="fpl-fixm"))
 
