@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from labconsole_amqp.link.receiver import Batch, Receiver
+from labconsole_amqp.link.arrivals import Batch
+from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.wire.envelope import message_number
 from labconsole_amqp.wire.template import Template, plain_template

@@ -150,10 +150,28 @@ class FrameForm:
         self._columns = np.flatnonzero(fixed)
         self._values = np.frombuffer(first.frame, np.uint8)[self._columns]
         self._counters = [counter.start for counter in counters]
+        self.number_at = self._counters[0]
+        """Where the first counter is."""
+        edges = np.flatnonzero(np.diff(fixed, prepend=False, append=False)).reshape(-1, 2).tolist()
+        self._parts = [(begin, stop, bytearray(first.frame[begin:stop])) for begin, stop in edges]
+        self._often = 1
+        """How many frames of the form were found at a time, last."""
+
+    def fits(self, octets: memoryview, at: int, number: int) -> bool:
+        """Whether the one frame at byte `at` is of the form, with its counters at `number`."""
+        for begin, stop, part in self._parts:
+            if part != octets[at + begin : at + stop]:
+                return False
+        counted = number.to_bytes(4, "big")
+        return all(octets[at + start : at + start + 4] == counted for start in self._counters)
 
     def count(self, octets: NDArray[np.uint8]) -> int:
         """How many frames of this form are at the begin of `octets`."""
-        total, count, block = len(octets) // self.size, 0, 1
+        self._often = count = self._count(octets, max(1, self._often))
+        return count
+
+    def _count(self, octets: NDArray[np.uint8], block: int) -> int:
+        total, count = len(octets) // self.size, 0
         rows, first = octets[: total * self.size].reshape(total, self.size), self.number(octets)
         while count < total:  # in growing blocks: a frame of another form may come soon
             part = rows[count : count + block]

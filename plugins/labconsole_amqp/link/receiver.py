@@ -6,13 +6,19 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
+from labconsole_amqp.link.arrivals import (
+    LARGE_BYTES,
+    Arrival,
+    ArrivalClock,
+    Batch,
+    Compared,
+    Rows,
+    TemplateMatcher,
+    joined,
+)
 from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.link_base import ATTACH_TIMEOUT_S
 from labconsole_amqp.link.message_link import MessageLink
@@ -30,49 +36,6 @@ from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.template import Template
 
 _NO_ID = "a message without a delivery id"
-_LARGE_BYTES = 1024
-"""From this size on, messages are compared one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Received messages in order; all arrays have one element per message.
-
-    `received_ns` is when a message was read from the socket; of several that were read at once, when each was taken
-    from what was read. Where `matched`, the message equals one of the receiver's templates, and `stamps_ms` and
-    `numbers` hold its stamp and number (-1 without one); elsewhere they are -1, and `raw` maps the message's index to
-    its bytes, for the slow path. A message that the sender aborted halfway has size 0 and `raw` b"". `sizes` are bytes
-    of the encoded message.
-    """
-
-    received_ns: NDArray[np.int64]
-    stamps_ms: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    matched: NDArray[np.bool_]
-    raw: dict[int, bytes]
-
-    def __len__(self) -> int:
-        return len(self.received_ns)
-
-    def part(self, begin: int, stop: int) -> Batch:
-        """The messages from index `begin` to `stop`."""
-        part = slice(begin, stop)
-        raw = {index - begin: message for index, message in self.raw.items() if begin <= index < stop}
-        return Batch(
-            *(self.received_ns[part], self.stamps_ms[part], self.numbers[part], self.sizes[part]),
-            self.matched[part],
-            raw,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Arrival:
-    """Messages of successive delivery ids that have arrived together; `settled` by their sender."""
-
-    batch: Batch
-    first_id: int
-    settled: bool
 
 
 class Receiver(MessageLink):
@@ -111,14 +74,13 @@ class Receiver(MessageLink):
         """Whether the peer has detached, and sends no more."""
         self._window = window
         self._largest = max_message_size or ENGINE_BYTES
-        self._matchers = {len(template.message): _TemplateMatcher(template) for template in templates}
-        self._arrived: deque[_Arrival] = deque()
+        self._matchers = {len(template.message): TemplateMatcher(template) for template in templates}
+        self._arrived: deque[Arrival] = deque()
         self._queued = self._credit = 0
         """Messages in `_arrived`; messages that may still come."""
         self._handle = self._count = self._next_incoming = 0
         """The peer's handle, delivery count and id of its next transfer."""
-        self._read_ns = 0
-        """The last read from which a message was taken."""
+        self._clock = ArrivalClock()
         self._form: FrameForm | None = None
         """That of the last message in one frame."""
         self._begun: tuple[int, bytearray, bool] | None = None
@@ -141,9 +103,7 @@ class Receiver(MessageLink):
 
         It replaces a template of the same length.
         """
-        matcher = self._matchers[len(template.message)] = _TemplateMatcher(template)
-        for one in self._arrived:
-            _check_again(one.batch, matcher, len(template.message))
+        self._matchers[len(template.message)] = TemplateMatcher(template)
 
     def receive(self, limit: int, timeout_s: float, gather_s: float = 0.0) -> Batch:
         """The messages that have arrived, at most `limit`; waits up to `timeout_s` for the first.
@@ -162,11 +122,11 @@ class Receiver(MessageLink):
             raise failure
         else:
             self._listen(timeout_s, pumps=True)
-        taken: list[_Arrival] = []
+        taken: list[Arrival] = []
         self._collect(limit, taken)
         if taken and gather_s:
-            end_ns = int(taken[0].batch.received_ns[0]) + int(gather_s * 1e9)
-            while (count := sum(len(one.batch) for one in taken)) < limit and (left_ns := end_ns - now_ns()) > 0:
+            end_ns = int(taken[0].messages.received_ns[0]) + int(gather_s * 1e9)
+            while (count := sum(map(len, taken))) < limit and (left_ns := end_ns - now_ns()) > 0:
                 if self._failure is not None:
                     break
                 if self._top_up_credit():
@@ -175,7 +135,7 @@ class Receiver(MessageLink):
                 self._collect(limit - count, taken)
         self._accept(taken)
         self._top_up_credit()
-        batch = _joined([one.batch for one in taken])
+        batch = joined(taken, self._matchers)
         self.received += len(batch)
         return batch
 
@@ -210,25 +170,24 @@ class Receiver(MessageLink):
             lib.pn_connection_close(self._engine.connection)
             self._flush()
 
-    def _collect(self, limit: int, taken: list[_Arrival]) -> None:
+    def _collect(self, limit: int, taken: list[Arrival]) -> None:
         """Move at most `limit` messages to `taken`."""
         while self._arrived and limit:
             one = self._arrived.popleft()
-            batch, count = one.batch, len(one.batch)
-            if count > limit:
-                self._arrived.appendleft(_Arrival(batch.part(limit, count), one.first_id + limit, one.settled))
-                one, count = _Arrival(batch.part(0, limit), one.first_id, one.settled), limit
+            if (count := len(one)) > limit:
+                self._arrived.appendleft(one.part(limit, count))
+                one, count = one.part(0, limit), limit
             taken.append(one)
             self._queued -= count
             limit -= count
 
-    def _accept(self, taken: Sequence[_Arrival]) -> None:
+    def _accept(self, taken: Sequence[Arrival]) -> None:
         """Settle messages, those of successive ids in one frame."""
         ranges: list[tuple[int, int]] = []
         for one in taken:
             if one.settled:
                 continue
-            first, stop = one.first_id, one.first_id + len(one.batch)
+            first, stop = one.first_id, one.first_id + len(one)
             if ranges and ranges[-1][1] == first:
                 first = ranges.pop()[0]
             ranges.append((first, stop))
@@ -248,14 +207,14 @@ class Receiver(MessageLink):
 
     def _take_transfers(self, at: int, size: int, end: int) -> int:
         """Take messages: all that follow in frames like the first, or the next part of one."""
-        octets = self._engine.octets[at:end]
         form = self._form
-        if form is not None and form.size == size and self._begun is None and (count := form.count(octets)):
-            rows = octets[: count * size].reshape(count, size)[:, form.stop :]
-            self._arrive(self._checked(rows), form.number(octets), settled=form.settled)
-            self._next_incoming = (self._next_incoming + count) % IDS
-            return count * size
-        transfer = Fields(octets[:size].tobytes())
+        if form is not None and form.size == size and self._begun is None:
+            take = self._take_large if size - form.stop >= LARGE_BYTES else self._take_small
+            if count := take(form, at, size, end):
+                self._next_incoming = (self._next_incoming + count) % IDS
+                return count * size
+        octets = self._engine.input[at : at + size]
+        transfer = Fields(bytes(octets))
         if transfer.uint(0) != self._handle:
             raise EnvelopeError("a message for a link that is not open")
         self._next_incoming = (self._next_incoming + 1) % IDS
@@ -265,10 +224,35 @@ class Receiver(MessageLink):
         number, settled = transfer.place(1), transfer.flag(4)
         if number is None:
             raise EnvelopeError(_NO_ID)
-        self._arrive(self._checked(octets[transfer.stop : size].reshape(1, -1)), transfer.uint(1), settled=settled)
+        self._arrive_one(octets[transfer.stop :], transfer.uint(1), settled=settled)
         if number.type == UINT:
             self._form = FrameForm(transfer, [number], transfer.place(2), settled=settled)
         return size
+
+    def _take_small(self, form: FrameForm, at: int, size: int, end: int) -> int:
+        """Take the messages in frames of the form; they are compared when they are returned."""
+        octets = self._engine.octets[at:end]
+        if count := form.count(octets):
+            rows = octets[: count * size].reshape(count, size)[:, form.stop :].copy()
+            self._arrive(
+                Rows(self._clock.times(count, self._engine.read_ns), rows), form.number(octets), settled=form.settled
+            )
+        return count
+
+    def _take_large(self, form: FrameForm, at: int, size: int, end: int) -> int:
+        """As `_take_small`; they are compared in place."""
+        octets, stop, clock, read_ns = self._engine.input, form.stop, self._clock, self._engine.read_ns
+        first = number = int.from_bytes(octets[at + form.number_at : at + form.number_at + 4], "big")
+        matcher, times, found = self._matchers.get(size - stop), list[int](), list[tuple[int, int] | bytes]()
+        while at + size <= end and form.fits(octets, at, number):
+            message = octets[at + stop : at + size]
+            times.append(clock.time(read_ns))
+            fields = matcher.check_one(message) if matcher is not None else None
+            found.append(bytes(message) if fields is None else fields)
+            at, number = at + size, (number + 1) % IDS
+        if found:
+            self._arrive(Compared(times, size - stop, found), first, settled=form.settled)
+        return len(found)
 
     def _take_part(self, transfer: Fields) -> None:
         """Take a part of a message. Raises UserError: it is too large."""
@@ -283,98 +267,20 @@ class Receiver(MessageLink):
             )
         settled, self._begun = settled or transfer.flag(4), None
         if transfer.flag(9):
-            self._arrive(self._checked(np.zeros((1, 0), np.uint8)), number, settled=True)
+            self._arrive_one(memoryview(b""), number, settled=True)
         elif transfer.flag(5):
             self._begun = number, content, settled
         else:
-            self._arrive(self._checked(np.frombuffer(content, np.uint8).reshape(1, -1)), number, settled=settled)
+            self._arrive_one(memoryview(content), number, settled=settled)
 
-    def _arrive(self, batch: Batch, first_id: int, *, settled: bool) -> None:
-        self._arrived.append(_Arrival(batch, first_id, settled))
-        self._queued += len(batch)
-        self._credit -= len(batch)
-        self._count = (self._count + len(batch)) % IDS
+    def _arrive(self, messages: Rows | Compared, first_id: int, *, settled: bool) -> None:
+        self._arrived.append(Arrival(messages, first_id, settled))
+        self._queued += len(messages)
+        self._credit -= len(messages)
+        self._count = (self._count + len(messages)) % IDS
 
-    def _checked(self, rows: NDArray[np.uint8]) -> Batch:
-        """Messages of one length, a row each, compared with the template of that length."""
-        count, length = rows.shape
-        received, sizes = np.fromiter((now_ns() for _ in range(count)), np.int64, count), np.full(count, length)
-        if self._read_ns != self._engine.read_ns:
-            received[0] = self._read_ns = self._engine.read_ns
-        if (matcher := self._matchers.get(length)) is not None:
-            matched, stamps, numbers = matcher.check(rows)
-        else:
-            matched, stamps, numbers = np.zeros(count, np.bool_), np.full(count, -1), np.full(count, -1)
-        raw = {} if matched.all() else {index: rows[index].tobytes() for index in np.flatnonzero(~matched).tolist()}
-        return Batch(received, stamps, numbers, sizes, matched, raw)
-
-
-def _check_again(batch: Batch, matcher: _TemplateMatcher, length: int) -> None:
-    """Compare the messages of this length that have matched no template."""
-    chosen = [index for index, message in batch.raw.items() if len(message) == length]
-    if not chosen:
-        return
-    rows = np.frombuffer(b"".join(batch.raw[index] for index in chosen), np.uint8).reshape(len(chosen), length)
-    batch.matched[chosen], batch.stamps_ms[chosen], batch.numbers[chosen] = matcher.check(rows)
-    for index in chosen:
-        if batch.matched[index]:
-            del batch.raw[index]
-
-
-def _joined(batches: Sequence[Batch]) -> Batch:
-    if len(batches) == 1:
-        return batches[0]
-    none, raw, before = np.zeros(0, np.int64), {}, 0
-    for batch in batches:
-        raw.update({before + index: message for index, message in batch.raw.items()})
-        before += len(batch)
-    return Batch(
-        np.concatenate([none, *(batch.received_ns for batch in batches)]),
-        np.concatenate([none, *(batch.stamps_ms for batch in batches)]),
-        np.concatenate([none, *(batch.numbers for batch in batches)]),
-        np.concatenate([none, *(batch.sizes for batch in batches)]),
-        np.concatenate([np.zeros(0, np.bool_), *(batch.matched for batch in batches)]),
-        raw,
-    )
-
-
-class _TemplateMatcher:
-    """Compares messages with a template, apart from stamp and number, and reads these."""
-
-    def __init__(self, template: Template) -> None:
-        self._stamp, self._number = template.stamp_offset, template.number_offset
-        message, begin, small = template.message, 0, list[int]()
-        self._large: list[tuple[int, int, bytearray]] = []
-        """Large parts, which are compared row by row: where each begins and stops, and what it is."""
-        places = [offset for offset in (self._stamp, self._number) if offset is not None]
-        for stop in (*sorted(places), len(message)):
-            if stop - begin < _LARGE_BYTES:
-                small += range(begin, stop)
-            else:
-                self._large.append((begin, stop, bytearray(message[begin:stop])))
-            begin = stop + 8
-        self._columns = np.array(small, np.intp)
-        """The other bytes that are compared."""
-        self._values = np.frombuffer(message, np.uint8)[self._columns]
-
-    def check(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        """Which rows match, and their stamps (ms since the Unix epoch) and numbers; -1 where they do not."""
-        stamps, numbers = _integers(rows, self._stamp), np.full(len(rows), -1)
-        if self._number is not None:
-            numbers = _integers(rows, self._number)
-        matched = self.same(rows) & (stamps >= 0)
-        if not matched.all():
-            stamps[~matched] = numbers[~matched] = -1
-        return matched, stamps, numbers
-
-    def same(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows equal the template apart from stamp and number."""
-        equal: NDArray[np.bool_] = np.logical_and.reduce(rows[:, self._columns] == self._values, axis=1)
-        for begin, stop, value in self._large:
-            equal &= np.fromiter((value == row.data for row in rows[:, begin:stop]), np.bool_, len(rows))
-        return equal
-
-
-def _integers(rows: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
-    fields = np.ascontiguousarray(rows[:, offset : offset + 8])
-    return fields.view(">i8").reshape(len(rows)).astype(np.int64)
+    def _arrive_one(self, message: memoryview, number: int, *, settled: bool) -> None:
+        matcher, times = self._matchers.get(len(message)), [self._clock.time(self._engine.read_ns)]
+        fields = matcher.check_one(message) if matcher is not None else None
+        found = [bytes(message) if fields is None else fields]
+        self._arrive(Compared(times, len(message), found), number, settled=settled)

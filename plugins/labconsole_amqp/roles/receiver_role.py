@@ -17,7 +17,8 @@ from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.choices import BrokerChoice, Loop, Mode, Settlement
-from labconsole_amqp.link.receiver import Batch, Receiver
+from labconsole_amqp.link.arrivals import Batch
+from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.preflight.checks import awaited_queue_check, own_queue_check
 from labconsole_amqp.roles.link_role import LinkRole, await_command

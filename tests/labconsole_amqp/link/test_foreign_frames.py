@@ -15,6 +15,7 @@ from proton import Described, symbol, ubyte, uint, ulong, ushort
 
 from labconsole.errors import UserError
 from labconsole_amqp.link import link_base
+from labconsole_amqp.link.arrivals import Batch
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.performatives import (
     FRAME_HEAD,
@@ -24,7 +25,7 @@ from labconsole_amqp.link.performatives import (
     TransferFrames,
     code_of,
 )
-from labconsole_amqp.link.receiver import Batch, Receiver
+from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.wire import envelope
 from labconsole_amqp.wire.template import plain_template
