@@ -81,7 +81,11 @@ class Link:
                 and decode_c_string(lib.pn_terminus_get_address(remote))
             )
 
-        self.connection.wait(answered, timeout_s, late)
+        try:
+            self.connection.wait(answered, timeout_s, late)
+        except ConnectionLostError:
+            self._check()  # the reason may have come together with the close of the connection
+            raise
         return now_ns() - began
 
     def _check(self) -> None:

@@ -53,9 +53,12 @@ class Listener:
         """Accept no more clients. May be called again."""
         self._socket.close()
 
-    def accept(self, goes_on: Callable[[], bool]) -> Connection | None:
-        """The connection of the next client that is accepted, once AMQP is open; None if `goes_on` is false before."""
-        while goes_on():
+    def accept(self, is_awaited: Callable[[], bool]) -> Connection | None:
+        """The connection of the next client that is accepted, once AMQP is open; None if `is_awaited` is false before.
+
+        Raises UserError: the port is closed.
+        """
+        while is_awaited():
             try:
                 sock, address = self._socket.accept()
             except TimeoutError:
@@ -76,7 +79,7 @@ class Listener:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is not None:
                 sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-                sock.do_handshake()
+                _handshake(sock)
             secured = now_ns()
             received, refusal = _negotiated(sock), self._refusal(sock)
             authenticated = now_ns()
@@ -84,9 +87,12 @@ class Listener:
         except UserError:
             sock.close()
             raise
+        except TimeoutError as error:
+            sock.close()
+            raise _RefusedError("client did not authenticate in time") from error
         except OSError as error:
             sock.close()
-            raise _RefusedError(server_failure(error)) from error
+            raise _RefusedError(f"client is gone: {error.strerror or error}") from error
         engine = FramedEngine(sock, client.name, idle_timeout_s=_IDLE_TIMEOUT_S, server=True)
         pump = SocketPump(engine, client.name)
         try:
@@ -129,6 +135,14 @@ class Listener:
             raise _RefusedError(f"client is gone: {lost}") from lost
         if refusal:
             raise _RefusedError(refusal)
+
+
+def _handshake(sock: ssl.SSLSocket) -> None:
+    """Do the TLS handshake. Raises UserError: it failed."""
+    try:
+        sock.do_handshake()
+    except OSError as error:
+        raise _RefusedError(server_failure(error)) from error
 
 
 def _negotiated(sock: socket.socket) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.framed_engine import FrameLink
@@ -17,8 +19,11 @@ class MessageLink(Link, FrameLink):
         super().__init__(connection, address, kind)
         self._engine = connection.engine
         self._channel = -1
-        """Ours; -1 until the peer has answered the attach."""
-        self._engine.expect(self.name, self)
+        """Ours; -1 until the peer has attached."""
+
+    def _attach(self, own: Any, remote: Any, timeout_s: float) -> int:
+        self._engine.expect(self.name, self)  # of a link that is answered, the peer's counts come at once
+        return super()._attach(own, remote, timeout_s)
 
     def attached(self, channel: int, begin: Fields, attach: Fields) -> None:
         """The peer has answered."""
