@@ -124,6 +124,8 @@ class BrokerParameters(Parameters):
             return address
         if not found:
             raise ValueError("there is no address in it: name a queue")
+        if len(found) > 1 and info.data.get("broker") is BrokerChoice.NONE:
+            raise ValueError("without a broker one sender connects to one receiver: name one queue")
         if twice := [one for one in found if found.count(one) > 1]:
             raise ValueError(f"the queue {twice[0]} is in it twice: name each queue once")
         return address

@@ -83,15 +83,18 @@ class Check:
 
 
 class Preflight:
-    """The checks of one end, in the order in which they are done: those that did not fail are reported."""
+    """The checks of one end, in the order in which they are done: those that did not fail are reported.
 
-    def __init__(self, report: Callable[[Check], None] | None = None) -> None:
+    `direct`: there is no broker, and the certificate that is checked is the other end's.
+    """
+
+    def __init__(self, report: Callable[[Check], None] | None = None, *, direct: bool = False) -> None:
         self.done: list[Check] = []
         self.failed: Check | None = None
         """The check that failed: there is none after it."""
         self.broker = ""
         """`host:port`, once it is known: sentences begin with it."""
-        self._report = report
+        self._report, self._direct = report, direct
 
     def add(self, *checks: Check) -> None:
         """Record checks that did not fail."""
@@ -107,6 +110,8 @@ class Preflight:
             yield
         except UserError as error:
             failed = _OF_STEP[error.step] if isinstance(error, ConnectError) else name
+            if failed is CheckName.CERTIFICATE and self._direct:
+                failed = CheckName.OTHER_CERTIFICATE
             if self.failed is None:
                 self.failed = Check(failed, CheckResult.FAILED, full_sentence(str(error), self.broker))
             raise
@@ -224,10 +229,10 @@ def _revocation_check(
     return Check(CheckName.REVOCATION, CheckResult.WARNING, sentence, {"known": False})
 
 
-def link_check(role: str, address: str, attach_ns: int) -> Check:
-    """The answered attach of a `sender` or `receiver`."""
+def link_check(role: str, address: str, attach_ns: int, *, direct: bool = False) -> Check:
+    """The answered attach of a `sender` or `receiver`; `direct`: to the other end, without a queue."""
     verb = "send to" if role == "sender" else "receive from"
-    sentence = f"May {verb} the queue {address} ({attach_ns / 1e6:.1f} ms)."
+    sentence = f"May {verb} {'' if direct else 'the queue '}{address} ({attach_ns / 1e6:.1f} ms)."
     return Check(CheckName.LINK, CheckResult.PASSED, sentence, {"address": address, "attach_ns": attach_ns})
 
 

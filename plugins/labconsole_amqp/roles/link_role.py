@@ -95,7 +95,7 @@ class LinkRole(Role):
         self._outage: _Outage | None = None
         self.reconnects = 0
         """How often the connection was lost and restored."""
-        self.preflight = Preflight()
+        self.preflight = Preflight(direct=self.parameters.is_direct)
         self._identity: LoadedIdentity | None = None
         self._postponed: deque[dict[str, Any]] = deque()
         """Commands that came while the connection was lost."""
@@ -250,7 +250,7 @@ class LinkRole(Role):
         preflight.add(*connection_checks(self._connection, own_broker=own_broker, direct=direct))
         with preflight.checking(CheckName.LINK):
             attach_ns = self.attach()
-        preflight.add(link_check(self.settings.role, self.settings.address, attach_ns))
+        preflight.add(link_check(self.settings.role, self.settings.address, attach_ns, direct=direct))
         self.check_attached()
         return attach_ns
 

@@ -27,6 +27,7 @@ from labconsole.security.secrets import Prompt, Secret, SecretRequest, SecretSou
 from labconsole.security.token.named_tokens import find_configuration, pin_requests
 from labconsole.security.token.remote_private_key import opened_token_key
 from labconsole.security.x509.key_types import PrivateKey
+from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.envelopes import encryption_keys
 from labconsole_amqp.envelopes.encryption_keys import EncryptionKeyFiles, EncryptionKeyType
 from labconsole_amqp.link.connection import Endpoint, ShapedPath
@@ -351,9 +352,10 @@ def endpoint(
 
     `prompt` returns a secret by its key. Raises UserError.
     """
-    password = None
-    if parameters.username:
+    username, password = "", None
+    if parameters.username and parameters.broker is BrokerChoice.EXTERNAL:
+        username = parameters.username
         request = password_request(parameters)
         password = request.resolve(lambda _: prompt(request.key)).reveal()
-    broker = Endpoint(host, port, tls=tls, username=parameters.username or None, password=password)
+    broker = Endpoint(host, port, tls=tls, username=username or None, password=password)
     return broker if shaper is None else broker.over(ShapedPath(shaper, parameters.shaped_link.rtt_ns / 1e9))

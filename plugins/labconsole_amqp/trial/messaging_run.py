@@ -162,11 +162,13 @@ class MessagingRun:
             _conduct_phases(parameters, context, receivers, senders)
         elif parameters.loop is Loop.SWEEP:
             _conduct_sweep(parameters, context, receivers, senders)
-        self._wait(
-            senders,
-            f"No message moved for {parameters.longest_wait:g} s: the broker gives no credit, since its queue is full "
-            "and no receiver empties it, or a limit holds it back; check the queue there.",
+        reason = (
+            "the broker gives no credit, since its queue is full and no receiver empties it, or a limit holds it back"
         )
+        remedy = "check the queue there"
+        if parameters.is_direct:
+            reason, remedy = "the receiver gives no credit", "read its log"
+        self._wait(senders, f"No message moved for {parameters.longest_wait:g} s: {reason}; {remedy}.")
         if context.stop_requested:
             return
         self._report_all_sent()
