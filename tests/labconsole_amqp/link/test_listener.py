@@ -432,7 +432,8 @@ class TestRefused:
     def test_a_client_that_hangs_up(self, end: ListeningEnd) -> None:
         with socket.create_connection(("127.0.0.1", end.listener.port), 5) as sock:
             sock.sendall(SASL)
-        assert "closed the connection during SASL" in end.wait(end.refused)
+            sock.shutdown(socket.SHUT_WR)
+            assert "closed the connection during SASL" in end.wait(end.refused)
         accepts(end)
 
     def test_a_client_that_resets_the_connection_is_not_one_of_tls(self, end: ListeningEnd) -> None:
