@@ -95,15 +95,13 @@ class ArrivalClock:
 
     def times(self, count: int, read_ns: int) -> NDArray[np.int64]:
         """Those of the next `count` messages of what was read at `read_ns`: the first one's, and then evenly."""
-        begin_ns, self._last_ns = max(read_ns, self._last_ns), now_ns()
+        begin_ns, self._last_ns, self._read_ns = max(read_ns, self._last_ns), now_ns(), read_ns
         return begin_ns + np.arange(count) * ((self._last_ns - begin_ns) // count)
 
     def time(self, read_ns: int) -> int:
         """That of the next message of what was read at `read_ns`."""
-        if read_ns != self._read_ns:
-            self._read_ns = self._last_ns = read_ns
-        else:
-            self._last_ns = now_ns()
+        self._last_ns = now_ns() if read_ns == self._read_ns else read_ns
+        self._read_ns = read_ns
         return self._last_ns
 
 
