@@ -1,4 +1,4 @@
-"""Messages as they arrive: kept until they are returned together, and compared with templates in one step by numpy."""
+"""Messages as they arrive, until they are returned: many small ones are then compared with their template by numpy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from labconsole.clock import now_ns
 from labconsole_amqp.wire.template import Template
 
 LARGE_BYTES = 1024
-"""From this size on, messages are compared one by one where they are read, which spares a copy."""
+"""From this size on, messages are compared one by one where they are read, which spares a copy; so is a single one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Received messages in order; all arrays have one element per message.
 
-    `received_ns` is when a message was read from the socket; of several that were read at once the first was read then,
-    and the others are spread evenly over the time in which they were taken from what was read. Where `matched`, the
+    `received_ns` is when a message was read from the socket, or, of all but the first of a read, when it was taken from
+    what was read; many small ones are spread evenly over the time in which they were taken. Where `matched`, the
     message equals one of the receiver's templates, and `stamps_ms` and `numbers` hold its stamp and number (-1 without
     one); elsewhere they are -1, and `raw` maps the message's index to its bytes, for the slow path. A message that the
     sender aborted halfway has size 0 and `raw` b"". `sizes` are bytes of the encoded message.

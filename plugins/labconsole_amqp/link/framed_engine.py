@@ -70,11 +70,14 @@ class FramedEngine(ProtonEngine):
         self._heard_ns = self.read_ns = 0
 
     def expect(self, name: bytes, link: FrameLink) -> None:
-        """Give the frames of the session in which the link of this name is attached to `link`."""
-        if (attached := self._unexpected.pop(name, None)) is not None:
-            self._join(link, *attached)
-        else:
+        """Give the frames of the session in which the link of this name is attached to `link`. Raises UserError."""
+        if (attached := self._unexpected.pop(name, None)) is None:
             self._awaited[name] = link
+            return
+        try:
+            self._join(link, *attached)
+        except EnvelopeError as error:
+            raise UserError(self._unreadable(error)) from error
 
     def feed(self, data: bytes) -> None:
         """Take what was read from the socket before the engine was created, at most a buffer's length."""
@@ -163,7 +166,7 @@ class FramedEngine(ProtonEngine):
             self.eof, self._filled = True, 0
             if isinstance(error, UserError):
                 raise
-            raise UserError(f"{self._peer} sent a frame that cannot be read: {error}") from error
+            raise UserError(self._unreadable(error)) from error
         if self._raw:
             at = end
         self._pass_on(passed, at)
@@ -173,6 +176,9 @@ class FramedEngine(ProtonEngine):
         if self._links and self.read_ns - self._heard_ns > _HEARD_NS:
             self._heard_ns = self.read_ns
             self.push(_EMPTY_FRAME)
+
+    def _unreadable(self, error: EnvelopeError) -> str:
+        return f"{self._peer} sent a frame that cannot be read: {error}"
 
     def _pass_on(self, begin: int, end: int) -> None:
         if end > begin:

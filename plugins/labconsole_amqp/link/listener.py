@@ -7,6 +7,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable
+from typing import TypeVar
 
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
@@ -17,6 +18,8 @@ from labconsole_amqp.link.proton_engine import lib, set_condition
 from labconsole_amqp.link.sasl import Access, SaslServer
 from labconsole_amqp.link.socket_pump import ConnectionLostError, SocketPump
 from labconsole_amqp.link.tls import TlsSettings, peer_subject, server_context, server_failure
+
+T = TypeVar("T")
 
 _TURN_S = 0.05
 _HANDSHAKE_S = 5.0
@@ -66,22 +69,24 @@ class Listener:
             except OSError as error:
                 raise UserError(f"no client can be accepted any more ({error.strerror or error})") from error
             try:
-                return self._opened(sock, Endpoint(address[0], address[1], tls=self._tls))
+                deadline = time.monotonic() + _HANDSHAKE_S
+                client = Endpoint(address[0], address[1], tls=self._tls)
+                return self._opened(sock, client, lambda: is_awaited() and time.monotonic() < deadline)  # noqa: B023
             except UserError as refusal:
                 self._on_refused(str(refusal))
         return None
 
-    def _opened(self, sock: socket.socket, client: Endpoint) -> Connection:
-        """Do what comes before links with a client. Raises UserError: it is refused, or is gone."""
+    def _opened(self, sock: socket.socket, client: Endpoint, goes_on: Callable[[], bool]) -> Connection:
+        """Do what comes before links with a client, while it `goes_on`. Raises UserError: it is refused, or is gone."""
         accepted = now_ns()
         try:
-            sock.settimeout(_HANDSHAKE_S)
+            sock.settimeout(_TURN_S)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is not None:
                 sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-                _handshake(sock)
+                _handshake(sock, goes_on)
             secured = now_ns()
-            received, refusal = _negotiated(sock), self._refusal(sock)
+            received, refusal = _negotiated(sock, goes_on), self._refusal(sock)
             authenticated = now_ns()
             sock.setblocking(False)
         except UserError:
@@ -96,7 +101,7 @@ class Listener:
         engine = FramedEngine(sock, client.name, idle_timeout_s=_IDLE_TIMEOUT_S, server=True)
         pump = SocketPump(engine, client.name)
         try:
-            self._await_open(engine, pump, received, refusal)
+            self._await_open(engine, pump, received, refusal, goes_on)
         except BaseException:
             pump.close()
             engine.free()
@@ -112,19 +117,20 @@ class Listener:
         return self._revocation.refusal_on(sock, Purpose.TLS_CLIENT)
 
     @staticmethod
-    def _await_open(engine: FramedEngine, pump: SocketPump, received: bytes, refusal: str) -> None:
+    def _await_open(
+        engine: FramedEngine, pump: SocketPump, received: bytes, refusal: str, goes_on: Callable[[], bool]
+    ) -> None:
         """Exchange AMQP open; a client with a `refusal` learns why."""
         engine.awaits_link = True
         lib.pn_connection_set_container(engine.connection, f"labconsole-{uuid.uuid4()}".encode())
         engine.bind()
         engine.feed(received)
-        deadline = time.monotonic() + _HANDSHAKE_S
         while not engine.remote_open:
             if engine.over:
                 raise _RefusedError(f"client closed the connection ({engine.condition or 'no reason given'})")
-            if (left := deadline - time.monotonic()) <= 0:
+            if not goes_on():
                 raise _RefusedError("client did not open AMQP in time")
-            pump.turn(left)
+            pump.turn(_TURN_S)
         lib.pn_connection_open(engine.connection)
         if refusal:
             set_condition(lib.pn_connection_condition(engine.connection), "amqp:unauthorized-access", refusal)
@@ -137,20 +143,30 @@ class Listener:
             raise _RefusedError(refusal)
 
 
-def _handshake(sock: ssl.SSLSocket) -> None:
+def _in_turns(step: Callable[[], T], goes_on: Callable[[], bool]) -> T:
+    """What `step` returns, which is tried again after each timeout while it `goes_on`. Raises TimeoutError, OSError."""
+    while goes_on():
+        try:
+            return step()
+        except TimeoutError:
+            continue
+    raise TimeoutError
+
+
+def _handshake(sock: ssl.SSLSocket, goes_on: Callable[[], bool]) -> None:
     """Do the TLS handshake. Raises UserError: it failed."""
     try:
-        sock.do_handshake()
+        _in_turns(sock.do_handshake, goes_on)
     except OSError as error:
         raise _RefusedError(server_failure(error)) from error
 
 
-def _negotiated(sock: socket.socket) -> bytes:
+def _negotiated(sock: socket.socket, goes_on: Callable[[], bool]) -> bytes:
     """Negotiate SASL; returns what the client has sent after it. Raises OSError, UserError: it is refused."""
     subject = peer_subject(sock) if isinstance(sock, ssl.SSLSocket) else None
     sasl = SaslServer(Access(), subject)
     while not sasl.done:
-        data = sock.recv(65536)
+        data = _in_turns(lambda: sock.recv(65536), goes_on)
         if not data:
             raise _RefusedError("client closed the connection during SASL")
         if answer := sasl.feed(data):

@@ -1,4 +1,4 @@
-"""The receiving end of the fast link: batches of messages, checked against templates by numpy where they arrive."""
+"""The receiving end of the fast link: batches of messages, checked against templates, accepted as they are returned."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Receiver(MessageLink):
         if taken and gather_s:
             end_ns = int(taken[0].messages.received_ns[0]) + int(gather_s * 1e9)
             while (count := sum(map(len, taken))) < limit and (left_ns := end_ns - now_ns()) > 0:
-                if self._failure is not None:
+                if self._failure is not None or self._left:
                     break
                 if self._top_up_credit():
                     self._flush()
@@ -141,7 +141,7 @@ class Receiver(MessageLink):
 
     def _listen(self, timeout_s: float, *, pumps: bool) -> None:
         """Read what comes. Raises UserError if nothing has come before a failure."""
-        if self._left:
+        if self._left:  # what was received before is returned and accepted
             self._answer_end(timeout_s)
             return
         try:
@@ -152,7 +152,6 @@ class Receiver(MessageLink):
         except UserError as failure:
             if self._engine.is_server and self.is_ended_well:
                 self._left = True
-                self._answer_end(0.0)
                 return
             if not (self._queued or not pumps):
                 raise
@@ -197,6 +196,8 @@ class Receiver(MessageLink):
 
     def _top_up_credit(self) -> bool:
         """Give credit for a quarter of the window or more, if so much is missing; returns whether it did."""
+        if self._left:
+            return False
         missing = self._window - self._credit - self._queued
         if missing < max(1, self._window // 4) or self._queued >= self._window:  # the latter: a peer without credit
             return False

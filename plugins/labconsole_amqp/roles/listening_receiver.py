@@ -31,18 +31,23 @@ class ListeningReceiverRole(ReceiverRole):
         tls = tls_settings(load_port_identity(self.settings, self.context), self.parameters)
         with self.preflight.checking(CheckName.TCP):
             self._listener = listener = Listener(_HOST, tls, self._record_refused)
-            self.context.report(host=_HOST, port=listener.port)
-            connection = listener.accept(lambda: not self.context.stop_requested)
-            if connection is None:
-                require_running(self.context)
-            assert connection is not None
-            return connection
+        self.context.report(host=_HOST, port=listener.port)
+        connection = listener.accept(lambda: not self.context.stop_requested)
+        if connection is None:
+            require_running(self.context)
+        assert connection is not None
+        return connection
 
     def next_connection(self, timeout_s: float) -> Connection:
         """The next connection of a sender. Raises UserError: none came in time."""
         assert self._listener is not None
         deadline = time.monotonic() + timeout_s
-        connection = self._listener.accept(lambda: not self.context.stop_requested and time.monotonic() < deadline)
+
+        def is_awaited() -> bool:
+            self.context.tick()
+            return not self.context.stop_requested and time.monotonic() < deadline
+
+        connection = self._listener.accept(is_awaited)
         if connection is None:
             raise UserError("no sender has connected again")
         return connection

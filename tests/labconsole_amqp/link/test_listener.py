@@ -41,7 +41,7 @@ from tests.labconsole_amqp.amqp_frames import (
 )
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
 from tests.labconsole_amqp.link.test_revocation import States, states
-from tests.labconsole_amqp.link_transfer import send_all, template
+from tests.labconsole_amqp.link_transfer import await_credit, send_all, template
 
 __all__ = ["states"]
 
@@ -181,6 +181,30 @@ class TestMessages:
             end.wait(end.batches, len(end.batches) + 5)
             assert not any(len(batch) for batch in end.batches[before:])
         assert (end.numbers, end.faults) == (list(range(10)), [])
+
+    def test_what_is_gathered_when_the_sender_detaches_is_acknowledged_before_the_answer(self) -> None:
+        listener = Listener("127.0.0.1", None, lambda reason: None)
+        received = list[Batch]()
+
+        def serve() -> None:
+            connection = listener.accept(lambda: True)
+            assert connection is not None
+            with connection:
+                receiver = Receiver(connection, "q", templates=[template()])
+                until = time.monotonic() + 0.5
+                while time.monotonic() < until:
+                    received.append(receiver.receive(1000, 0.02, gather_s=0.01))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with connect(Endpoint("127.0.0.1", listener.port)) as connection:
+            sender = Sender(connection, "q")
+            await_credit(sender)
+            sender.send(template(), 40)
+            sender.close()  # raises what comes for a session that has ended
+        thread.join(5)
+        listener.close()
+        assert sum(map(len, received)) == 40
 
     @pytest.mark.parametrize("way", ["connection closed", "link detached"])
     def test_a_sender_that_only_closes_or_only_detaches_ends_well(self, way: str) -> None:
@@ -517,6 +541,16 @@ class TestRefused:
 
 
 class TestPort:
+    def test_a_client_in_its_handshake_does_not_delay_the_end_of_accepting(self) -> None:
+        listener, refused = Listener("127.0.0.1", None, lambda reason: refused.append(reason)), list[str]()
+        with socket.create_connection(("127.0.0.1", listener.port), 5) as silent:
+            silent.sendall(SASL)
+            until = time.monotonic() + 0.3
+            assert listener.accept(lambda: time.monotonic() < until) is None
+            assert time.monotonic() - until < AT_ONCE_S
+        assert refused == ["client did not authenticate in time"]
+        listener.close()
+
     def test_accepting_ends_when_it_shall_not_continue(self) -> None:
         listener = Listener("127.0.0.1", None, lambda reason: None)
         asked = iter((True, True, False))
