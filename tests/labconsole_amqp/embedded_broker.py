@@ -18,7 +18,7 @@ from labconsole_amqp.link.tls import TlsSettings
 
 _PROCESS = """
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
-from labconsole_amqp.link.sasl import Access
+from labconsole_amqp.link.server_handshake import Access
 settings = BrokerSettings(queues=("q",), access=Access(users={"user": "password"}))
 broker = Broker(settings, on_refused=lambda reason: None)
 print(broker.listen().plain, flush=True)

@@ -22,7 +22,7 @@ from labconsole.security.pki.reader import PkiReader
 from labconsole.security.secrets import SecretRequest, SecretSource
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.link.sasl import Access
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.two_console_parameters import TwoConsoleParameters
 

@@ -9,12 +9,10 @@ from enum import Enum, auto
 from typing import Any
 
 from labconsole.clock import now_ns
-from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.broker.queue import ConsumerLink, ProducerLink, Queue
-from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib, set_condition
+from labconsole_amqp.link.proton_engine import ProtonEngine, decode_c_string, lib, refuse_link, set_condition
 from labconsole_amqp.link.revocation import RevocationCheck
-from labconsole_amqp.link.sasl import Access, SaslServer
-from labconsole_amqp.link.tls import peer_subject, server_failure
+from labconsole_amqp.link.server_handshake import Access, RefusedClientError, ServerHandshake
 
 _LINGER_NS = 1_000_000_000
 _HANDSHAKE_NS = 10_000_000_000
@@ -28,8 +26,7 @@ _CONDITION_CHARACTERS = 200
 class Stage(Enum):
     """The stages of a client's connection."""
 
-    TLS = auto()
-    SASL = auto()
+    HANDSHAKE = auto()
     AMQP = auto()
     CLOSING = auto()  # everything is sent: wait until the client closes
     CLOSED = auto()
@@ -56,16 +53,12 @@ class ClientConnection:
     ) -> None:
         self.sock = sock
         self.engine: ProtonEngine | None = None
-        self.stage = Stage.TLS if isinstance(sock, ssl.SSLSocket) else Stage.SASL
+        self.stage = Stage.HANDSHAKE
         self._container = container
-        self._access = access
         self._find_queue = find_queue
         self._on_refused = on_refused
-        self._revocation = revocation
-        self._unwelcome = ""
-        """Why the client's certificate is refused: the answer when it opens the connection, so that it learns why."""
         self._deadline_ns = now_ns() + _HANDSHAKE_NS
-        self._sasl = SaslServer(access, None)
+        self._handshake = ServerHandshake(sock, access, revocation)
         self._ends: dict[
             Any, ProducerLink | ConsumerLink | None
         ] = {}  # by link; None: refused, and not closed by the client yet
@@ -79,10 +72,8 @@ class ClientConnection:
         """Continue with the client; called when its socket is readable or writable."""
         try:
             match self.stage:
-                case Stage.TLS:
-                    self._handshake()
-                case Stage.SASL:
-                    self._negotiate()
+                case Stage.HANDSHAKE:
+                    self._authenticate()
                 case Stage.AMQP:
                     self._read()
                 case Stage.CLOSING:
@@ -94,12 +85,9 @@ class ClientConnection:
 
     def judge(self, check: RevocationCheck) -> None:
         """Judge the client's certificate again, if it has one: a refused client learns why, and is closed."""
-        if not isinstance(self.sock, ssl.SSLSocket) or self.stage not in (Stage.TLS, Stage.SASL, Stage.AMQP):
+        if not isinstance(self.sock, ssl.SSLSocket) or self.stage not in (Stage.HANDSHAKE, Stage.AMQP):
             return
-        self._revocation = check
-        if self.stage is Stage.TLS:  # it is judged once its handshake is done
-            return
-        self._unwelcome = check.refusal_on(self.sock, Purpose.TLS_CLIENT)
+        self._handshake.judge(check)
         if self._deadline_ns == _NEVER_NS:  # it is open
             self._turn_away()
 
@@ -146,36 +134,14 @@ class ClientConnection:
             self.flush()
         self.drop()
 
-    def _handshake(self) -> None:
-        assert isinstance(self.sock, ssl.SSLSocket)
+    def _authenticate(self) -> None:
         try:
-            self.sock.do_handshake()
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            received = self._handshake.work()
+        except RefusedClientError as refusal:
+            self._refuse(str(refusal))
             return
-        except OSError as error:
-            self._refuse(server_failure(error))
-            return
-        if self._revocation is not None:
-            self._unwelcome = self._revocation.refusal_on(self.sock, Purpose.TLS_CLIENT)
-        self._sasl = SaslServer(self._access, peer_subject(self.sock))
-        self.stage = Stage.SASL
-        self._negotiate()
-
-    def _negotiate(self) -> None:
-        try:
-            data = self.sock.recv(65536)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return
-        if not data:
-            self.drop()
-            return
-        answer = self._sasl.feed(data)
-        if answer:
-            self.sock.sendall(answer)
-        if self._sasl.failure is not None:
-            self._refuse(self._sasl.failure)
-        elif self._sasl.done:
-            self._start_amqp(self._sasl.rest)
+        if received is not None:
+            self._start_amqp(received)
 
     def _start_amqp(self, received: bytes) -> None:
         self.engine = engine = ProtonEngine(self.sock, server=True, idle_timeout_s=_IDLE_TIMEOUT_S)
@@ -234,10 +200,10 @@ class ClientConnection:
 
     def _turn_away(self) -> bool:
         """Close the connection of a client whose certificate is refused, with the reason; whether it is refused."""
-        if self._unwelcome:
-            self._on_refused(self._unwelcome)
-            self._close_with("amqp:unauthorized-access", self._unwelcome)
-        return bool(self._unwelcome)
+        if unwelcome := self._handshake.unwelcome:
+            self._on_refused(unwelcome)
+            self._close_with("amqp:unauthorized-access", unwelcome)
+        return bool(unwelcome)
 
     def _close_with(self, condition: str, reason: str) -> None:
         assert self.engine is not None
@@ -262,17 +228,11 @@ class ClientConnection:
 
     def _attach(self, engine: ProtonEngine, link: Any) -> None:
         producer = bool(lib.pn_link_is_receiver(link))
-        own = lib.pn_link_target(link) if producer else lib.pn_link_source(link)
         remote = lib.pn_link_remote_target(link) if producer else lib.pn_link_remote_source(link)
         address = decode_c_string(lib.pn_terminus_get_address(remote))
         queue = None if address is None else self._find_queue(address)
         if queue is None:
-            # AMQP 1.0 part 2, 2.6.3: answered without a terminus, then detached with the reason.
-            lib.pn_terminus_set_type(own, lib.PN_UNSPECIFIED)
-            lib.pn_link_open(link)
-            shown = str(address)[:_CONDITION_CHARACTERS]
-            set_condition(lib.pn_link_condition(link), "amqp:not-found", f"no queue {shown}")
-            lib.pn_link_close(link)
+            refuse_link(link, f"no queue {str(address)[:_CONDITION_CHARACTERS]}")
             self._ends[link] = None
             return
         lib.pn_terminus_copy(lib.pn_link_source(link), lib.pn_link_remote_source(link))

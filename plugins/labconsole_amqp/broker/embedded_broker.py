@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from labconsole.errors import UserError
 from labconsole_amqp.broker.client_connection import ClientConnection, Stage
 from labconsole_amqp.broker.queue import Queue, QueueCounts, QueueLimits
-from labconsole_amqp.link.sasl import Access
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings, server_context
 
 _TURN_S = 0.05

@@ -150,6 +150,12 @@ def _integers(rows: NDArray[np.uint8], offset: int) -> NDArray[np.int64]:
     return fields.view(">i8").reshape(len(rows)).astype(np.int64)
 
 
+def compared(message: memoryview, matcher: TemplateMatcher | None) -> tuple[int, int] | bytes:
+    """The stamp and number of one message, or its bytes where it equals no template."""
+    found = matcher.check_one(message) if matcher is not None else None
+    return bytes(message) if found is None else found
+
+
 def joined(arrivals: Sequence[Arrival], matchers: Mapping[int, TemplateMatcher]) -> Batch:
     """The messages of all arrivals, compared with the template of their length."""
     total = sum(map(len, arrivals))
@@ -167,8 +173,8 @@ def joined(arrivals: Sequence[Arrival], matchers: Mapping[int, TemplateMatcher])
             length = messages.length
             matcher = matchers.get(length)
             for index, found in enumerate(messages.found, begin):
-                if isinstance(found, bytes) and matcher is not None:  # its template may have been learnt since
-                    found = matcher.check_one(memoryview(found)) or found
+                if isinstance(found, bytes):  # its template may have been learnt since
+                    found = compared(memoryview(found), matcher)
                 if isinstance(found, bytes):
                     raw[index] = found
                 else:

@@ -9,7 +9,7 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.link.connection import Connection
-from labconsole_amqp.link.proton_engine import condition_text, decode_c_string, ffi, lib, set_condition
+from labconsole_amqp.link.proton_engine import condition_text, decode_c_string, ffi, lib, refuse_link
 from labconsole_amqp.link.socket_pump import ConnectionLostError
 
 ATTACH_TIMEOUT_S = 10.0
@@ -48,11 +48,8 @@ class Link:
         address = decode_c_string(lib.pn_terminus_get_address(lib.pn_link_remote_target(link)))
         if lib.pn_link_is_receiver(link) and address == self.address:
             return link
-        # Part 2, 2.6.3: answered without a terminus, then detached with the reason.
         lib.pn_session_open(lib.pn_link_session(link))
-        lib.pn_link_open(link)
-        set_condition(lib.pn_link_condition(link), "amqp:not-found", f"only a sender to {self.address} is awaited")
-        lib.pn_link_close(link)
+        refuse_link(link, f"only a sender to {self.address} is awaited")
         self._flush()
         raise UserError(f"{peer} did not attach a sender to {self.address}: enter the same address there")
 

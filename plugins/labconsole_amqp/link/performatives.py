@@ -150,8 +150,6 @@ class FrameForm:
         self._columns = np.flatnonzero(fixed)
         self._values = np.frombuffer(first.frame, np.uint8)[self._columns]
         self._counters = [counter.start for counter in counters]
-        self.number_at = self._counters[0]
-        """Where the first counter is."""
         edges = np.flatnonzero(np.diff(fixed, prepend=False, append=False)).reshape(-1, 2).tolist()
         self._parts = [(begin, stop, bytearray(first.frame[begin:stop])) for begin, stop in edges]
         self._often = 1
@@ -184,7 +182,7 @@ class FrameForm:
             count, block = count + len(part), block * _GROWTH
         return count
 
-    def number(self, octets: NDArray[np.uint8]) -> int:
+    def number(self, octets: NDArray[np.uint8] | memoryview) -> int:
         """The first counter of the frame at the begin of `octets`."""
         return int.from_bytes(octets[self._counters[0] : self._counters[0] + 4].tobytes(), "big")
 

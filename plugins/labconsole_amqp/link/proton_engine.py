@@ -272,6 +272,15 @@ def set_condition(condition: Any, name: str, description: str) -> None:
     lib.pn_condition_set_description(condition, description.encode())
 
 
+def refuse_link(link: Any, description: str) -> None:
+    """Answer a link to an address that is not there: without a terminus, then detached with the reason (2.6.3)."""
+    own = lib.pn_link_target(link) if lib.pn_link_is_receiver(link) else lib.pn_link_source(link)
+    lib.pn_terminus_set_type(own, lib.PN_UNSPECIFIED)
+    lib.pn_link_open(link)
+    set_condition(lib.pn_link_condition(link), "amqp:not-found", description)
+    lib.pn_link_close(link)
+
+
 def decode_c_string(chars: Any) -> str | None:
     """A C string of the engine, None for NULL."""
     return None if chars == ffi.NULL else ffi.string(chars).decode("utf-8", "replace")

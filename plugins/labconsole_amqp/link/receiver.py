@@ -17,6 +17,7 @@ from labconsole_amqp.link.arrivals import (
     Compared,
     Rows,
     TemplateMatcher,
+    compared,
     joined,
 )
 from labconsole_amqp.link.connection import Connection
@@ -243,13 +244,11 @@ class Receiver(MessageLink):
     def _take_large(self, form: FrameForm, at: int, size: int, end: int) -> int:
         """As `_take_small`; they are compared in place."""
         octets, stop, clock, read_ns = self._engine.input, form.stop, self._clock, self._engine.read_ns
-        first = number = int.from_bytes(octets[at + form.number_at : at + form.number_at + 4], "big")
+        first = number = form.number(octets[at:])
         matcher, times, found = self._matchers.get(size - stop), list[int](), list[tuple[int, int] | bytes]()
         while at + size <= end and form.fits(octets, at, number):
-            message = octets[at + stop : at + size]
             times.append(clock.time(read_ns))
-            fields = matcher.check_one(message) if matcher is not None else None
-            found.append(bytes(message) if fields is None else fields)
+            found.append(compared(octets[at + stop : at + size], matcher))
             at, number = at + size, (number + 1) % IDS
         if found:
             self._arrive(Compared(times, size - stop, found), first, settled=form.settled)
@@ -281,7 +280,6 @@ class Receiver(MessageLink):
         self._count = (self._count + len(messages)) % IDS
 
     def _arrive_one(self, message: memoryview, number: int, *, settled: bool) -> None:
-        matcher, times = self._matchers.get(len(message)), [self._clock.time(self._engine.read_ns)]
-        fields = matcher.check_one(message) if matcher is not None else None
-        found = [bytes(message) if fields is None else fields]
-        self._arrive(Compared(times, len(message), found), number, settled=settled)
+        found = compared(message, self._matchers.get(len(message)))
+        times = [self._clock.time(self._engine.read_ns)]
+        self._arrive(Compared(times, len(message), [found]), number, settled=settled)

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from labconsole.errors import UserError
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.judgement import Purpose
+from labconsole_amqp.choices import BrokerChoice
 from labconsole_amqp.clocks.comparison import Offset
 from labconsole_amqp.link.connection import ConnectError, Connection, ConnectStep
 from labconsole_amqp.link.revocation import RevocationCheck
@@ -128,12 +129,9 @@ def full_sentence(clause: str, broker: str) -> str:
     return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 
 
-def connection_checks(connection: Connection, *, own_broker: bool, direct: bool = False) -> Iterator[Check]:
-    """The checks that an open connection has passed.
-
-    `own_broker`: the broker is this console's; `direct`: there is none, and the other end is this console's.
-    """
-    times, target = connection.times, connection.endpoint
+def connection_checks(connection: Connection, broker: BrokerChoice) -> Iterator[Check]:
+    """The checks that an open connection has passed; without a broker, the other end is this console's."""
+    times, target, direct = connection.times, connection.endpoint, broker is BrokerChoice.NONE
     connected = f"Connected to {target.name} in {times.tcp_ns / 1e6:.1f} ms."
     yield Check(
         CheckName.TCP,
@@ -141,7 +139,7 @@ def connection_checks(connection: Connection, *, own_broker: bool, direct: bool 
         f"{target.name} has connected." if connection.is_accepted else connected,
         {"peer": target.name, "tcp_ns": times.tcp_ns},
     )
-    yield from _tls_checks(connection, own_broker=own_broker, direct=direct)
+    yield from _tls_checks(connection, broker)
     other = "Other end" if direct else "Broker"
     container = f" {other}: {connection.container}." if connection.container else ""
     login_ns = times.sasl_ns + times.open_ns
@@ -153,8 +151,8 @@ def connection_checks(connection: Connection, *, own_broker: bool, direct: bool 
     )
 
 
-def _tls_checks(connection: Connection, *, own_broker: bool, direct: bool) -> Iterator[Check]:
-    tls, times = connection.endpoint.tls, connection.times
+def _tls_checks(connection: Connection, broker: BrokerChoice) -> Iterator[Check]:
+    tls, times, direct = connection.endpoint.tls, connection.times, broker is BrokerChoice.NONE
     certificate = CheckName.OTHER_CERTIFICATE if direct else CheckName.CERTIFICATE
     if tls is None:
         for name in (CheckName.TLS, certificate, CheckName.REVOCATION):
@@ -175,7 +173,7 @@ def _tls_checks(connection: Connection, *, own_broker: bool, direct: bool) -> It
     yield certificate_check(certificate, presented, datetime.now(UTC))
     peer = "other end" if direct else "broker"
     purpose = Purpose.TLS_CLIENT if connection.is_accepted else Purpose.TLS_SERVER
-    yield _revocation_check(presented, connection.revocation, purpose, peer, is_own=own_broker)
+    yield _revocation_check(presented, connection.revocation, purpose, peer, is_own=broker is not BrokerChoice.EXTERNAL)
 
 
 def certificate_check(name: CheckName, chain: Sequence[x509.Certificate], now: datetime) -> Check:

@@ -17,7 +17,7 @@ from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import REMEDY, Level
 from labconsole.security.identities import LoadedIdentity, load_certificates, require_valid
 from labconsole.security.x509.validation.judgement import Purpose
-from labconsole_amqp.choices import BrokerChoice, Leftover
+from labconsole_amqp.choices import Leftover
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.socket_pump import ConnectionLostError
@@ -246,8 +246,8 @@ class LinkRole(Role):
             chain = load_certificates(identity.certificate_file)
             preflight.add(certificate_check(CheckName.OWN_CERTIFICATE, chain, datetime.now(UTC)))
         self._connection = self.first_connection()
-        own_broker, direct = self.parameters.broker is not BrokerChoice.EXTERNAL, self.parameters.is_direct
-        preflight.add(*connection_checks(self._connection, own_broker=own_broker, direct=direct))
+        direct = self.parameters.is_direct
+        preflight.add(*connection_checks(self._connection, self.parameters.broker))
         with preflight.checking(CheckName.LINK):
             attach_ns = self.attach()
         preflight.add(link_check(self.settings.role, self.settings.address, attach_ns, direct=direct))

@@ -254,24 +254,22 @@ def _loaded(files: IdentityFiles, name: str, request: SecretRequest, context: Ro
     return identity
 
 
-def load_port_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
-    """The identity with which a receiver listens, loaded and checked; None without TLS. Raises UserError."""
-    files = settings.port_identity
+def _valid(files: IdentityFiles | None, name: str, context: RoleContext) -> LoadedIdentity | None:
     if files is None:
         return None
-    identity = _loaded(files, settings.port, passphrase_request(files, settings.port), context)
+    identity = _loaded(files, name, passphrase_request(files, name), context)
     require_valid(identity, identity.name)
     return identity
+
+
+def load_port_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
+    """The identity with which a receiver listens, loaded and checked; None without TLS. Raises UserError."""
+    return _valid(settings.port_identity, settings.port, context)
 
 
 def load_message_identity(settings: RoleSettings, context: RoleContext) -> LoadedIdentity | None:
     """The identity of a role's messages, loaded and checked; None where it is that of TLS. Raises UserError."""
-    files = settings.message_identity
-    if files is None:
-        return None
-    identity = _loaded(files, settings.messages, passphrase_request(files, settings.messages), context)
-    require_valid(identity, identity.name)
-    return identity
+    return _valid(settings.message_identity, settings.messages, context)
 
 
 def open_token_key(token: TokenIdentity, context: RoleContext, opened: ExitStack) -> PrivateKey:

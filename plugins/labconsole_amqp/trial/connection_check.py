@@ -153,7 +153,7 @@ def _check_end(
     with preflight.checking(CheckName.TCP):
         connection = connect(target)
     with connection:
-        preflight.add(*connection_checks(connection, own_broker=False))
+        preflight.add(*connection_checks(connection, BrokerChoice.EXTERNAL))
         for address in parameters.addresses:
             with preflight.checking(CheckName.LINK):
                 attach_ns, largest = try_attach(connection, address, role)

@@ -17,8 +17,8 @@ from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import Queue, QueueLimits
 from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.server_handshake import Access
 from tests.labconsole_amqp.amqp_frames import AMQP, ATTACH, BEGIN, CLOSE, DETACH, FLOW, OPEN, SASL, TRANSFER, frame
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.link_transfer import receive_all, send_all, template

@@ -20,8 +20,8 @@ from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.proton_engine import lib
 from labconsole_amqp.link.queue_probe import _ProbeReceiver
 from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire.template import Template
 from tests.labconsole_amqp.amqp_frames import SASL, SASL_INIT, SASL_OUTCOME, frame

@@ -21,8 +21,8 @@ from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.choices import TlsVersion
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab_pki import PASSPHRASE, LabCa, tls_of

@@ -23,8 +23,8 @@ from labconsole_amqp.link import link_base
 from labconsole_amqp.link.connection import Connection, Endpoint, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import open_sealed
 from tests.labconsole_amqp.amqp_frames import BEGIN, Frame, RecordedStream, frame, mutants, recorded

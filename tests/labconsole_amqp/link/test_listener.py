@@ -520,7 +520,7 @@ class TestRefused:
             assert b"only a sender to q is awaited" in hear(sock, CLOSE)
         accepts(end)
 
-    def test_foreign_clients_are_told_the_same(self, end: ListeningEnd) -> None:
+    def test_foreign_clients_get_the_same_answer(self, end: ListeningEnd) -> None:
         with closing(foreign(end)) as client, pytest.raises(LinkDetached, match="only a sender to q is awaited"):
             client.create_sender("other")
         with closing(foreign(end)) as client, pytest.raises(LinkDetached, match="only a sender to q is awaited"):

@@ -21,8 +21,8 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link.connection import connect
-from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.preflight.checks import CheckName, CheckResult, certificate_check
 from labconsole_amqp.series import PREFLIGHT

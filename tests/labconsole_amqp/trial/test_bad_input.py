@@ -23,7 +23,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link.connection import Endpoint
-from labconsole_amqp.link.sasl import Access
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import full_sentence

@@ -16,8 +16,8 @@ from labconsole.security.lab_identities import BROKER, lab_identities
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
 from labconsole_amqp.link.connection import Endpoint, connect
-from labconsole_amqp.link.sasl import Access
 from labconsole_amqp.link.sender import Sender
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.panel.connection_test import ConnectionTest
 from labconsole_amqp.parameters import AmqpParameters

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.choices import Settlement
-from labconsole_amqp.link.sasl import Access
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.parameters import AmqpParameters
 from tests.labconsole_amqp.cut_relay import CutRelay, cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving

@@ -27,7 +27,7 @@ from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.store.reader import Reader
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.link.sasl import Access
+from labconsole_amqp.link.server_handshake import Access
 from labconsole_amqp.link.tls import TlsSettings
 from tests.helpers.authorities import new_authority
 from tests.helpers.identities import write_identity

@@ -1,17 +1,26 @@
-"""The server's side of SASL in AMQP 1.0 (part 5, 5.3): EXTERNAL, PLAIN and ANONYMOUS.
+"""What comes before AMQP with a client that has connected: TLS, its certificate, and SASL (part 5, 5.3).
 
-Proton itself offers a server PLAIN only with Cyrus SASL, and EXTERNAL only with its own TLS; we have neither.
+Of SASL there are EXTERNAL, PLAIN and ANONYMOUS. Proton itself offers a server PLAIN only with Cyrus SASL, and EXTERNAL
+only with its own TLS; we have neither.
 """
 
 from __future__ import annotations
 
 import hmac
+import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from proton import UNDESCRIBED, Array, Data, Described, symbol, ubyte, ulong
 
+from labconsole.clock import now_ns
+from labconsole.errors import UserError
+from labconsole.security.x509.validation.judgement import Purpose
+from labconsole_amqp.link.proton_engine import WOULD_BLOCK
+from labconsole_amqp.link.revocation import RevocationCheck
+from labconsole_amqp.link.tls import peer_subject, server_failure
 from labconsole_amqp.wire.amqp_types import (
     BINARIES,
     LISTS,
@@ -40,6 +49,75 @@ class Access:
 
     anonymous: bool = True
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class RefusedClientError(UserError):
+    """A client is refused, for the reason in a clause."""
+
+
+class ServerHandshake:
+    """TLS and SASL with one client.
+
+    Args:
+        sock: non-blocking; an `ssl.SSLSocket` that has not shaken hands yet on a TLS port.
+        access: which clients are accepted.
+        revocation: judges the client's certificate after the TLS handshake; None: no certificate counts as revoked.
+
+    `unwelcome` is why the certificate is refused, the answer when the client opens the connection, so that it learns
+    why; empty: it is not. `secured_ns` is when TLS was done.
+    """
+
+    def __init__(self, sock: socket.socket, access: Access, revocation: RevocationCheck | None) -> None:
+        self.unwelcome = ""
+        self.secured_ns = now_ns()
+        self._sock, self._access, self._revocation = sock, access, revocation
+        self._sasl = None if isinstance(sock, ssl.SSLSocket) else SaslServer(access, None)
+
+    def judge(self, check: RevocationCheck) -> None:
+        """Judge the client's certificate by this check, again if that was done."""
+        self._revocation = check
+        if self._sasl is not None:
+            assert isinstance(self._sock, ssl.SSLSocket)
+            self.unwelcome = check.refusal_on(self._sock, Purpose.TLS_CLIENT)
+
+    def work(self) -> bytes | None:
+        """Continue where the socket is readable: what the client has sent after SASL, None before that is done.
+
+        Raises:
+            RefusedClientError: the client is refused, and knows why where its protocol has a way to say it.
+            OSError: it is gone.
+        """
+        if self._sasl is None and not self._secure(self._sock):
+            return None
+        sasl = self._sasl
+        assert sasl is not None
+        while not sasl.done:
+            try:
+                data = self._sock.recv(65536)
+            except WOULD_BLOCK:
+                return None
+            if not data:
+                raise ConnectionAbortedError("it closed the connection during SASL")
+            if answer := sasl.feed(data):
+                self._sock.sendall(answer)
+        if sasl.failure is not None:
+            raise RefusedClientError(sasl.failure)
+        return sasl.rest
+
+    def _secure(self, sock: socket.socket) -> bool:
+        """Do the TLS handshake; whether it is done."""
+        assert isinstance(sock, ssl.SSLSocket)
+        try:
+            sock.do_handshake()
+        except WOULD_BLOCK:
+            return False
+        except OSError as error:
+            raise RefusedClientError(server_failure(error)) from error
+        self.secured_ns = now_ns()
+        self._sasl = SaslServer(self._access, peer_subject(sock))
+        if self._revocation is not None:
+            self.judge(self._revocation)
+        return True
 
 
 class SaslServer:
