@@ -21,7 +21,8 @@ from labconsole.clock import now_ns
 from labconsole.security.x509.key_types import KeyType
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import MessageForm, SourceEnvelope
-from labconsole_amqp.wire.envelope import MessageParts, Protection, decode, encode, find_stamp, message_number
+from labconsole_amqp.wire.envelope import MessageParts, Protection, encode, message_number
+from labconsole_amqp.wire.envelope_layout import LayoutMemory, decode
 from labconsole_amqp.wire.payload import BUILT_IN, load_payload
 from labconsole_amqp.wire.sign_encrypt import Outcome, open_sealed, seal
 
@@ -57,7 +58,7 @@ def main(seconds: float = 0.5) -> None:
     )
     key = rsa.generate_private_key(65537, 2048)
     public_key = key.public_key()
-    timed = ("encode", "encode signed", "find stamp", "decode", "decode sealed")
+    timed = ("encode", "encode signed", "known layout", "decode", "decode sealed")
     columns = (*timed, "sign", "encrypt", "verify", "decrypt")
     print("us per message".ljust(16) + "".join(column.rjust(15) for column in columns))
     for name in BUILT_IN:
@@ -68,7 +69,7 @@ def main(seconds: float = 0.5) -> None:
         calls: tuple[Callable[[], object], ...] = (
             partial(encode, plain, 1_747_728_000_000),
             partial(encode, signed, 1_747_728_000_000),
-            partial(find_stamp, message),
+            partial(LayoutMemory().decode, sealed_message),
             partial(decode, message),
             partial(decode, sealed_message),
         )

@@ -9,7 +9,8 @@ from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.wire.amqp_types import EnvelopeError
-from labconsole_amqp.wire.envelope import MessageParts, decode, encode
+from labconsole_amqp.wire.envelope import MessageParts, encode
+from labconsole_amqp.wire.envelope_layout import decode
 
 _CREDIT = 200
 _BATCH = 100

@@ -21,7 +21,8 @@ from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.message_checks import MessageChecks
 from labconsole_amqp.envelopes.signing import KeySigner
 from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
-from labconsole_amqp.wire.envelope import Envelope, FieldsIn, Protection, encode
+from labconsole_amqp.wire.envelope import FieldsIn, Protection, encode
+from labconsole_amqp.wire.envelope_layout import Envelope, LayoutMemory
 from labconsole_amqp.wire.protected_message import ProtectedMessage, SignedMetadata, decode_protected, encode_protected
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome, open_sealed, seal
 
@@ -91,7 +92,7 @@ class SourceEnvelope(MessageEnvelope):
         super().__init__(form)
         self._signing_key, self._recipient_key = signing_key, recipient_key
         self._verification_key, self._decryption_key = verification_key, decryption_key
-        self._expected = expected
+        self._expected, self._decoded = expected, LayoutMemory().decode
 
     def protect(self, body: bytes, number: int) -> SealedMessage:
         parts = seal(body, self.form.protection, self._signing_key, self._recipient_key)
@@ -105,7 +106,12 @@ class SourceEnvelope(MessageEnvelope):
 
     def open(self, message: Buffer) -> OpenedMessage:
         return open_sealed(
-            message, self.form.protection, self._verification_key, self._decryption_key, expected=self._expected
+            message,
+            self.form.protection,
+            self._verification_key,
+            self._decryption_key,
+            expected=self._expected,
+            decoded=self._decoded,
         )
 
 

@@ -173,7 +173,7 @@ def joined(arrivals: Sequence[Arrival], matchers: Mapping[int, TemplateMatcher])
             length = messages.length
             matcher = matchers.get(length)
             for index, found in enumerate(messages.found, begin):
-                if isinstance(found, bytes):  # its template may have been learnt since
+                if isinstance(found, bytes) and matcher is not None:  # its template may have been learnt since
                     found = compared(memoryview(found), matcher)
                 if isinstance(found, bytes):
                     raw[index] = found

@@ -28,7 +28,7 @@ from labconsole_amqp.link.performatives import (
     serial_difference,
 )
 from labconsole_amqp.link.proton_engine import lib
-from labconsole_amqp.wire.amqp_types import EnvelopeError
+from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
 from labconsole_amqp.wire.template import Template
 
 _CHUNK_MESSAGES = 512
@@ -79,9 +79,9 @@ class Sender(MessageLink):
         self.sent = self.rejected = self.released = 0
         self._settled = settled
         self._acknowledged_ns: list[NDArray[np.int64]] = []
-        self._kept: deque[bytes | tuple[Template, int, int]] | None = deque() if keeps and not settled else None
+        self._kept: deque[Buffer | tuple[Template, int, int]] | None = deque() if keeps and not settled else None
         """The messages that are not acknowledged, as bytes or as template, number and stamp, and then `_waiting`."""
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[Buffer] = deque()
         """Messages that wait to be sent: those of the link before, and what window or socket have no room for."""
         self._next_id = self._oldest_id = 0
         """Delivery ids: of the next message, and of the oldest that is not settled; they count on beyond 32 bits."""
@@ -105,7 +105,7 @@ class Sender(MessageLink):
         self.sent, self.rejected, self.released = after.sent, after.rejected, after.released
         self._acknowledged_ns = after._acknowledged_ns
         if self._kept is not None and after._kept is not None:
-            self._waiting.extend(_as_bytes(kept) for kept in after._kept)
+            self._waiting.extend(_encoded(kept) for kept in after._kept)
             self._kept.extend(self._waiting)
 
     @property
@@ -179,7 +179,9 @@ class Sender(MessageLink):
             self.check_size(size)
         count, sent = min(len(messages), self.capacity), _Sending()
         stamp = sent.add(count).to_bytes(8, "big")
-        stamped = [message[:stamp_offset] + stamp + message[stamp_offset + 8 :] for message in messages[:count]]
+        stamped = [bytearray(message) for message in messages[:count]]
+        for message in stamped:
+            message[stamp_offset : stamp_offset + 8] = stamp
         if self._kept is not None:
             self._kept.extend(stamped)
         self.sent += count
@@ -202,7 +204,7 @@ class Sender(MessageLink):
         while self._waiting and (places := self._chunk([len(message) for message in self._waiting], 0, self._room)):
             self._put_messages([self._waiting.popleft() for _ in places])
 
-    def _put_messages(self, messages: Sequence[bytes]) -> None:
+    def _put_messages(self, messages: Sequence[Buffer]) -> None:
         """Send messages as they are."""
         frames, transfers = bytearray(), 0
         for delivery_id, message in enumerate(messages, self._next_id):
@@ -306,12 +308,12 @@ def too_large(size: int, peer: str, largest: int) -> str:
     return f"the message has {size:,} bytes, but {limit}: raise its limit or send a smaller payload"
 
 
-def _as_bytes(kept: bytes | tuple[Template, int, int]) -> bytes:
+def _encoded(kept: Buffer | tuple[Template, int, int]) -> Buffer:
     """A message that was kept."""
-    if isinstance(kept, bytes):
-        return kept
-    template, number, stamp_ms = kept
-    return template.filled(number, stamp_ms)
+    if isinstance(kept, tuple):
+        template, number, stamp_ms = kept
+        return template.filled(number, stamp_ms)
+    return kept
 
 
 class _Sending:

@@ -55,12 +55,14 @@ LATENCY_COMMAND = {"do": "latency"}
 _P99 = 0.99
 
 _BATCH = 512
-_SEALED_BATCH = 32
+_SEALED_BATCH = 64
 """Fewer at a time where each is opened, so that credit and acknowledgements are not delayed."""
 _PUMP_S = 0.1
 _GATHER_S = 0.004
 """How long messages are gathered after the first at full speed, so that checking and recording each costs little. At a
 rate, the next message would be read late while the gathered ones are checked."""
+_SEALED_GATHER_S = 0.020
+"""The same for messages that are opened: senders need this long to seal some."""
 _SETTLE_S = 2.0
 """How long one of several receivers waits for a message once all senders are done: its share is not known."""
 _MAX_REFUSAL_EVENTS = 20
@@ -205,8 +207,8 @@ class ReceiverRole(LinkRole):
         """Receive and record a batch; returns its size, None after a lost connection."""
         batch: Batch | None = None
         with self.restoring():
-            limit = _SEALED_BATCH if self._sealed else _BATCH
-            batch = self._link.receive(limit, _PUMP_S, _GATHER_S if self._at_full_speed else 0.0)
+            limit, gather_s = (_SEALED_BATCH, _SEALED_GATHER_S) if self._sealed else (_BATCH, _GATHER_S)
+            batch = self._link.receive(limit, _PUMP_S, gather_s if self._at_full_speed else 0.0)
         self._handle_command()  # before they are opened: what protects them may have come just before them
         if batch is None:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
+from threading import Event
 from types import TracebackType
 
 from labconsole_amqp.envelopes.message_envelope import SealedMessage
@@ -25,6 +26,8 @@ class SealingPool:
         self._ready: dict[int, SealedMessage] = {}
         self._ordered = first
         self._taken = first
+        self._gathered, self._enough = 0, Event()
+        """How many messages `gather` waits for."""
         self._threads = ThreadPoolExecutor(threads)
         self._working = [self._threads.submit(self._work) for _ in range(threads)]
 
@@ -46,6 +49,13 @@ class SealingPool:
                     thread.result()
         return taken
 
+    def gather(self, count: int, timeout_s: float) -> None:
+        """Wait until so many messages are ready, but this long at most."""
+        self._gathered = count
+        self._enough.clear()
+        if len(self._ready) < count:
+            self._enough.wait(timeout_s)
+
     def __enter__(self) -> SealingPool:
         return self
 
@@ -62,6 +72,8 @@ class SealingPool:
                 self._ready[sequence] = self._make(sequence)
                 if sequence == self._taken:
                     self._on_ready()
+                if len(self._ready) >= self._gathered:
+                    self._enough.set()
         except BaseException:
             self._on_ready()
             raise

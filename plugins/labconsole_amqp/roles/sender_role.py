@@ -35,10 +35,11 @@ FINISH = {"do": "finish"}
 
 _BATCH = 512
 _SEALED_BATCH = 256
-_AHEAD_PER_THREAD = 32
+_AHEAD_PER_THREAD = 128
 """Messages that each crypto thread may be ahead of the link."""
-_GATHER_S = 0.002
-"""In a closed loop, sealed messages are sent several at a time: one by one they would cost each role twice the CPU."""
+_GATHER_S = 0.020
+"""In a closed loop, sealed messages are sent many at a time: a few at a time they would cost each role twice the CPU.
+Not longer than until half of those that were ordered are ready, so that the crypto threads always have work."""
 _RECORD_NS = 20_000_000
 """How long sent messages wait at most until they are recorded, many at a time: large ones are sent a few at a time."""
 _DRAIN_S = 0.0005
@@ -240,7 +241,7 @@ class SenderRole(LinkRole):
                     self._record_key_uses(batch)
                     self._record(schedule, sent.times_ns, sent.stamps_ms, sizes, signs, encrypts)
                     if schedule.rate is None:
-                        time.sleep(_GATHER_S)
+                        ahead.gather(most // 2, _GATHER_S)
                 with self.restoring():
                     if batch:
                         self._link.pump(0)

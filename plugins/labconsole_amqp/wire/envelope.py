@@ -1,4 +1,4 @@
-"""The message envelope of the source's tool, byte for byte: encoder, strict decoder, stamp finder.
+"""The message envelope of the source's tool, byte for byte, and its encoder; `envelope_layout` decodes it.
 
 AMQP 1.0 message (OASIS AMQP 1.0 part 3) as `amqp-kamehameha` sends it (WP/16, "Tools Used"):
 
@@ -18,9 +18,7 @@ These three fields are in the application-properties, or, in the tool's earlier 
 They are the source's "Sender Message Size" figures: its Within-Malaysia tables are the annotation form, its MY-to-SG
 tables the application-property form. One cell follows from neither: small payload, Test 4, MY to SG, printed as 903.
 
-The encoder writes what `proton.Message.encode()` writes for the same fields, without proton. The decoder also accepts
-what brokers change on the way (header filled in, annotations added, sections in other widths, data sections, a
-footer), and `sent_time` as a long, as version 0.1.0 of the console sent it; it refuses everything else.
+The encoder writes what `proton.Message.encode()` writes for the same fields, without proton.
 """
 
 from __future__ import annotations
@@ -28,26 +26,6 @@ from __future__ import annotations
 import binascii
 from enum import StrEnum
 from typing import NamedTuple
-
-from labconsole_amqp.wire.amqp_types import (
-    APPLICATION_PROPERTIES,
-    DATA,
-    HEADER,
-    LONG_FORMS,
-    MESSAGE_ANNOTATIONS,
-    PROPERTIES,
-    STRINGS,
-    SYMBOLS,
-    VALUE,
-    Buffer,
-    EnvelopeError,
-    Value,
-    list_items,
-    map_items,
-    sections,
-    ulong_or_long,
-    unsigned_long,
-)
 
 SIGNATURE = b"x-digital-signature"
 ENCRYPTED_KEY = b"x-encrypted-key"
@@ -67,15 +45,12 @@ STAMP_KEY = b"\xa1\x09sent_time\x80"
 """The key of the stamp and the type of its value (ulong), in application-properties."""
 STAMP_BYTES = 8
 
-_FIELDS = frozenset((SIGNATURE, ENCRYPTED_KEY, IV))
-
 _HEADER = b"\x00\x53\x70\x45"
 _ANNOTATIONS = b"\x00\x53\x72\xd1"
 _PROPERTIES = b"\x00\x53\x73\x45"
 _PROPERTIES_ID = b"\x00\x53\x73\xc0\x0a\x01\x80"
 _APPLICATION_PROPERTIES = b"\x00\x53\x74\xd1"
 _BODY = b"\x00\x53\x77"
-_LAST_STAMP = 2**63 - 1  # what fits into a column of samples
 _MAP_PREFIX_BYTES = 8  # size and count, four bytes each
 
 # Annotation keys are symbols, application property keys are strings (AMQP 1.0 part 3, 3.2.10 and 3.2.5).
@@ -114,17 +89,6 @@ class MessageParts(NamedTuple):
     iv: bytes | None = None
     sign_ns: int = 0
     encrypt_ns: int = 0
-
-
-class Envelope(NamedTuple):
-    """A decoded message. `stamp_ms` is `sent_time`; `message_id` is None without one or if it is not a ulong."""
-
-    stamp_ms: int
-    message_id: int | None
-    body: bytes
-    signature: bytes | None
-    encrypted_key: bytes | None
-    iv: bytes | None
 
 
 def message_number(sender: int, sequence: int) -> int:
@@ -188,75 +152,6 @@ def encoded_size(
     return size + len(_BODY) + (2 if payload_length < 256 else 5) + payload_length
 
 
-def decode(message: Buffer) -> Envelope:
-    """Decode a message of this envelope as it came through any AMQP 1.0 broker.
-
-    Raises:
-        EnvelopeError: it is malformed, or not a message of this envelope; the reason is one sentence.
-    """
-    message_id: int | None = None
-    stamp: Value | None = None
-    fields: dict[bytes, bytes] = {}
-    body: bytes | None = None
-    string = False
-    for code, content in sections(message):
-        if code == PROPERTIES:
-            items = list_items(message, content)
-            message_id = unsigned_long(message, items[0]) if items else None
-        elif code == MESSAGE_ANNOTATIONS:
-            _collect(message, content, fields)
-        elif code == APPLICATION_PROPERTIES:
-            stamp = _collect(message, content, fields)
-        elif code == VALUE:
-            body = bytes(message[content.start : content.stop])
-            string = content.type in STRINGS
-        elif code == DATA:
-            body = (body or b"") + message[content.start : content.stop]
-        elif code == HEADER:
-            list_items(message, content)
-        else:
-            map_items(message, content)
-    if body is None:
-        raise EnvelopeError("the message has no body")
-    if string and not _is_utf8(body):
-        raise EnvelopeError("the body is a string that is not UTF-8")
-    return Envelope(
-        stamp_of(message, stamp),
-        message_id,
-        body,
-        fields.get(SIGNATURE),
-        fields.get(ENCRYPTED_KEY),
-        fields.get(IV),
-    )
-
-
-def find_stamp(message: Buffer) -> int:
-    """The offset of the 8-byte stamp in a message of this envelope.
-
-    Reads only up to the stamp: what follows is not checked.
-
-    Raises:
-        EnvelopeError: there is no stamp of 8 bytes, or what comes before it is malformed.
-    """
-    for code, content in sections(message):
-        if code == APPLICATION_PROPERTIES:
-            stamp = _collect(message, content, {})
-            if stamp is not None and stamp.type in LONG_FORMS:
-                return stamp.start
-            break
-    raise EnvelopeError("the application property sent_time is missing or is not a ulong or long of 8 bytes")
-
-
-def stamp_of(message: Buffer, stamp: Value | None) -> int:
-    """The number in the value of `sent_time`. Raises EnvelopeError: it is missing, or not a time."""
-    number = None if stamp is None else ulong_or_long(message, stamp)
-    if number is None:
-        raise EnvelopeError("the application property sent_time is missing or is not a ulong or long")
-    if number > _LAST_STAMP:
-        raise EnvelopeError(f"sent_time is {number}, which is not a time")
-    return number
-
-
 def _fields(parts: MessageParts) -> list[tuple[bytes, bytes]]:
     named = ((SIGNATURE, parts.signature), (ENCRYPTED_KEY, parts.encrypted_key), (IV, parts.iv))
     return [(name, raw) for name, raw in named if raw is not None]
@@ -270,40 +165,3 @@ def _entry(key_type: bytes, name: bytes, raw: bytes) -> bytes:
 
 def _map_prefix(entry_bytes: int, entries: int) -> bytes:
     return (entry_bytes + 4).to_bytes(4, "big") + (2 * entries).to_bytes(4, "big")
-
-
-def _collect(message: Buffer, section: Value, fields: dict[bytes, bytes]) -> Value | None:
-    """Copy the envelope's fields from a map section to `fields`; returns the value of sent_time, if any."""
-    stamp = None
-    for key, item in map_items(message, section):
-        if key.type not in STRINGS and key.type not in SYMBOLS:
-            continue
-        name = bytes(message[key.start : key.stop])
-        if name == SENT_TIME:
-            if stamp is not None:
-                raise EnvelopeError("the message says sent_time twice")
-            stamp = item
-        elif name in _FIELDS:
-            if name in fields:
-                raise EnvelopeError(f"the message says {name.decode()} twice")
-            fields[name] = _from_base64(message, name, item)
-    return stamp
-
-
-def _from_base64(message: Buffer, name: bytes, item: Value) -> bytes:
-    if item.type not in STRINGS:
-        raise EnvelopeError(f"{name.decode()} is not a string")
-    try:
-        return binascii.a2b_base64(message[item.start : item.stop], strict_mode=True)
-    except binascii.Error as error:
-        raise EnvelopeError(f"{name.decode()} is not base64: {error}") from error
-
-
-def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -37,8 +37,8 @@ from labconsole_amqp.wire.envelope import (
     SEQUENCE_MASK,
     STAMP_BYTES,
     STAMP_KEY,
-    stamp_of,
 )
+from labconsole_amqp.wire.envelope_layout import stamp_of
 
 DETACHED_SIGNATURE = b"x-jws-signature"
 

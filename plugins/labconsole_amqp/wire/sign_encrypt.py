@@ -37,7 +37,8 @@ from cryptography.hazmat.primitives.padding import PKCS7
 from labconsole.clock import now_ns
 from labconsole.errors import UserError
 from labconsole_amqp.wire.amqp_types import Buffer, EnvelopeError
-from labconsole_amqp.wire.envelope import Envelope, MessageParts, Protection, decode
+from labconsole_amqp.wire.envelope import MessageParts, Protection
+from labconsole_amqp.wire.envelope_layout import Envelope, decode
 from labconsole_amqp.wire.protected_message import SignedMetadata
 
 _SIGNATURE_PADDING = PKCS1v15()
@@ -126,8 +127,11 @@ def open_sealed(
     decryption_key: RSAPrivateKey | None = None,
     *,
     expected: ExpectedPayload | None = None,
+    decoded: Callable[[Buffer], Envelope] = decode,
 ) -> OpenedMessage:
     """Decode, decrypt and verify one received message; with `expected`, the payload must also be that.
+
+    `decoded` is `decode`, or that of a `LayoutMemory`.
 
     Never raises because of the message's content. `protection` is what the receiver requires, not what the message has.
 
@@ -139,7 +143,7 @@ def open_sealed(
     if (signed and verification_key is None) or (encrypted and decryption_key is None):
         raise ValueError(f"protection {protection.value} needs a verification key, and to decrypt also a private key")
     try:
-        envelope = decode(message)
+        envelope = decoded(message)
     except EnvelopeError as error:
         return OpenedMessage(Outcome.MALFORMED, None, reason=str(error))
     if not encrypted and (envelope.encrypted_key is not None or envelope.iv is not None):

@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from labconsole_amqp.wire.amqp_types import EnvelopeError
-from labconsole_amqp.wire.envelope import (
-    NUMBER_BEFORE_STAMP,
-    Envelope,
-    MessageParts,
-    decode,
-    encode,
-    find_stamp,
-)
-
-_OTHER_ID = 0x7ABBCCDDEEFF0011
+from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, MessageParts, encode
+from labconsole_amqp.wire.envelope_layout import layout_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +39,13 @@ def plain_template(payload: bytes, number: int | None, *, durable: bool = False)
 def learn_template(message: bytes, *, numbered: bool) -> Template | None:
     """The template of a good message whose form a broker has changed, None if it has none.
 
-    It has none where stamp or number are in a short form or without a fixed place. The places are checked by writing
-    into them: the message with another number must decode to that number, and be equal otherwise.
+    It has none where stamp or number are in a short form.
     """
     try:
-        stamp_offset = find_stamp(message)
-        envelope = decode(message)
-        if not numbered:
-            return Template(message, stamp_offset)
-        if envelope.message_id is None:
-            return None
-        number_offset = message.find(envelope.message_id.to_bytes(8, "big"))
-        if number_offset < 0:
-            return None
-        changed = message[:number_offset] + _OTHER_ID.to_bytes(8, "big") + message[number_offset + 8 :]
-        return Template(message, stamp_offset, number_offset) if _differs_in_id(envelope, decode(changed)) else None
+        layout = layout_of(message)
     except EnvelopeError:
         return None
-
-
-def _differs_in_id(envelope: Envelope, changed: Envelope) -> bool:
-    return changed == envelope._replace(message_id=_OTHER_ID)
+    stamp_offset, number_offset = layout.stamp_offset, layout.number_offset if numbered else None
+    if stamp_offset is None or (numbered and number_offset is None):
+        return None
+    return Template(message, stamp_offset, number_offset)

@@ -13,7 +13,8 @@ from proton import Message
 from labconsole_amqp.envelopes.example import example_size
 from labconsole_amqp.envelopes.formats import HARDENED, EnvelopeFormat
 from labconsole_amqp.envelopes.message_envelope import HardenedEnvelope, MessageForm
-from labconsole_amqp.wire.envelope import Protection, find_stamp, message_number
+from labconsole_amqp.wire.envelope import Protection, message_number
+from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.protected_message import decode_protected, encode_protected
 from labconsole_amqp.wire.sign_encrypt import Outcome
 from tests.labconsole_amqp.envelope_lab import (
@@ -67,7 +68,7 @@ def test_another_implementation_reads_the_amqp_message(format: EnvelopeFormat, p
     sealed = pair.sender.protect(PAYLOAD, message_number(0, 5))
     stamped = bytearray(sealed.message)
     stamped[sealed.stamp_offset : sealed.stamp_offset + _STAMP_BYTES] = (1_747_728_000_000).to_bytes(8, "big")
-    assert find_stamp(sealed.message) == sealed.stamp_offset
+    assert layout_of(sealed.message).stamp.start == sealed.stamp_offset
     message = Message()
     message.decode(bytes(stamped))
     properties: Any = message.properties

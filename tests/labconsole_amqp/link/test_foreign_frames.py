@@ -27,7 +27,7 @@ from labconsole_amqp.link.performatives import (
 )
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
-from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire import envelope_layout
 from labconsole_amqp.wire.template import plain_template
 from tests.labconsole_amqp.amqp_frames import (
     AMQP,
@@ -208,7 +208,7 @@ class TestSending:
             for part in parts:
                 stream += part.frame[part.stop :]
                 if not part.flag(5):
-                    messages.append(envelope.decode(stream))
+                    messages.append(envelope_layout.decode(stream))
                     stream = b""
             assert [message.message_id for message in messages] == [0, 1, 2, 3]
             assert {message.body for message in messages} == {bytes(65 + n % 26 for n in range(2000))}

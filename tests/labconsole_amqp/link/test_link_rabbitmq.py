@@ -18,6 +18,7 @@ from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.link.tls import TlsSettings
 from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire.envelope_layout import decode, layout_of
 from labconsole_amqp.wire.template import Template
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab_pki import LabCa, tls_of
@@ -85,13 +86,13 @@ def test_messages_arrive_in_order_and_a_learned_form_is_fast(
         while receiver.received < 2000 and time.monotonic() < deadline:
             batch = receiver.receive(200, 0.2)
             for index, raw in batch.raw.items():
-                opened = envelope.decode(raw)
+                opened = decode(raw)
                 assert opened.body == PAYLOAD
                 assert opened.message_id is not None
                 batch.numbers[index] = opened.message_id
                 slow += 1
             if batch.raw:
-                stamp = envelope.find_stamp(raw)
+                stamp = layout_of(raw).stamp.start
                 receiver.learn(Template(raw, stamp, stamp - envelope.NUMBER_BEFORE_STAMP))
             numbers += batch.numbers.tolist()
         assert numbers == [envelope.message_number(0, n) for n in range(2000)]

@@ -18,7 +18,7 @@ from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.link.queue_probe import drain_queue, probe_queue_depth
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
-from labconsole_amqp.wire import envelope
+from labconsole_amqp.wire import envelope, envelope_layout
 from labconsole_amqp.wire.amqp_types import EnvelopeError
 from labconsole_amqp.wire.template import Template
 from tests.labconsole_amqp.embedded_broker import RunningBroker, broker_process, serving
@@ -75,7 +75,7 @@ class TestTransfer:
         sent = sender.send_messages(messages, stamp)
         got = raw_messages(Receiver(connection, "q"), 600)
         assert [raw[:stamp] + raw[stamp + 8 :] for raw in got] == [m[:stamp] + m[stamp + 8 :] for m in messages]
-        assert [envelope.decode(raw).stamp_ms for raw in got] == sent.stamps_ms.tolist()
+        assert [envelope_layout.decode(raw).stamp_ms for raw in got] == sent.stamps_ms.tolist()
 
     @pytest.mark.parametrize("size", [42_708, 65_477, 100_000, 300_000])
     def test_large_messages_arrive_whole(self, connection: Connection, size: int) -> None:
@@ -84,7 +84,7 @@ class TestTransfer:
         payload = bytes(65 + n % 26 for n in range(size))
         send_all(Sender(connection, "q"), template(payload), 5)
         for raw in raw_messages(Receiver(connection, "q"), 5):
-            assert envelope.decode(raw).body == payload
+            assert envelope_layout.decode(raw).body == payload
 
     @pytest.mark.parametrize("size", [8, 71, 42_708])
     @pytest.mark.parametrize("copies", [False, True], ids=["in place", "copied"])
@@ -145,7 +145,7 @@ class TestTransfer:
         batches = receive_all(Receiver(connection, "q", templates=[good]), 3)
         assert [flag for batch in batches for flag in batch.matched.tolist()] == [True, False, True]
         [raw] = [raw for batch in batches for raw in batch.raw.values()]
-        assert envelope.decode(raw).body == PAYLOAD[:-1] + b"?"
+        assert envelope_layout.decode(raw).body == PAYLOAD[:-1] + b"?"
 
     def test_a_learned_form_passes_in_the_fast_path(self, connection: Connection) -> None:
         ours, theirs = template(), Message(body=PAYLOAD.decode(), properties={"sent_time": 1 << 40}, durable=True)
@@ -156,7 +156,7 @@ class TestTransfer:
         sent = sender.send_messages([foreign], stamp)
         [batch] = receive_all(receiver, 1)
         assert not batch.matched[0]
-        assert envelope.decode(batch.raw[0]).stamp_ms == sent.stamps_ms[0]
+        assert envelope_layout.decode(batch.raw[0]).stamp_ms == sent.stamps_ms[0]
         receiver.learn(Template(batch.raw[0], stamp))
         sent = sender.send_messages([foreign], stamp)
         send_all(sender, ours, 1)
@@ -173,7 +173,7 @@ class TestTransfer:
         [batch] = receive_all(Receiver(connection, "q", templates=[good]), 1)
         assert not batch.matched[0]
         with pytest.raises(EnvelopeError, match="not a time"):
-            envelope.decode(batch.raw[0])
+            envelope_layout.decode(batch.raw[0])
 
 
 class TestSettlement:

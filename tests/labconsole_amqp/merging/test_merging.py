@@ -32,7 +32,7 @@ from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.merging.merge_operation import newest_pair
-from labconsole_amqp.wire.envelope import find_stamp
+from labconsole_amqp.wire.envelope_layout import layout_of
 from tests.helpers.operations import Operations
 from tests.helpers.signals import interruptible
 from tests.labconsole_amqp.merging.two_sites import DRIFT_PPM, Site, by_shifted_clock, finish
@@ -114,7 +114,7 @@ def _disturb(endpoint: Endpoint, address: str) -> None:
         for message in taken[:SENT_TWICE] * 2:
             while not sender.capacity:
                 sender.pump(0.1)
-            sender.send_messages([message], find_stamp(message))
+            sender.send_messages([message], layout_of(message).stamp.start)
         sender.drain(5)
 
 

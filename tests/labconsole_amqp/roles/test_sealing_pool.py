@@ -64,3 +64,25 @@ def test_a_fault_in_a_thread_is_raised_by_take() -> None:
         assert notified.wait(5)
         with pytest.raises(ValueError, match="no such key"):
             take_all(ahead, 1)
+
+
+def test_gathering_ends_with_enough_messages_or_with_its_time() -> None:
+    blocked = threading.Event()
+
+    def make(sequence: int) -> SealedMessage:
+        if sequence == 4:
+            blocked.wait(10)
+        return sealed(sequence)
+
+    with SealingPool(make, 1, lambda: None) as ahead:
+        ahead.order(8)
+        began = time.monotonic()
+        ahead.gather(4, 10.0)
+        assert time.monotonic() - began < 5
+        ahead.gather(5, 0.05)
+        assert time.monotonic() - began >= 0.05
+        assert len(ahead.take(8)) == 4
+        threading.Timer(0.05, blocked.set).start()
+        ahead.gather(4, 10.0)
+        assert len(ahead.take(8)) == 4
+        assert time.monotonic() - began < 5

@@ -15,7 +15,7 @@ from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
-from labconsole_amqp.wire.envelope import find_stamp
+from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
 from labconsole_amqp.wire.protected_message import decode_protected
 from tests.labconsole_amqp.lab import Lab, run
@@ -65,7 +65,7 @@ def replaying(count: int) -> Callable[[Lab], None]:
             thief.close()
             sender = Sender(connection, "labconsole")
             for message in taken * 2:
-                while not len(sender.send_messages([message], find_stamp(message))):
+                while not len(sender.send_messages([message], layout_of(message).stamp.start)):
                     sender.pump(0.1)
             assert sender.drain(5) == 0
 

@@ -24,7 +24,8 @@ from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.identities import RunIdentities, secret_requests
 from labconsole_amqp.trial.messaging_run import role_specs
-from labconsole_amqp.wire.envelope import Protection, find_stamp, message_number
+from labconsole_amqp.wire.envelope import Protection, message_number
+from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.payload import load_payload
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab
 from tests.labconsole_amqp.link.test_revocation import States, states
@@ -136,7 +137,7 @@ def test_a_key_that_is_not_of_the_pool_is_unknown(tmp_path: Path) -> None:
         lab.until("received", 10)
         with connect(endpoint(lab, tls=True)) as connection:
             sender = Sender(connection, "labconsole")
-            while not len(sender.send_messages([message], find_stamp(message))):
+            while not len(sender.send_messages([message], layout_of(message).stamp.start)):
                 sender.pump(0.1)
             assert sender.drain(5) == 0
 

@@ -17,7 +17,8 @@ from proton import Message, symbol
 from labconsole.security.identities import IdentityFiles
 from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.receiver import Receiver
-from labconsole_amqp.wire.envelope import FieldsIn, decode
+from labconsole_amqp.wire.envelope import FieldsIn
+from labconsole_amqp.wire.envelope_layout import decode
 from labconsole_amqp.wire.payload import load_payload
 from tests.helpers.parallel import run_parallel
 from tests.labconsole_amqp.lab import Lab, Outcome, run

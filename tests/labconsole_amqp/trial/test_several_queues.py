@@ -20,7 +20,8 @@ from labconsole_amqp.link.sender import Sender
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.connection_check import check_connection, step
-from labconsole_amqp.wire.envelope import find_stamp, message_number
+from labconsole_amqp.wire.envelope import message_number
+from labconsole_amqp.wire.envelope_layout import layout_of
 from tests.labconsole_amqp.cut_relay import cut_relay
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving
 from tests.labconsole_amqp.lab import Lab, Outcome, ProcessLab, run
@@ -133,7 +134,7 @@ def test_a_message_is_signed_for_the_queue_of_its_sender(envelope: str, tmp_path
                 taken += thief.receive(1, 0.1).raw.values()
             thief.close()
             sender = Sender(connection, "b")
-            while not len(sender.send_messages(taken, find_stamp(taken[0]))):
+            while not len(sender.send_messages(taken, layout_of(taken[0]).stamp.start)):
                 sender.pump(0.1)
             assert sender.drain(5) == 0
 

@@ -9,7 +9,8 @@ import pytest
 from proton import Data, Message, symbol, ulong
 
 from labconsole_amqp.wire.amqp_types import EnvelopeError
-from labconsole_amqp.wire.envelope import MessageParts, encode, find_stamp
+from labconsole_amqp.wire.envelope import MessageParts, encode
+from labconsole_amqp.wire.envelope_layout import layout_of
 from labconsole_amqp.wire.protected_message import ProtectedMessage, decode_protected, encode_protected
 
 CONTENT, TYPE = bytes(range(256)) * 2, b"application/cose"
@@ -29,7 +30,7 @@ def test_what_is_encoded_is_decoded_by_both(
     durable: bool, number: int | None, signature: bytes, content_type: bytes, content: bytes
 ) -> None:
     message, offset = encode_protected(content, content_type, signature, durable=durable, message_id=number)
-    assert find_stamp(message) == offset
+    assert layout_of(message).stamp.start == offset
     sent = stamped(message, offset)
     expected = ProtectedMessage(1_000, number, content_type, content, signature)
     assert decode_protected(sent) == expected

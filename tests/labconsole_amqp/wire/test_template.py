@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from proton import Message, symbol, ulong
 
-from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, MessageParts, decode, encode, message_number
+from labconsole_amqp.wire.envelope import NUMBER_BEFORE_STAMP, MessageParts, encode, message_number
+from labconsole_amqp.wire.envelope_layout import decode
 from labconsole_amqp.wire.template import learn_template
 
 STAMP_MS = 1_700_000_000_123
