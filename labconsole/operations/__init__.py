@@ -1,1 +1,1 @@
-"""The operations of the console itself: those on tokens, which every plugin can use."""
+"""The operations of the console itself: those on tokens, which every plugin can use, and on hosts."""

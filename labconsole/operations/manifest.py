@@ -13,7 +13,9 @@ def _operation(target: str, command: str, help: str) -> OperationEntry:
 OWN = Plugin(
     name="console",
     title="The console",
-    description="Tokens (HSM): list, add and remove them, see what they can do, initialise them.",
+    description="Tokens (HSM): list, add and remove them, see what they can do, initialise them. Hosts: enrol and list "
+    "them, serve as scheduler or agent.",
+    command_groups={"hosts": "computers that run roles of this console's trials: enrol one, list them"},
     operations={
         "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "inspect a token and try its mechanisms"),
         "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),
@@ -28,6 +30,10 @@ OWN = Plugin(
         "keypool.initialise-token": _operation(
             "token_initialisation:InitialiseToken", "hsm init", "reinitialise a token: destroys every key in it"
         ),
+        "hosts.enrol": _operation("hosts:EnrolHost", "hosts enrol", "make the file with which a host joins"),
+        "hosts.list": _operation("hosts:ListHosts", "hosts list", "list the hosts, with the offsets of their clocks"),
+        "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
+        "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),
     },
 )
 """Two names begin with `keypool`, whose plugin had them in version 0.1.0: names do not change."""

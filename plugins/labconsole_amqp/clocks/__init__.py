@@ -1,1 +1,1 @@
-"""Two consoles, one trial: the offset of their clocks, measured over the broker, and the correction by it."""
+"""Two consoles, one trial: the offset of their clocks, measured over the broker."""

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.clock_comparison import AFTER, BEFORE, COMPARED, Exchange, Offset, best_offset
 from labconsole.errors import UserError
 from labconsole.model.role import RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.clocks.clock_link import ClockLink
-from labconsole_amqp.clocks.comparison import AFTER, BEFORE, COMPARED, Exchange, Offset, best_offset
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.checks import Check, compared_clocks_check, trial_id_check
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from labconsole.clock_comparison import AFTER, BEFORE
 from labconsole.errors import UserError
 from labconsole.model.role import Role, RoleContext
 from labconsole.model.trial import Level
 from labconsole_amqp.choices import Mode
 from labconsole_amqp.clocks.clock_ends import AnsweringEnd, AskingEnd, WrongTrialError
 from labconsole_amqp.clocks.clock_link import ClockLink
-from labconsole_amqp.clocks.comparison import AFTER, BEFORE
 from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.preflight.checks import Check, clocks_not_compared_check, full_sentence, no_clock_queues_check

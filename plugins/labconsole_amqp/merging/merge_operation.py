@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from labconsole import __version__
 from labconsole.analysis.number_format import format_figure
 from labconsole.cli.database import RunDatabase, open_database
+from labconsole.clock_comparison import Offset
 from labconsole.errors import UserError
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
@@ -23,7 +24,6 @@ from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store
 from labconsole.store.run_transfer import MergedRun, add_merged_run
 from labconsole_amqp.choices import Mode
-from labconsole_amqp.clocks.comparison import Offset
 from labconsole_amqp.merging.merged_samples import BothEnds, End
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.trial.amqp_trial import AmqpTrial

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from labconsole.clock_comparison import COMPARED, ClockComparison
 from labconsole.errors import UserError
 from labconsole.model.series import MACHINE, RESOURCES, Event, Series
 from labconsole.model.trial import Samples
@@ -18,7 +19,6 @@ from labconsole.model.validation_faults import fault_sentence
 from labconsole.store.records import RunDetail, StoredRole
 from labconsole.store.run_store import EventRecord, SampleChunk
 from labconsole_amqp.choices import Mode
-from labconsole_amqp.clocks.comparison import COMPARED, ClockComparison
 from labconsole_amqp.parameters import AmqpParameters, field_label
 from labconsole_amqp.series import ACKNOWLEDGED, RECEIVED, SENT
 

@@ -12,11 +12,11 @@ from typing import Any, Self
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from labconsole.clock_comparison import Offset
 from labconsole.errors import UserError
 from labconsole.security.x509.names import short_name
 from labconsole.security.x509.validation.judgement import Purpose
 from labconsole_amqp.choices import BrokerChoice
-from labconsole_amqp.clocks.comparison import Offset
 from labconsole_amqp.link.connection import ConnectError, Connection, ConnectStep
 from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.link.sender import too_large

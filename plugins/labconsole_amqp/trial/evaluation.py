@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy
+from labconsole.clock_comparison import ClockComparison
 from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict
 from labconsole_amqp.choices import Loop, MessageSizes, Mode
-from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.preflight.preflight_verdicts import preflight_verdicts
 from labconsole_amqp.roles.schedule import full_speed, open_loop

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.column_figures import offered_rate_too_high
+from labconsole.clock_comparison import ClockComparison
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
 from labconsole_amqp.choices import Loop, MessageSizes, Mode
-from labconsole_amqp.clocks.comparison import ClockComparison
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import RECONNECTED, WALL_OFFSET, Phase, latency_from_stamp_ns
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined

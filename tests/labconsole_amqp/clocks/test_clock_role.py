@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from labconsole.clock_comparison import COMPARED
 from labconsole.model.metrics import Verdict
 from labconsole_amqp.broker.embedded_broker import BrokerSettings
 from labconsole_amqp.clocks.clock_link import ClockLink
 from labconsole_amqp.clocks.clock_role import NOT_COMPARED
-from labconsole_amqp.clocks.comparison import COMPARED
 from labconsole_amqp.link.connection import connect
 from labconsole_amqp.link.sender import Sender
 from tests.labconsole_amqp.embedded_broker import RunningBroker, serving

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from labconsole.cli.exit_codes import CHECK_FAILED, FINISHED
+from labconsole.clock_comparison import COMPARED, ClockComparison, Offset
 from labconsole.engine.operation_process import Outcome
 from labconsole.model.metrics import Verdict
 from labconsole.store.encoding import sha256_hex
@@ -27,7 +28,6 @@ from labconsole.store.evidence_sealing import seal
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 from labconsole.store.run_store import Store
-from labconsole_amqp.clocks.comparison import COMPARED, ClockComparison, Offset
 from labconsole_amqp.link.connection import Endpoint, connect
 from labconsole_amqp.link.receiver import Receiver
 from labconsole_amqp.link.sender import Sender

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from labconsole.clock_comparison import AFTER, BEFORE, COMPARED, Offset
 from labconsole.model.series import MACHINE
 from labconsole.model.trial import Evaluation, Event, Metric
-from labconsole_amqp.clocks.comparison import AFTER, BEFORE, COMPARED, Offset
 from labconsole_amqp.envelopes import message_envelope
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import OPEN_LOOP, WORK_DONE, Phase

@@ -3,7 +3,7 @@
 Each exchange has four times, as in NTP: the sender's console sends at t1, the receiver's gets it at t2 and answers at
 t3, and the answer arrives at t4. The exchange with the shortest round trip counts (minimum-RTT filter): its offset is
 ((t2 - t1) + (t3 - t4)) / 2, and whatever the way there and back share of the round trip, it is wrong by half of the
-round trip at most.
+round trip at most. Of a console and one of its hosts, the console takes the sender's part.
 """
 
 from __future__ import annotations

@@ -1,0 +1,132 @@
+"""A console's connection to its cluster: which hosts there are, and how their clocks differ from its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import Client
+
+from labconsole import __version__
+from labconsole.clock import now_ns, wall_offset_ns
+from labconsole.clock_comparison import Exchange, Offset, best_offset
+from labconsole.errors import UserError
+from labconsole.hosts.cluster_tls import ClusterSecurity, Member
+from labconsole.hosts.dask_settings import dask_settings
+from labconsole.hosts.host_actor import HostActor
+
+_ANSWER_S = 10.0
+_GONE = (OSError, TimeoutError, RuntimeError)
+"""What Dask raises where a host is lost, does not answer, or has ended with its actor."""
+_EXCHANGES = 100
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as it answered: `described` as `HostActor.describe` says, `offset` of its clock from this console's."""
+
+    name: str
+    address: str
+    described: Mapping[str, Any]
+    offset: Offset
+
+    @property
+    def version(self) -> str:
+        """The version of its console."""
+        return str(self.described["console"])
+
+    def require_this_version(self) -> None:
+        """Raises UserError: it has another version of the console."""
+        if self.version != __version__:
+            raise UserError(
+                f"{self.name} has version {self.version} of the console and this one has {__version__}: install the "
+                "same version on both, and start the agent again."
+            )
+
+
+class _Connection(Client):
+    """A client that leaves no thread where it cannot connect."""
+
+    def start(self, **options: Any) -> None:
+        """As in Dask, which calls this when it is made."""
+        try:
+            super().start(**options)  # type: ignore[no-untyped-call]
+        except BaseException:
+            self._loop_runner.stop()  # type: ignore[no-untyped-call]
+            raise
+
+
+class Cluster(AbstractContextManager["Cluster"]):
+    """The connection. Methods raise UserError: a host or the scheduler does not answer."""
+
+    def __init__(self, scheduler: str, member: Member) -> None:
+        self._closing = ExitStack()
+        self._closing.enter_context(dask_settings())
+        try:
+            self._client = _Connection(  # type: ignore[no-untyped-call]
+                scheduler,
+                security=ClusterSecurity(member),
+                direct_to_workers=True,
+                timeout=_ANSWER_S,
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            self._closing.close()
+            raise UserError(
+                f"The scheduler {scheduler} does not answer: start it with `labconsole scheduler`, or check its "
+                "address and that it is of this console."
+            ) from error
+        self._closing.callback(self._client.close)
+        self._actors: dict[str, Any] = {}
+
+    def __exit__(self, *error: object) -> None:
+        self._closing.close()
+
+    def addresses(self) -> dict[str, str]:
+        """The addresses of the hosts that are there now, by their names."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {str(worker["name"]): address for address, worker in sorted(workers.items())}
+
+    def hosts(self) -> Sequence[Host]:
+        """The hosts, by name, with the offsets of their clocks as they are now."""
+        return [self.host(name) for name in sorted(self.addresses())]
+
+    def host(self, name: str) -> Host:
+        """One host."""
+        actor = self._actor(name)
+        try:
+            described = actor.describe().result(timeout=_ANSWER_S)
+            offset: Offset = self._client.sync(_measured, actor, described["wall_offset_ns"])  # type: ignore[no-untyped-call]
+        except _GONE as error:
+            raise UserError(f"The host {name} does not answer: check that its agent is running.") from error
+        return Host(name, self.addresses().get(name, ""), described, offset)
+
+    def _actor(self, name: str) -> Any:
+        """The console's actor on a host, started when it is first needed."""
+        if name not in self._actors:
+            address = self.addresses().get(name)
+            if address is None:
+                known = ", ".join(sorted(self.addresses())) or "none"
+                raise UserError(f"There is no host {name} in the cluster: its hosts are {known}.")
+            future = self._client.submit(
+                HostActor, actor=True, workers=[address], allow_other_workers=False, key=f"host-{uuid.uuid4().hex}"
+            )
+            try:
+                self._actors[name] = future.result(timeout=_ANSWER_S)
+            except _GONE as error:
+                raise UserError(f"The host {name} does not answer: check that its agent is running.") from error
+        return self._actors[name]
+
+
+async def _measured(actor: Any, wall_ns: int) -> Offset:
+    """The offset of a host's clock by the exchange with the shortest round trip."""
+    exchanges = []
+    for _ in range(_EXCHANGES):
+        asked_ns = now_ns()
+        host_ns = await actor.clock()
+        exchanges.append(Exchange(asked_ns, host_ns, host_ns, now_ns()))
+    found = best_offset(exchanges, wall_offset_ns(), wall_ns)
+    assert found is not None
+    return found

@@ -1,0 +1,29 @@
+"""How Dask is configured in every process of a cluster: no web server, and a host that is lost is known soon."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager
+
+import dask
+
+FROZEN_S = 6
+"""A host that is not heard of for so long is given up (`worker-ttl`); Dask looks every few seconds."""
+
+
+def dask_settings() -> AbstractContextManager[object]:
+    """Apply the settings until the context ends; Dask's own messages are left out: what fails is raised."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return dask.config.set(
+        {
+            "distributed.scheduler.worker-ttl": f"{FROZEN_S} s",
+            "distributed.scheduler.http.routes": [],
+            "distributed.worker.http.routes": [],
+            "distributed.worker.memory.target": False,
+            "distributed.worker.memory.spill": False,
+            "distributed.worker.memory.pause": False,
+            "distributed.worker.memory.terminate": False,
+            "distributed.comm.timeouts.connect": "5 s",
+            "distributed.worker.profile.enabled": False,
+        }
+    )

@@ -1,0 +1,244 @@
+"""Hosts of a console: enrol one, serve as scheduler or agent, list what is there."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from labconsole.analysis.number_format import format_figure
+from labconsole.errors import UserError
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable, Tone, TonedText
+from labconsole.model.parameters import Parameters, parameter
+from labconsole.security.private_files import write_private
+from labconsole.security.secrets import SecretRequest, SecretSource
+
+if TYPE_CHECKING:
+    from labconsole.hosts.cluster import Host
+
+_PASSPHRASE = "enrolment"
+_PORT = 8786
+
+
+def _require_dask() -> None:
+    """Raises UserError: the packages for hosts are not installed."""
+    if find_spec("distributed") is None:
+        raise UserError(
+            "Hosts need Dask, which is not installed: install the console with its extra `hosts` "
+            "(labconsole[hosts]), or start it by installer/bootstrap.py."
+        )
+
+
+def _scheduler_field() -> Any:
+    return parameter(
+        "Scheduler",
+        "Address of the cluster's scheduler, as `labconsole scheduler` prints it",
+        default=f"tls://127.0.0.1:{_PORT}",
+        pattern=r"tls://.+:\d+",
+        metavar="ADDRESS",
+    )
+
+
+class EnrolParameters(Parameters):
+    """Which host is enrolled."""
+
+    host: str = parameter(
+        "Name",
+        "What the console calls the host",
+        default="host-1",
+        pattern="[A-Za-z0-9][A-Za-z0-9-]{0,62}",
+        positional=True,
+        required=True,
+        metavar="NAME",
+    )
+    file: HomePath | None = parameter(
+        "File", "Enrolment to be written; not given: NAME.pem in this folder", default=None, metavar="FILE"
+    )
+
+
+class EnrolHost(Operation[EnrolParameters]):
+    """Makes what a host needs to join."""
+
+    name: ClassVar[str] = "hosts.enrol"
+    title: ClassVar[str] = "Enrol a host"
+    description: ClassVar[str] = (
+        "Makes one file with which a host joins this console's cluster: its certificate, the cluster's CA, and its key "
+        "under a passphrase that is shown once. Carry the file to the host, and give the passphrase by another way. "
+        "Anyone who has both can run code on every host of the cluster: so a cluster has one owner."
+    )
+    parameters: ClassVar[type[Parameters]] = EnrolParameters
+    writes: ClassVar[tuple[str, ...]] = ("certificates", "keys")
+
+    def run(self, parameters: EnrolParameters, context: OperationContext) -> Result:
+        from labconsole.hosts.cluster_certificates import enrol
+
+        path = (parameters.file or Path(f"{parameters.host}.pem")).absolute()
+        if path.exists():
+            raise UserError(f"{path} exists already: name another file, or remove it first.")
+        enrolment = enrol(parameters.host)
+        try:
+            write_private(path, enrolment.pem)
+        except OSError as error:
+            raise UserError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+        context.hand_over(f"Passphrase of the enrolment of {parameters.host}", enrolment.passphrase)
+        until = enrolment.certificate.not_valid_after_utc
+        sentence = (
+            f"{parameters.host} is enrolled until {until:%Y-%m-%d}: carry {path} to it, and start there `labconsole "
+            f"agent {path.name} --scheduler ADDRESS`."
+        )
+        return Result((sentence,), {"host": parameters.host, "file": str(path), "until": until.isoformat()})
+
+
+class SchedulerParameters(Parameters):
+    """Where the scheduler listens."""
+
+    host: str = parameter(
+        "Address", "Address to listen on; hosts elsewhere need one that they reach", default="127.0.0.1", min_length=1
+    )
+    port: int = parameter("Port", "Port to listen on; 0: any free port", default=_PORT, ge=0, le=65_535, kind="port")
+
+
+class RunScheduler(Operation[SchedulerParameters]):
+    """The scheduler of this console's cluster."""
+
+    name: ClassVar[str] = "hosts.scheduler"
+    title: ClassVar[str] = "Scheduler of the hosts"
+    description: ClassVar[str] = (
+        "Brings the hosts of this console together until it is stopped: agents and consoles connect to it by TLS, with "
+        "certificates of this console's cluster alone."
+    )
+    parameters: ClassVar[type[Parameters]] = SchedulerParameters
+    runs_until_cancelled: ClassVar[bool] = True
+
+    def run(self, parameters: SchedulerParameters, context: OperationContext) -> str:
+        _require_dask()
+        from labconsole.hosts.cluster_certificates import console_files
+        from labconsole.hosts.cluster_tls import Member
+        from labconsole.hosts.serving import Operator, serve_scheduler
+
+        operator = Operator(lambda: context.stop_requested, context.say)
+        serve_scheduler(Member.of_console(console_files()), parameters.host, parameters.port, operator)
+        return "The scheduler was stopped; agents wait until it is back."
+
+
+class AgentParameters(Parameters):
+    """Which host this is, and whom it joins."""
+
+    enrolment: HomePath | None = parameter(
+        "Enrolment", "File of `labconsole hosts enrol`", default=None, positional=True, required=True, metavar="FILE"
+    )
+    scheduler: str = _scheduler_field()
+    host: str = parameter(
+        "Address",
+        "Address that the scheduler and other hosts reach this one by; not given: that of the way to the scheduler",
+        default="",
+        empty="Found by itself",
+    )
+    tag: tuple[str, ...] = parameter(
+        "Tags", "What this host is for, as in obu", default=(), metavar="TAG", empty="None"
+    )
+    passphrase_file: HomePath | None = parameter(
+        "Passphrase in a file", "File with the enrolment's passphrase (0600)", default=None, metavar="FILE"
+    )
+    keyring_entry: str | None = parameter(
+        "Passphrase in the keyring", "Entry of the OS keyring with the passphrase", default=None, metavar="NAME"
+    )
+
+
+class RunAgent(Operation[AgentParameters]):
+    """The agent of this host."""
+
+    name: ClassVar[str] = "hosts.agent"
+    title: ClassVar[str] = "Agent of this host"
+    description: ClassVar[str] = (
+        "Joins the cluster of a console under the name that the host was enrolled with, and runs what that console "
+        "asks for, until it is stopped."
+    )
+    parameters: ClassVar[type[Parameters]] = AgentParameters
+    runs_until_cancelled: ClassVar[bool] = True
+
+    def secrets(self, parameters: AgentParameters) -> tuple[SecretRequest, ...]:
+        source = SecretSource(keyring_entry=parameters.keyring_entry, passphrase_file=parameters.passphrase_file)
+        return (SecretRequest(_PASSPHRASE, f"the enrolment {parameters.enrolment}", source),)
+
+    def run(self, parameters: AgentParameters, context: OperationContext) -> str:
+        _require_dask()
+        from labconsole.hosts.cluster_tls import Member
+        from labconsole.hosts.serving import Operator, serve_agent
+
+        if parameters.enrolment is None:
+            raise UserError("Name the file that `labconsole hosts enrol` has made for this host.")
+        (request,) = self.secrets(parameters)
+        secret = context.secret(_PASSPHRASE) or request.resolve()
+        member = Member.of_enrolment(parameters.enrolment, secret)
+        operator = Operator(lambda: context.stop_requested, context.say)
+        serve_agent(member, parameters.scheduler, parameters.host or None, parameters.tag, operator)
+        return f"{member.name} has left the cluster."
+
+
+class ListParameters(Parameters):
+    """Whose hosts are listed."""
+
+    scheduler: str = _scheduler_field()
+
+
+class ListHosts(Operation[ListParameters]):
+    """Lists the hosts."""
+
+    name: ClassVar[str] = "hosts.list"
+    title: ClassVar[str] = "Hosts"
+    description: ClassVar[str] = (
+        "Lists the hosts of the cluster: version, tags, load, free disk, and by how much the clock of each differs "
+        "from that of this computer, with the uncertainty of that."
+    )
+    parameters: ClassVar[type[Parameters]] = ListParameters
+    isolated: ClassVar[bool] = True
+
+    def run(self, parameters: ListParameters, context: OperationContext) -> Result:
+        _require_dask()
+        from labconsole.hosts.cluster import Cluster
+        from labconsole.hosts.cluster_certificates import console_files
+        from labconsole.hosts.cluster_tls import Member
+
+        with Cluster(parameters.scheduler, Member.of_console(console_files())) as cluster:
+            hosts = cluster.hosts()
+        if not hosts:
+            return Result(("No host has joined: enrol one, and start its agent.",), {"hosts": []})
+        rows = tuple(
+            (
+                host.name,
+                _version_cell(host),
+                ", ".join(host.described["tags"]),
+                f"{host.described['cores']}",
+                f"{host.described['load_average_before'][0]:.2f}",
+                format_figure(host.described["free_bytes"], "B"),
+                format_figure(host.offset.offset_ns, "ns"),
+                f"± {format_figure(host.offset.uncertainty_ns, 'ns')}",
+            )
+            for host in hosts
+        )
+        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Clock offset", "")
+        return Result((TextTable(headings, rows),), {"hosts": [_data(host) for host in hosts]})
+
+
+def _version_cell(host: Host) -> str:
+    try:
+        host.require_this_version()
+    except UserError:
+        return TonedText(f"{host.version}: not this console's", Tone.BAD)
+    return host.version
+
+
+def _data(host: Host) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "address": host.address,
+        "version": host.version,
+        "tags": host.described["tags"],
+        "cores": host.described["cores"],
+        "load": host.described["load_average_before"][0],
+        "free_bytes": host.described["free_bytes"],
+        "clock_domain": host.described["clock_domain"],
+        "clock_offset_ns": host.offset.offset_ns,
+        "clock_uncertainty_ns": host.offset.uncertainty_ns,
+    }

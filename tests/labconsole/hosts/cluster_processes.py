@@ -1,0 +1,136 @@
+"""A cluster for tests: scheduler and agents as processes of the terminal, on loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from labconsole.clock import SHIFT_VARIABLE
+from labconsole.hosts.cluster_certificates import console_files, enrol
+from labconsole.hosts.cluster_tls import Member
+from labconsole.paths import HOME_VARIABLE
+
+_START_S = 30.0
+
+
+class Served:
+    """A command that serves; its output is read to the end."""
+
+    def __init__(self, home: Path, *arguments: str, clock_shift: str = "") -> None:
+        environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "labconsole.cli.main", *arguments],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._said: list[str] = []
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    @property
+    def said(self) -> str:
+        """All of its output so far."""
+        return "".join(self._said)
+
+    def waits_for(self, pattern: str) -> re.Match[str]:
+        """The first match in its output, waited for."""
+        with self._changed:
+            found = self._changed.wait_for(
+                lambda: re.search(pattern, self.said) or not self._reader.is_alive(), _START_S
+            )
+        match = re.search(pattern, self.said)
+        assert found and match is not None, self.said
+        return match
+
+    def end(self) -> int:
+        """Stop it as Ctrl+C does, and return its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until it has ended by itself; returns its exit code."""
+        code = self.process.wait(20)
+        self._reader.join()
+        return code
+
+    def kill(self) -> None:
+        """Kill it and what it has started, and read the rest."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(20)
+        self._reader.join()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stream:
+            for line in stream:
+                with self._changed:
+                    self._said.append(line)
+                    self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
+
+
+class ClusterProcesses:
+    """A scheduler, and the agents that a test starts; `home` is the console's."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.scheduler = Served(home, "scheduler", "--port", "0")
+        self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
+        self._agents: list[Served] = []
+
+    def member(self) -> Member:
+        """The console."""
+        return Member.of_console(console_files(self.home / "pki"))
+
+    def enrolled(self, name: str, folder: Path, home: Path | None = None) -> tuple[Path, Path]:
+        """The enrolment of a host by the console of `home` (None: this one), and the file with its passphrase."""
+        folder.mkdir(exist_ok=True)
+        made = enrol(name, (home or self.home) / "pki")
+        files = folder / f"{name}.pem", folder / f"{name}.passphrase"
+        for file, content in zip(files, (made.pem, made.passphrase.reveal().encode()), strict=True):
+            file.touch(0o600)
+            file.write_bytes(content)
+        return files
+
+    def starts(self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "") -> Served:
+        """The agent of an enrolled host, which may not have joined yet."""
+        file, passphrase = map(str, enrolment)
+        given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
+        self._agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift))
+        return self._agents[-1]
+
+    def joins(self, name: str, folder: Path, *arguments: str, clock_shift: str = "") -> Served:
+        """An agent that has joined."""
+        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift)
+        agent.waits_for("has joined")
+        return agent
+
+    def close(self) -> None:
+        """End every process."""
+        for served in (*self._agents, self.scheduler):
+            if served.process.poll() is None:
+                served.kill()
+            else:
+                served.ended()
+
+
+@contextmanager
+def cluster(home: Path) -> Iterator[ClusterProcesses]:
+    """A cluster that ends with the block."""
+    running = ClusterProcesses(home)
+    try:
+        yield running
+    finally:
+        running.close()

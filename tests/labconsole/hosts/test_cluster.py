@@ -1,0 +1,166 @@
+"""Hosts join a console's cluster, are listed with their clocks, and are refused or missed where they must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labconsole.cli.main import main
+from labconsole.clock_comparison import Offset
+from labconsole.errors import UserError
+from labconsole.hosts.cluster import Cluster, Host
+from labconsole.hosts.cluster_certificates import console_files
+from labconsole.hosts.cluster_tls import Member
+from labconsole.paths import HOME_VARIABLE
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses, Served, cluster
+
+SHIFT_NS, DRIFT_PPM = 3_000_000_000, 50.0
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+    """A cluster with the hosts alpha (tag obu) and beta, whose clock is another one."""
+    folder = tmp_path_factory.mktemp("hosts")
+    with cluster(folder / "console") as found:
+        found.joins("alpha", folder / "alpha", "--tag", "obu")
+        found.joins("beta", folder / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
+        yield found
+
+
+def test_hosts_are_listed_with_what_they_are_and_have(running: ClusterProcesses) -> None:
+    with Cluster(running.address, running.member()) as console:
+        alpha, beta = console.hosts()
+    assert (alpha.name, beta.name) == ("alpha", "beta")
+    assert alpha.described["tags"] == ["obu"] and beta.described["tags"] == []
+    assert alpha.described["free_bytes"] > 0 and alpha.described["cores"] == os.cpu_count()
+    alpha.require_this_version()
+
+
+def test_the_offset_of_each_clock_is_found_within_its_uncertainty(running: ClusterProcesses) -> None:
+    with Cluster(running.address, running.member()) as console:
+        before_ns = time.perf_counter_ns()
+        alpha, beta = console.hosts()
+        drifted_ns = (time.perf_counter_ns() - before_ns) * DRIFT_PPM / 1e6
+    shift_ns = SHIFT_NS + before_ns * DRIFT_PPM / 1e6
+    assert abs(alpha.offset.offset_ns) <= alpha.offset.uncertainty_ns < 50_000_000
+    assert abs(beta.offset.offset_ns - shift_ns) <= beta.offset.uncertainty_ns + drifted_ns + 1
+    assert alpha.described["clock_domain"] != beta.described["clock_domain"]
+
+
+def test_the_command_lists_them_for_people_and_scripts(
+    running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(running.home))
+    assert main(["hosts", "list", "--scheduler", running.address]) == 0
+    table = capfd.readouterr().out
+    assert "alpha" in table and "obu" in table and "±" in table
+    assert main(["hosts", "list", "--scheduler", running.address, "--json"]) == 0
+    alpha, beta = json.loads(capfd.readouterr().out)["hosts"]
+    assert beta["clock_offset_ns"] - alpha["clock_offset_ns"] > 2 * SHIFT_NS // 3
+    assert alpha["clock_uncertainty_ns"] > 0
+
+
+def test_another_console_is_refused(running: ClusterProcesses, tmp_path: Path) -> None:
+    stranger = Member.of_console(console_files(tmp_path / "pki"))
+    with pytest.raises(UserError, match="does not answer"), Cluster(running.address, stranger):
+        pass
+
+
+def test_a_host_of_another_console_does_not_join(running: ClusterProcesses, tmp_path: Path) -> None:
+    rogue = running.starts(running.enrolled("gamma", tmp_path / "files", home=tmp_path / "other"))
+    rogue.waits_for("gamma cannot join the cluster")
+    assert rogue.ended() == 1
+    with Cluster(running.address, running.member()) as console:
+        assert sorted(console.addresses()) == ["alpha", "beta"]
+
+
+def test_a_second_host_of_a_name_does_not_join(running: ClusterProcesses, tmp_path: Path) -> None:
+    second = running.starts(running.enrolled("alpha", tmp_path))
+    second.waits_for("has a host alpha already: stop its agent")
+    assert second.ended() == 1
+
+
+def test_a_wrong_passphrase_is_one_sentence(running: ClusterProcesses, tmp_path: Path) -> None:
+    file, passphrase = running.enrolled("delta", tmp_path)
+    passphrase.write_text("another one")
+    agent = running.starts((file, passphrase))
+    agent.waits_for("passphrase is wrong")
+    assert agent.ended() == 1
+    assert "Traceback" not in agent.said
+
+
+def test_a_host_that_is_not_there_is_named(running: ClusterProcesses) -> None:
+    with (
+        Cluster(running.address, running.member()) as console,
+        pytest.raises(UserError, match="no host omega in the cluster: its hosts are alpha, beta"),
+    ):
+        console.host("omega")
+
+
+def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp_path: Path) -> None:
+    agent = running.joins("epsilon", tmp_path)
+    with Cluster(running.address, running.member()) as console:
+        console.host("epsilon")
+        agent.kill()
+        began = time.monotonic()
+        with pytest.raises(UserError, match="epsilon"):
+            console.host("epsilon")
+        assert time.monotonic() - began < 1.0
+        while "epsilon" in console.addresses():
+            assert time.monotonic() - began < 5.0
+            time.sleep(0.05)
+
+
+def test_a_frozen_agent_is_missed_within_fifteen_seconds(running: ClusterProcesses, tmp_path: Path) -> None:
+    agent = running.joins("zeta", tmp_path)
+    try:
+        with Cluster(running.address, running.member()) as console:
+            console.host("zeta")
+            agent.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            with pytest.raises(UserError, match="host zeta does not answer"):
+                console.host("zeta")
+            assert time.monotonic() - began <= 15
+    finally:
+        agent.kill()
+
+
+def test_ctrl_c_is_the_regular_end_of_an_agent(running: ClusterProcesses, tmp_path: Path) -> None:
+    agent = running.joins("eta", tmp_path)
+    assert agent.end() == 0
+    assert "eta has left the cluster" in agent.said
+
+
+def test_agents_join_again_where_the_scheduler_comes_back(tmp_path: Path) -> None:
+    with cluster(tmp_path / "console") as found:
+        agent = found.joins("alpha", tmp_path / "alpha")
+        assert found.scheduler.end() == 0
+        agent.waits_for("is gone: alpha waits until it is back")
+        port = found.address.rpartition(":")[2]
+        found.scheduler = Served(found.home, "scheduler", "--port", port)
+        agent.waits_for("(?s)is back.*has joined")
+        with Cluster(found.address, found.member()) as console:
+            assert [host.name for host in console.hosts()] == ["alpha"]
+
+
+def test_a_host_of_another_version_is_refused_with_the_remedy() -> None:
+    offset = Offset(0, 1, 0, 0, 0, 0, 1)
+    host = Host("alpha", "", {"console": "0.0.1"}, offset)
+    with pytest.raises(UserError, match=r"alpha has version 0\.0\.1 .* install the same version on both"):
+        replace(host).require_this_version()
+
+
+def test_no_secret_is_in_the_arguments_or_the_output(running: ClusterProcesses) -> None:
+    said = running.scheduler.said
+    assert "PRIVATE" not in said
+    for process in (running.scheduler, *running._agents):
+        if process.process.poll() is None:
+            arguments = Path(f"/proc/{process.process.pid}/cmdline").read_bytes()
+            assert b"PRIVATE" not in arguments
