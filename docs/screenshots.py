@@ -17,6 +17,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from camera import BOTH, Camera
 from certificate_pictures import take_certificates
+from hosts_pictures import take_hosts
 from PySide6.QtWidgets import QApplication
 from v2x_pictures import take_v2x
 
@@ -59,7 +60,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
     parser.add_argument("--size", default="1280x800", help="of the window, in device independent pixels")
-    parser.add_argument("--only", choices=("amqp", "certificates", "keypool", "v2x"), help="the pictures of one plugin")
+    only = ("amqp", "certificates", "hosts", "keypool", "v2x")
+    parser.add_argument("--only", choices=only, help="the pictures of one plugin, or of hosts")
     options = parser.parse_args()
     width, height = (int(number) for number in options.size.split("x"))
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +73,13 @@ def main() -> None:
         window.resize(width, height)
         window.show()
         camera = Camera(app, window, options.folder)
-        parts = {"amqp": take_all, "keypool": take_key_pool, "certificates": take_certificates, "v2x": take_v2x}
+        parts = {
+            "amqp": take_all,
+            "keypool": take_key_pool,
+            "certificates": take_certificates,
+            "v2x": take_v2x,
+            "hosts": take_hosts,
+        }
         for name, take in parts.items():
             if options.only in (None, name):
                 take(camera, window)

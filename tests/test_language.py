@@ -52,7 +52,7 @@ def test_a_banned_word_is_found() -> None:
 
 
 def test_help_of_commands_has_no_banned_words() -> None:
-    entries = [entry for plugin in Plugins.discover().operation_providers for entry in plugin.operations.values()]
+    entries = [entry for plugin in Plugins.discover().providers for entry in plugin.operations.values()]
     assert not [entry.help for entry in entries if BANNED.search(entry.help)]
 
 

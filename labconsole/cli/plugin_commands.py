@@ -22,15 +22,15 @@ def add_plugin_commands(commands: Commands, own: Mapping[str, AddCommand], given
     cannot be loaded is named, and the others are still added.
     """
     group, name = (*given[:2], "", "")[:2]
-    operation_providers = Plugins.discover().operation_providers
+    providers = Plugins.discover().providers
     groups = dict(own)
-    for plugin in operation_providers:
+    for plugin in providers:
         for brought, help in plugin.command_groups.items():
             if brought in commands.choices:
                 _complain(f"the group {brought} of {plugin.title} is broken (there is a command of that name)")
             else:
                 groups[brought] = add_group(commands, brought, help)
-    for plugin in operation_providers:
+    for plugin in providers:
         _add_commands(plugin, "", commands.add_parser, group)
         if group in groups:
             _add_commands(plugin, group, groups[group], name)

@@ -18,7 +18,7 @@ from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_actor import HostActor
 
-_ANSWER_S = 10.0
+_CONNECT_S, _ANSWER_S = 5.0, 10.0
 _GONE = (OSError, TimeoutError, RuntimeError)
 """What Dask raises where a host is lost, does not answer, or has ended with its actor."""
 _EXCHANGES = 100
@@ -70,7 +70,7 @@ class Cluster(AbstractContextManager["Cluster"]):
                 scheduler,
                 security=ClusterSecurity(member),
                 direct_to_workers=True,
-                timeout=_ANSWER_S,
+                timeout=_CONNECT_S,
             )
         except (OSError, TimeoutError, ValueError) as error:
             self._closing.close()

@@ -6,8 +6,9 @@ import asyncio
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from distributed import Scheduler, Worker
+from distributed import Scheduler, SchedulerPlugin, Worker
 
 from labconsole.errors import UserError
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
@@ -28,6 +29,27 @@ class Operator:
     say: Callable[[str], None]
 
 
+class _Announcing(SchedulerPlugin):
+    """Says which hosts join and leave."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._names: dict[str, str] = {}
+
+    def add_worker(self, scheduler: Scheduler, worker: str) -> None:
+        """A host has joined from the address `worker`."""
+        self._names[worker] = str(scheduler.workers[worker].name)
+        self._say(f"{self._names[worker]} has joined; {self._hosts()}.")
+
+    def remove_worker(self, scheduler: Scheduler, worker: str, **more: Any) -> None:
+        """A host has left, or is lost."""
+        self._say(f"{self._names.pop(worker, worker)} is gone; {self._hosts()}.")
+
+    def _hosts(self) -> str:
+        count = len(self._names)
+        return "1 host is there" if count == 1 else f"{count} hosts are there"
+
+
 def serve_scheduler(member: Member, host: str, port: int, operator: Operator) -> None:
     """Serve as the scheduler on this address. Raises UserError: it cannot listen."""
 
@@ -36,6 +58,7 @@ def serve_scheduler(member: Member, host: str, port: int, operator: Operator) ->
             scheduler = await Scheduler(host=host, port=port, security=ClusterSecurity(member), dashboard=False)
         except OSError as error:
             raise UserError(f"The scheduler cannot listen on {host}:{port}: {error.strerror or error}.") from error
+        scheduler.add_plugin(_Announcing(operator.say))
         operator.say(f"The scheduler listens on {scheduler.address}.")
         while not operator.stops():
             await asyncio.sleep(_LOOK_S)

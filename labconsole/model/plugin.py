@@ -198,18 +198,18 @@ class Plugins:
             return None
 
     @property
-    def operation_providers(self) -> tuple[Plugin, ...]:
-        """The manifests with operations: that of the console, and those of the plugins."""
+    def providers(self) -> tuple[Plugin, ...]:
+        """All manifests: that of the console itself, with operations and pages, and those of the plugins."""
         own: Plugin = load_dotted("labconsole.operations.manifest:OWN")
         return (own, *self.found)
 
     def operations(self) -> list[str]:
         """The names of all operations, sorted."""
-        return sorted(name for plugin in self.operation_providers for name in plugin.operations)
+        return sorted(name for plugin in self.providers for name in plugin.operations)
 
     def operation(self, name: str) -> Operation[Any]:
         """An instance of the operation `name`. Raises KeyError, or what its import raises."""
-        for plugin in self.operation_providers:
+        for plugin in self.providers:
             if name in plugin.operations:
                 operation: Operation[Any] = load_dotted(plugin.operations[name].target)()
                 return operation

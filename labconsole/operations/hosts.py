@@ -52,7 +52,11 @@ class EnrolParameters(Parameters):
         metavar="NAME",
     )
     file: HomePath | None = parameter(
-        "File", "Enrolment to be written; not given: NAME.pem in this folder", default=None, metavar="FILE"
+        "File",
+        "Enrolment to be written; not given: NAME.pem in the folder that the console was started in",
+        default=None,
+        metavar="FILE",
+        kind="new-file",
     )
 
 
@@ -125,7 +129,13 @@ class AgentParameters(Parameters):
     """Which host this is, and whom it joins."""
 
     enrolment: HomePath | None = parameter(
-        "Enrolment", "File of `labconsole hosts enrol`", default=None, positional=True, required=True, metavar="FILE"
+        "Enrolment",
+        "File of `labconsole hosts enrol`",
+        default=None,
+        positional=True,
+        required=True,
+        metavar="FILE",
+        kind="file",
     )
     scheduler: str = _scheduler_field()
     host: str = parameter(
@@ -138,7 +148,11 @@ class AgentParameters(Parameters):
         "Tags", "What this host is for, as in obu", default=(), metavar="TAG", empty="None"
     )
     passphrase_file: HomePath | None = parameter(
-        "Passphrase in a file", "File with the enrolment's passphrase (0600)", default=None, metavar="FILE"
+        "Passphrase in a file",
+        "File with the enrolment's passphrase (0600)",
+        default=None,
+        metavar="FILE",
+        kind="secret-file",
     )
     keyring_entry: str | None = parameter(
         "Passphrase in the keyring", "Entry of the OS keyring with the passphrase", default=None, metavar="NAME"
@@ -217,7 +231,7 @@ class ListHosts(Operation[ListParameters]):
             )
             for host in hosts
         )
-        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Clock offset", "")
+        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Clock offset", "Uncertainty")
         return Result((TextTable(headings, rows),), {"hosts": [_data(host) for host in hosts]})
 
 

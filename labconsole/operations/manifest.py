@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labconsole.model.plugin import OperationEntry, Plugin
+from labconsole.model.plugin import OperationEntry, Plugin, PluginPage
 
 
 def _operation(target: str, command: str, help: str) -> OperationEntry:
@@ -16,6 +16,7 @@ OWN = Plugin(
     description="Tokens (HSM): list, add and remove them, see what they can do, initialise them. Hosts: enrol and list "
     "them, serve as scheduler or agent.",
     command_groups={"hosts": "computers that run roles of this console's trials: enrol one, list them"},
+    pages={"hosts": PluginPage("Hosts", "labconsole_ui.views.hosts.hosts_page:HostsPage")},
     operations={
         "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "inspect a token and try its mechanisms"),
         "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),

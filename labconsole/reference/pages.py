@@ -14,8 +14,8 @@ def reference_pages(plugins: Plugins) -> dict[str, str]:
     trials = [plugins.trial(kind) for kind in plugins.kinds()]
     return {
         **{trial_page_name(trial.kind): trial_page(trial) for trial in trials},
-        **command_pages(plugins.operation_providers),
-        "reference/operations.md": operations_page(plugins.operation_providers),
+        **command_pages(plugins.providers),
+        "reference/operations.md": operations_page(plugins.providers),
         **format_pages(plugins),
         "reference/plugin-interface.md": interface_page(),
     }

@@ -49,7 +49,7 @@ def interface(folder: Path) -> Json:
         "trials": {kind: trial(plugins, kind) for kind in plugins.kinds()},
         "actions": {
             name: fields(load_dotted(entry.target).parameters)
-            for plugin in plugins.operation_providers
+            for plugin in plugins.providers
             for name, entry in plugin.operations.items()
         },
         "profiles": profiles(plugins),

@@ -87,7 +87,7 @@ def test_every_parameter_metric_operation_and_command_is_there(pages: dict[str, 
         trial = plugins.trial(kind)
         names = [*trial.parameters.model_fields, *(metric.name for metric in trial.metrics)]
         assert [name for name in names if f"`{name}`" not in text] == []
-    for plugin in plugins.operation_providers:
+    for plugin in plugins.providers:
         for name, entry in plugin.operations.items():
             assert f"`{name}`" in pages["reference/operations.md"]
             group, _, command = entry.command.partition(" ")

@@ -1,4 +1,4 @@
-"""The navigation: start page, plugins with their trials and pages, broken plugins, help."""
+"""The navigation: start page, plugins with their trials and pages, broken plugins, the console's own pages, help."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ class Navigation(QTreeWidget):
             self._add_plugin(plugin)
         for broken in self._plugins.broken:
             self._add_broken(broken)
+        own, *_ = self._plugins.providers
+        for name, page in own.pages.items():
+            self._entry(None, page.title, f"plugin-{own.name}", "text", page_target(own, name))
         self._entry(None, self.tr("Help and shortcuts"), "help", "text", HELP)
         self.expandAll()
 

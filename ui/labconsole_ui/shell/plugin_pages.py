@@ -86,7 +86,7 @@ class PluginPages:
         found: dict[str, list[Path]] = {}
         by_suffix = {
             suffix: page_target(plugin, name)
-            for plugin in self._services.plugins.found
+            for plugin in self._services.plugins.providers
             for name, page in plugin.pages.items()
             for suffix in page.opens
         }
@@ -105,7 +105,7 @@ class PluginPages:
 
     def _found(self, target: str) -> tuple[Plugin, str]:
         _, plugin_name, name = target.split(":", 2)
-        for plugin in self._services.plugins.found:
+        for plugin in self._services.plugins.providers:
             if plugin.name == plugin_name and name in plugin.pages:
                 return plugin, name
         raise KeyError(target)

@@ -125,7 +125,7 @@ def import_pages_ahead(plugins: Plugins) -> threading.Thread:
     """Import the modules of all plugin pages in a thread: opening them then does not block the window."""
 
     def work() -> None:
-        for plugin in plugins.found:
+        for plugin in plugins.providers:
             pages = [page.factory for page in plugin.pages.values()]
             for dotted in (*plugin.trials.values(), *plugin.panels.values(), *pages):
                 try:

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
-from labconsole.engine.operation_process import OperationProcess, Outcome
+from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
 from labconsole_certificates.panel.tab import TabWork
 from labconsole_ui.form.editors import WheelIgnoringComboBox
+from labconsole_ui.operations.operation_runner import OperationRunner
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.labels import IconLabel, plain_label
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
 ACTION = "certificates.serve-ocsp"
-PUMP_MS = 100
 PORT = 2560
 """Usual port of lab responders; certificates may name it in their OCSP URL."""
 _LOOPBACK = "127.0.0.1"
@@ -36,7 +36,6 @@ class ResponderCard(QFrame):
         super().__init__(parent)
         self.setProperty("card", True)
         self._tab_work = tab_work
-        self._held: list[OperationProcess] = []
         self._icon = IconLabel(tab_work.theme, "stop", 20, "muted")
         title = plain_label(self.tr("OCSP responder"), self)
         title.setFont(tab_work.theme.font(FontRole.STRONG))
@@ -68,16 +67,15 @@ class ResponderCard(QFrame):
         line.addLayout(texts, 1)
         for widget in (self.authority_box, self.port_box, self.start_button, self.stop_button):
             line.addWidget(widget)
-        self._timer = QTimer(self)
-        self._timer.setInterval(PUMP_MS)
-        self._timer.timeout.connect(self._pump)
-        self.destroyed.connect(partial(_end, self._held))
+        self._responder = OperationRunner(self)
+        self._responder.said.connect(self._show_running)
+        self._responder.ended.connect(self._show_ended)
         self._show_stopped(self.tr("It is not running. It answers on loopback alone, for the lab."))
 
     @property
     def running(self) -> bool:
         """Whether it answers, or is about to."""
-        return any(process.end is None for process in self._held)
+        return self._responder.running
 
     @property
     def url(self) -> str:
@@ -111,8 +109,7 @@ class ResponderCard(QFrame):
     def stop(self) -> None:
         """Stop it."""
         self.stop_button.setEnabled(False)
-        for process in self._held:
-            process.cancel()
+        self._responder.cancel()
 
     def _ask(self, values: dict[str, Any], missing: Sequence[SecretRequest]) -> None:
         if not missing:
@@ -130,8 +127,7 @@ class ResponderCard(QFrame):
             self.start_button.setEnabled(True)
 
     def _begin(self, values: dict[str, Any], secrets: Mapping[str, Secret]) -> None:
-        self._held[:] = [OperationProcess(ACTION, values, lambda: None, secrets)]
-        self._timer.start()
+        self._responder.start(ACTION, values, secrets)
         self._icon.show_icon("waiting", "muted")
         self.state.setText(self.tr("Starting ..."))
         self.authority_box.setEnabled(False)
@@ -140,19 +136,16 @@ class ResponderCard(QFrame):
         self.stop_button.setEnabled(True)
         self.stop_button.show()
 
-    def _pump(self) -> None:
-        for process in self._held:
-            process.pump()
-            if process.said and process.end is None and self.state.text() != process.said:
-                self.answers.emit(True)
-                self._icon.show_icon("running", "good")
-                self.state.setText(process.said)
-            if process.end is not None:
-                self._timer.stop()
-                if process.end.outcome is Outcome.FAILED:
-                    self._show_failed(process.end.sentence)
-                else:
-                    self._show_stopped(process.end.sentence)
+    def _show_running(self, sentence: str) -> None:
+        self.answers.emit(True)
+        self._icon.show_icon("running", "good")
+        self.state.setText(sentence)
+
+    def _show_ended(self, end: OperationEnd) -> None:
+        if end.outcome is Outcome.FAILED:
+            self._show_failed(end.sentence)
+        else:
+            self._show_stopped(end.sentence)
 
     def _show_failed(self, sentence: str) -> None:
         self._show_stopped(sentence)
@@ -167,9 +160,3 @@ class ResponderCard(QFrame):
         self.authority_box.setEnabled(True)
         self.port_box.setEnabled(True)
         self.answers.emit(False)
-
-
-def _end(held: list[OperationProcess]) -> None:
-    """Stop the responder when the card is destroyed with its window."""
-    for process in held:
-        process.close()

@@ -1,0 +1,1 @@
+"""The hosts of this console: enrol them, bring them together, see what is there."""

@@ -1,0 +1,190 @@
+"""The page of hosts: the scheduler of this computer, the hosts that have joined, and the dialog that enrols one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from labconsole.engine.operation_process import OperationEnd, Outcome
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.operations.operation_runner import OperationRunner
+from labconsole_ui.operations.result_parts import ResultParts
+from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.theme.theme import FontRole
+from labconsole_ui.widgets.help_chapter import set_chapter
+from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label
+
+ENROL, LIST, SERVE = "hosts.enrol", "hosts.list", "hosts.scheduler"
+_ADDRESS_KEY = "hosts/scheduler"
+_ADDRESS = re.compile(r"tls://\S+:\d+")
+
+
+class HostsPage(QWidget):
+    """Dask works in the processes of its actions alone. The scheduler that is started here ends with the window.
+
+    The list is read when the page opens, by its button, and when the scheduler of this page says who joins or leaves:
+    never by itself at intervals, which would disturb a run.
+    """
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context = context
+        self._stale = True
+        """Whether the list must be read again."""
+        self._scheduler, self._listing = OperationRunner(self), OperationRunner(self)
+        self._scheduler.said.connect(self._scheduler_says)
+        self._scheduler.ended.connect(self._scheduler_ended)
+        self._listing.ended.connect(self._listed)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(28, 24, 28, 20)
+        column.setSpacing(14)
+        title = plain_label(self.tr("Hosts"), self)
+        title.setFont(context.theme.font(FontRole.TITLE))
+        about = plain_label(
+            self.tr(
+                "Computers that this console knows: each runs an agent, and a scheduler brings them together. All of "
+                "them have one owner: anyone with a certificate of this cluster can run code on every host of it."
+            ),
+            self,
+        )
+        about.setWordWrap(True)
+        about.setProperty("muted", True)
+        self.parts = ResultParts(context.theme, self)
+        self.busy = busy_bar(self.tr("The hosts are asked"), self)
+        self.busy.hide()
+        self.note = plain_label("", self)
+        self.note.setWordWrap(True)
+        self.note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for widget in (title, about, self._scheduler_card(), self._list_head(), self.busy, self.note, self.parts):
+            column.addWidget(widget)
+        column.addStretch(1)
+        set_chapter(self, "how-to/enrol-hosts.md")
+        self._show_scheduler(running=False, sentence=self.tr("It does not run in this window."))
+        self._say(self.tr("Start the scheduler here, or enter the address of one that runs elsewhere and refresh."))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Read the list when the page is first seen, where there has been a scheduler."""
+        super().showEvent(event)
+        if self._stale and self._context.state.text(_ADDRESS_KEY):
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Ask the hosts again, unless they are being asked."""
+        self._stale = True
+        if self._listing.running or not self._address_is_valid():
+            return
+        self._stale = False
+        address = self.address.text().strip()
+        self._context.state.set(_ADDRESS_KEY, address)
+        self.busy.show()
+        self.refresh_button.setEnabled(False)
+        self._listing.start(LIST, {"scheduler": address})
+
+    def start_scheduler(self) -> None:
+        """Start the scheduler in a process of its own."""
+        self._show_scheduler(running=True, sentence=self.tr("Starting ..."))
+        self._scheduler.start(SERVE, self._context.plugins.operation(SERVE).parameters().model_dump(mode="json"))
+
+    def stop_scheduler(self) -> None:
+        """Stop it."""
+        self.stop_button.setEnabled(False)
+        self._scheduler.cancel()
+
+    def enrol(self) -> OperationDialog:
+        """Open the dialog that enrols a host."""
+        operation = self._context.plugins.operation(ENROL)
+        dialog = OperationDialog(self.window(), operation, self._context.theme, operation.parameters().model_dump())
+        dialog.open()
+        return dialog
+
+    def _scheduler_card(self) -> QWidget:
+        card = QFrame(self)
+        card.setProperty("card", True)
+        self._icon = IconLabel(self._context.theme, "stop", 20, "muted")
+        title = plain_label(self.tr("Scheduler on this computer"), card)
+        title.setFont(self._context.theme.font(FontRole.STRONG))
+        self.state = plain_label("", card)
+        self.state.setWordWrap(True)
+        self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.start_button = self._button(self.tr("&Start"), "run", self.start_scheduler)
+        self.stop_button = self._button(self.tr("Sto&p"), "stop", self.stop_scheduler)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(title)
+        texts.addWidget(self.state)
+        line = QHBoxLayout(card)
+        line.setContentsMargins(14, 8, 12, 8)
+        line.setSpacing(10)
+        line.addWidget(self._icon)
+        line.addLayout(texts, 1)
+        line.addWidget(self.start_button)
+        line.addWidget(self.stop_button)
+        return card
+
+    def _list_head(self) -> QWidget:
+        head = QWidget(self)
+        label = plain_label(self.tr("Sche&duler"), head)
+        self.address = QLineEdit(head)
+        default = self._context.plugins.operation(LIST).parameters().model_dump()["scheduler"]
+        self.address.setText(self._context.state.text(_ADDRESS_KEY, default))
+        self.address.setAccessibleName(self.tr("Address of the scheduler"))
+        self.address.returnPressed.connect(self.refresh)
+        label.setBuddy(self.address)
+        self.refresh_button = self._button(self.tr("&Refresh"), "repeat", self.refresh)
+        self.enrol_button = self._button(self.tr("&Enrol a host ..."), "certificate", self.enrol)
+        line = QHBoxLayout(head)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(10)
+        for widget, stretch in ((label, 0), (self.address, 1), (self.refresh_button, 0), (self.enrol_button, 0)):
+            line.addWidget(widget, stretch)
+        return head
+
+    def _button(self, text: str, icon: str, clicked: Any) -> QPushButton:
+        button = QPushButton(text, self)
+        self._context.theme.bind_icon(button, icon)
+        button.clicked.connect(lambda _checked: clicked())
+        return button
+
+    def _address_is_valid(self) -> bool:
+        valid = _ADDRESS.fullmatch(self.address.text().strip()) is not None
+        if not valid:
+            self._say(self.tr("The address of a scheduler is of the form tls://192.0.2.10:8786."), bad=True)
+        return valid
+
+    def _scheduler_says(self, sentence: str) -> None:
+        self._show_scheduler(running=True, sentence=sentence)
+        if (found := _ADDRESS.search(sentence)) is not None:
+            self.address.setText(found.group().rstrip("."))
+        self.refresh()
+
+    def _scheduler_ended(self, end: OperationEnd) -> None:
+        self._show_scheduler(running=False, sentence=end.sentence, failed=end.outcome is Outcome.FAILED)
+
+    def _show_scheduler(self, *, running: bool, sentence: str, failed: bool = False) -> None:
+        icon = ("running", "good") if running else ("error", "bad") if failed else ("stop", "muted")
+        self._icon.show_icon(*icon)
+        self.state.setText(sentence)
+        self.start_button.setVisible(not running)
+        self.stop_button.setVisible(running)
+        self.stop_button.setEnabled(True)
+
+    def _listed(self, end: OperationEnd) -> None:
+        self.busy.hide()
+        self.refresh_button.setEnabled(True)
+        if end.result is not None and end.outcome is Outcome.DONE:
+            self._say("")
+            self.parts.show_parts(end.result.parts)
+        else:
+            self._say(end.sentence, bad=True)
+            self.parts.show_parts(())
+        if self._stale:
+            self.refresh()
+
+    def _say(self, sentence: str, *, bad: bool = False) -> None:
+        self.note.setText(sentence)
+        self.note.setVisible(bool(sentence))
+        self.note.setProperty("tone", "bad" if bad else "")
