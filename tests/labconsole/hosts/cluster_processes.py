@@ -16,6 +16,7 @@ from labconsole.clock import SHIFT_VARIABLE
 from labconsole.hosts.cluster_certificates import console_files, enrol
 from labconsole.hosts.cluster_tls import Member
 from labconsole.paths import HOME_VARIABLE
+from tests.helpers.signals import interruptible
 
 _START_S = 30.0
 
@@ -25,14 +26,15 @@ class Served:
 
     def __init__(self, home: Path, *arguments: str, clock_shift: str = "") -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "labconsole.cli.main", *arguments],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        with interruptible():
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "labconsole.cli.main", *arguments],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
         self._said: list[str] = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read)
@@ -60,7 +62,11 @@ class Served:
 
     def ended(self) -> int:
         """Wait until it has ended by itself; returns its exit code."""
-        code = self.process.wait(20)
+        try:
+            code = self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
         self._reader.join()
         return code
 
