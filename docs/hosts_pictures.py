@@ -23,11 +23,11 @@ def take_hosts(camera: Camera, window: MainWindow) -> None:
     """The page with two hosts."""
     page = window.plugin_pages.open("page:console:hosts")
     assert isinstance(page, HostsPage)
-    page.start_button.click()
-    camera.wait(lambda: "listens" in page.state.text() and not page.busy.isVisible())
+    page.scheduler.start_button.click()
+    camera.wait(lambda: "listens" in page.scheduler.state.text() and not page.busy.isVisible())
     agents = [_agent("obu-1", "obu", page.address.text(), 0), _agent("rsu-1", "rsu", page.address.text(), DAY_NS)]
     try:
-        camera.wait(lambda: "2 hosts" in page.state.text())
+        camera.wait(lambda: "2 hosts" in page.scheduler.state.text())
         camera.settle(1.0)
         camera.wait(lambda: bool(page.parts.tables) and not page.busy.isVisible())
         camera.take("hosts")
@@ -35,8 +35,8 @@ def take_hosts(camera: Camera, window: MainWindow) -> None:
         for agent in agents:
             agent.kill()
             agent.wait()
-    page.stop_button.click()
-    camera.wait(page.start_button.isVisible)
+    page.scheduler.stop_button.click()
+    camera.wait(page.scheduler.start_button.isVisible)
 
 
 def _agent(name: str, tag: str, scheduler: str, ahead_ns: int) -> subprocess.Popen[bytes]:

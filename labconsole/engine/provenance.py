@@ -34,6 +34,11 @@ def provenance(seed: int, live_hz: float) -> dict[str, Any]:
 
     When that is switched in mid-run, `live_view_hz_later` is added at the end: the later rates, in their order.
     """
+    return {**surroundings(), "seed": seed, "live_view_hz": live_hz}
+
+
+def surroundings() -> dict[str, Any]:
+    """What a host is and has, now, plain JSON."""
     return {
         "console": __version__,
         "revision": _revision(),
@@ -51,8 +56,6 @@ def provenance(seed: int, live_hz: float) -> dict[str, Any]:
         "load_average_before": [round(load, 2) for load in psutil.getloadavg()],
         "clock": "time.perf_counter_ns, shared by all processes of this host",
         "wall_offset_ns": wall_offset_ns(),
-        "seed": seed,
-        "live_view_hz": live_hz,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -89,34 +89,27 @@ class Cluster(AbstractContextManager["Cluster"]):
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         return {str(worker["name"]): address for address, worker in sorted(workers.items())}
 
-    def hosts(self) -> Sequence[Host]:
-        """The hosts, by name, with the offsets of their clocks as they are now."""
-        return [self.host(name) for name in sorted(self.addresses())]
-
     def host(self, name: str) -> Host:
-        """One host."""
-        actor = self._actor(name)
+        """One host, with the offset of its clock as it is now."""
+        address = self.addresses().get(name)
+        if address is None:
+            known = ", ".join(sorted(self.addresses())) or "none"
+            raise UserError(f"There is no host {name} in the cluster: its hosts are {known}.")
         try:
+            actor = self._actor(name, address)
             described = actor.describe().result(timeout=_ANSWER_S)
             offset: Offset = self._client.sync(_measured, actor, described["wall_offset_ns"])  # type: ignore[no-untyped-call]
         except _GONE as error:
             raise UserError(f"The host {name} does not answer: check that its agent is running.") from error
-        return Host(name, self.addresses().get(name, ""), described, offset)
+        return Host(name, address, described, offset)
 
-    def _actor(self, name: str) -> Any:
+    def _actor(self, name: str, address: str) -> Any:
         """The console's actor on a host, started when it is first needed."""
         if name not in self._actors:
-            address = self.addresses().get(name)
-            if address is None:
-                known = ", ".join(sorted(self.addresses())) or "none"
-                raise UserError(f"There is no host {name} in the cluster: its hosts are {known}.")
             future = self._client.submit(
                 HostActor, actor=True, workers=[address], allow_other_workers=False, key=f"host-{uuid.uuid4().hex}"
             )
-            try:
-                self._actors[name] = future.result(timeout=_ANSWER_S)
-            except _GONE as error:
-                raise UserError(f"The host {name} does not answer: check that its agent is running.") from error
+            self._actors[name] = future.result(timeout=_ANSWER_S)
         return self._actors[name]
 
 

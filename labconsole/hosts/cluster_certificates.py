@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex, token_urlsafe
@@ -16,15 +16,13 @@ from secrets import token_hex, token_urlsafe
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from filelock import FileLock, Timeout
 
-from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.identities import IdentityFiles, validity_problem
-from labconsole.security.pki.change import Change
 from labconsole.security.pki.identities import files_of
-from labconsole.security.pki.keys import MadeKey, make_key, opened_key, own_passphrase
-from labconsole.security.pki.records import CertificateRecord, IdentityRecord, Origin, State
+from labconsole.security.pki.keys import make_key, opened_key, own_passphrase
+from labconsole.security.pki.own_certificates import add_with_key, creating_alone, state_called
+from labconsole.security.pki.records import CertificateRecord, IdentityRecord, Origin
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.secrets import Secret
@@ -43,7 +41,6 @@ _EXTENSIONS = (
     (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), False),
 )
 """Each member of a cluster connects to each, and is connected to: no State's certificate serves both."""
-_LOCK_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,7 @@ def enrol(name: str, directory: Path | None = None) -> Enrolment:
         key, passphrase = generate(_KEY_TYPE), Secret(token_urlsafe(24))
         certificate = _issue(store, snapshot, root, name, key.public_key())
         with store.change() as change:
-            owner = _owner(change)
-            change.add_certificate(certificate, origin=Origin.ISSUED, state=owner.id)
+            change.add_certificate(certificate, origin=Origin.ISSUED, state=state_called(change, OWNER).id)
     encrypted = BestAvailableEncryption(passphrase.reveal().encode())
     parts = (
         certificate.public_bytes(Encoding.PEM),
@@ -90,19 +86,8 @@ def enrol(name: str, directory: Path | None = None) -> Enrolment:
 @contextmanager
 def _changing(directory: Path) -> Iterator[PkiStore]:
     """The certificate database, while no other process makes certificates of the cluster. Raises UserError."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = FileLock(directory / ".hosts.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600)
-        with lock, PkiStore.open(directory) as store:
-            yield store
-    except Timeout as error:
-        raise UserError(
-            f"Another process has been making certificates of hosts for {_LOCK_TIMEOUT_S:.0f} s: end it."
-        ) from error
-    except OSError as error:
-        raise UserError(
-            f"The certificates of hosts cannot be made in {directory}: {error.strerror or error}."
-        ) from error
+    with creating_alone(directory, ".hosts.lock", "certificates of hosts"), PkiStore.open(directory) as store:
+        yield store
 
 
 def _console(store: PkiStore) -> tuple[IdentityRecord, Snapshot]:
@@ -119,7 +104,8 @@ def _console(store: PkiStore) -> tuple[IdentityRecord, Snapshot]:
     key = make_key(store.directory, _KEY_TYPE, *own_passphrase(store.directory))
     certificate = _issue(store, snapshot, root, CONSOLE, key.private.public_key())
     with store.change() as change:
-        record = _add(change, f"{CONSOLE} {token_hex(4)}", key, certificate)
+        label = f"{CONSOLE} {token_hex(4)}"
+        record = add_with_key(change, state_called(change, OWNER), label, key, certificate, None)
         identity = change.name_identity(CONSOLE, record.id)
     return identity, store.snapshot()
 
@@ -134,7 +120,8 @@ def _make_root(store: PkiStore) -> CertificateRecord:
     key, tag = make_key(store.directory, _KEY_TYPE, *own_passphrase(store.directory)), token_hex(4)
     certificate = issue_lab_root(key.private, f"Hosts CA {tag}")
     with store.change() as change:
-        return _add(change, f"hosts-ca {tag}", key, certificate, CertificateProfile.ROOT)
+        owner = state_called(change, OWNER)
+        return add_with_key(change, owner, f"hosts-ca {tag}", key, certificate, CertificateProfile.ROOT)
 
 
 def _issue(
@@ -144,20 +131,6 @@ def _issue(
     with opened_key(store.directory, snapshot.key_by_id[root.key]) as authority:
         issuer, validity = Issuer(root.certificate, authority), Validity.for_days(_DAYS)
         return issue_with_extensions(issuer, public_key, lab_name(name), validity, _EXTENSIONS)
-
-
-def _add(
-    change: Change, label: str, key: MadeKey, certificate: x509.Certificate, profile: CertificateProfile | None = None
-) -> CertificateRecord:
-    owner = _owner(change)
-    replace(key, label=label).record(change, owner)
-    origin = Origin.SELF_SIGNED if profile is CertificateProfile.ROOT else Origin.ISSUED
-    return change.add_certificate(certificate, origin=origin, state=owner.id, profile=profile)
-
-
-def _owner(change: Change) -> State:
-    found = next((state for state in change.snapshot().states if state.name == OWNER), None)
-    return found or change.add_state(OWNER)
 
 
 def _serves(record: CertificateRecord) -> bool:

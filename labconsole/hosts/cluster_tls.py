@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,8 @@ class Member:
         """The console, by its own files (`cluster_certificates.console_files`). Raises UserError."""
         assert files.trust is not None
         certificate, *_ = load_certificates(files.certificate)
-        authority = "".join(one.public_bytes(Encoding.PEM).decode() for one in load_certificates(files.trust))
-        return cls(_name(certificate), files.certificate, files.key, authority, files.secret_source.resolve("hosts"))
+        secret = files.secret_source.resolve("this console's certificate in its cluster of hosts")
+        return cls(_name(certificate), files.certificate, files.key, _pem(load_certificates(files.trust)), secret)
 
     @classmethod
     def of_enrolment(cls, file: Path, secret: Secret) -> Member:
@@ -43,8 +44,7 @@ class Member:
         key = load_private_key(file, secret)
         if key.public_key() != certificate.public_key() or not above:
             raise UserError(f"{file} is not the enrolment of a host: make one with `labconsole hosts enrol`.")
-        authority = "".join(one.public_bytes(Encoding.PEM).decode() for one in above)
-        return cls(_name(certificate), file, file, authority, secret)
+        return cls(_name(certificate), file, file, _pem(above), secret)
 
 
 class ClusterSecurity(Security):
@@ -71,6 +71,10 @@ class ClusterSecurity(Security):
         context.load_verify_locations(cadata=self._member.authority)
         context.load_cert_chain(self._member.certificate, self._member.key, self._member.secret.reveal())
         return context
+
+
+def _pem(certificates: Iterable[x509.Certificate]) -> str:
+    return "".join(one.public_bytes(Encoding.PEM).decode() for one in certificates)
 
 
 def _name(certificate: x509.Certificate) -> str:

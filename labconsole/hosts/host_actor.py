@@ -12,7 +12,7 @@ from typing import Any
 from distributed import get_worker
 
 from labconsole.clock import clock_domain, now_ns
-from labconsole.engine.provenance import provenance
+from labconsole.engine.provenance import surroundings
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class HostActor:
         return now_ns()
 
     def describe(self) -> dict[str, Any]:
-        """The host's provenance with its clock domain, tags, and the free disk space where samples are kept, bytes."""
+        """The host's surroundings, clock domain and tags, and the free disk space where samples are kept, bytes."""
         return {
-            **provenance(0, 0.0),
+            **surroundings(),
             "clock_domain": clock_domain(),
             "tags": list(self._capabilities.tags),
             "free_bytes": shutil.disk_usage(self._capabilities.directory).free,

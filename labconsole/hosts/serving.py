@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin, Worker
@@ -14,19 +13,12 @@ from labconsole.errors import UserError
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_actor import Capabilities
+from labconsole.model.operation import OperationContext
 
 _LOOK_S = 0.2
 _JOIN_S = 6.0
 _AGAIN_S = 1.0
 _OVER = frozenset({"closing", "closed", "failed"})
-
-
-@dataclass(frozen=True)
-class Operator:
-    """Whether the operator wants it to stop, and where sentences for the operator go."""
-
-    stops: Callable[[], bool]
-    say: Callable[[str], None]
 
 
 class _Announcing(SchedulerPlugin):
@@ -50,7 +42,7 @@ class _Announcing(SchedulerPlugin):
         return "1 host is there" if count == 1 else f"{count} hosts are there"
 
 
-def serve_scheduler(member: Member, host: str, port: int, operator: Operator) -> None:
+def serve_scheduler(member: Member, host: str, port: int, context: OperationContext) -> None:
     """Serve as the scheduler on this address. Raises UserError: it cannot listen."""
 
     async def serve() -> None:
@@ -58,9 +50,9 @@ def serve_scheduler(member: Member, host: str, port: int, operator: Operator) ->
             scheduler = await Scheduler(host=host, port=port, security=ClusterSecurity(member), dashboard=False)
         except OSError as error:
             raise UserError(f"The scheduler cannot listen on {host}:{port}: {error.strerror or error}.") from error
-        scheduler.add_plugin(_Announcing(operator.say))
-        operator.say(f"The scheduler listens on {scheduler.address}.")
-        while not operator.stops():
+        scheduler.add_plugin(_Announcing(context.say))
+        context.say(f"The scheduler listens on {scheduler.address}.")
+        while not context.stop_requested:
             await asyncio.sleep(_LOOK_S)
         await scheduler.close()
 
@@ -74,7 +66,9 @@ class Agent(Worker):
     capabilities: Capabilities
 
 
-def serve_agent(member: Member, scheduler: str, host: str | None, tags: tuple[str, ...], operator: Operator) -> None:
+def serve_agent(
+    member: Member, scheduler: str, host: str | None, tags: tuple[str, ...], context: OperationContext
+) -> None:
     """Join a cluster as the host that `member` names, and again where its scheduler was lost.
 
     `host` is the address to listen on; None: that of the way to the scheduler. Raises UserError: it cannot join.
@@ -97,20 +91,20 @@ def serve_agent(member: Member, scheduler: str, host: str | None, tags: tuple[st
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             await agent.close(reason="it could not join")
             raise UserError(_not_joined(member.name, scheduler, error)) from error
-        operator.say(f"{member.name} has joined {scheduler}, and listens on {agent.address}.")
+        context.say(f"{member.name} has joined {scheduler}, and listens on {agent.address}.")
         return agent
 
     async def serve(directory: str) -> None:
         agent = await joined(directory)
-        while not operator.stops():
+        while not context.stop_requested:
             if agent.status.name in _OVER:
-                operator.say(f"The scheduler {scheduler} is gone: {member.name} waits until it is back.")
+                context.say(f"The scheduler {scheduler} is gone: {member.name} waits until it is back.")
                 agent = await joined_again(directory) or agent
             await asyncio.sleep(_LOOK_S)
         await agent.close(reason="it was stopped")
 
     async def joined_again(directory: str) -> Agent | None:
-        while not operator.stops():
+        while not context.stop_requested:
             try:
                 return await joined(directory)
             except UserError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.errors import UserError
-from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable, Tone, TonedText
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretRequest, SecretSource
@@ -118,10 +118,9 @@ class RunScheduler(Operation[SchedulerParameters]):
         _require_dask()
         from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.serving import Operator, serve_scheduler
+        from labconsole.hosts.serving import serve_scheduler
 
-        operator = Operator(lambda: context.stop_requested, context.say)
-        serve_scheduler(Member.of_console(console_files()), parameters.host, parameters.port, operator)
+        serve_scheduler(Member.of_console(console_files()), parameters.host, parameters.port, context)
         return "The scheduler was stopped; agents wait until it is back."
 
 
@@ -178,15 +177,14 @@ class RunAgent(Operation[AgentParameters]):
     def run(self, parameters: AgentParameters, context: OperationContext) -> str:
         _require_dask()
         from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.serving import Operator, serve_agent
+        from labconsole.hosts.serving import serve_agent
 
         if parameters.enrolment is None:
             raise UserError("Name the file that `labconsole hosts enrol` has made for this host.")
         (request,) = self.secrets(parameters)
         secret = context.secret(_PASSPHRASE) or request.resolve()
         member = Member.of_enrolment(parameters.enrolment, secret)
-        operator = Operator(lambda: context.stop_requested, context.say)
-        serve_agent(member, parameters.scheduler, parameters.host or None, parameters.tag, operator)
+        serve_agent(member, parameters.scheduler, parameters.host or None, parameters.tag, context)
         return f"{member.name} has left the cluster."
 
 
@@ -214,33 +212,34 @@ class ListHosts(Operation[ListParameters]):
         from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
 
+        hosts: list[Host] = []
+        warnings: list[str] = []
         with Cluster(parameters.scheduler, Member.of_console(console_files())) as cluster:
-            hosts = cluster.hosts()
-        if not hosts:
+            names = sorted(cluster.addresses())
+            for name in names:
+                try:
+                    hosts.append(cluster.host(name))
+                    hosts[-1].require_this_version()
+                except UserError as error:  # the others are listed
+                    warnings.append(str(error))
+        if not names:
             return Result(("No host has joined: enrol one, and start its agent.",), {"hosts": []})
-        rows = tuple(
-            (
-                host.name,
-                _version_cell(host),
-                ", ".join(host.described["tags"]),
-                f"{host.described['cores']}",
-                f"{host.described['load_average_before'][0]:.2f}",
-                format_figure(host.described["free_bytes"], "B"),
-                format_figure(host.offset.offset_ns, "ns"),
-                f"± {format_figure(host.offset.uncertainty_ns, 'ns')}",
-            )
-            for host in hosts
-        )
         headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Clock offset", "Uncertainty")
-        return Result((TextTable(headings, rows),), {"hosts": [_data(host) for host in hosts]})
+        table = TextTable(headings, tuple(map(_row, hosts)))
+        return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
 
 
-def _version_cell(host: Host) -> str:
-    try:
-        host.require_this_version()
-    except UserError:
-        return TonedText(f"{host.version}: not this console's", Tone.BAD)
-    return host.version
+def _row(host: Host) -> tuple[str, ...]:
+    return (
+        host.name,
+        host.version,
+        ", ".join(host.described["tags"]),
+        f"{host.described['cores']}",
+        f"{host.described['load_average_before'][0]:.2f}",
+        format_figure(host.described["free_bytes"], "B"),
+        format_figure(host.offset.offset_ns, "ns"),
+        f"± {format_figure(host.offset.uncertainty_ns, 'ns')}",
+    )
 
 
 def _data(host: Host) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from secrets import token_hex
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from filelock import FileLock, Timeout
 
 from labconsole.errors import UserError
 from labconsole.paths import pki_dir
@@ -30,8 +29,9 @@ from labconsole.security.identities import IdentityFiles, LoadedIdentity, TokenI
 from labconsole.security.pki.change import Change
 from labconsole.security.pki.identities import NamedIdentities, files_of
 from labconsole.security.pki.keys import MadeKey, keys_directory, make_key, opened_key, own_passphrase
+from labconsole.security.pki.own_certificates import add_with_key, creating_alone, state_called
 from labconsole.security.pki.reader import PkiReader
-from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, Origin, State, TokenKey
+from labconsole.security.pki.records import CertificateRecord, FileKey, IdentityRecord, TokenKey
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.pki.store import PkiStore
 from labconsole.security.private_files import read_private
@@ -70,7 +70,7 @@ THIS_MACHINE = (
 """Names of a server that only clients of this machine reach."""
 _IDENTITY_DAYS = 365
 _LONGEST_RUN = timedelta(days=1)
-_LOCK_TIMEOUT_S = 60.0
+_LOCK = ".lab.lock"
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,9 @@ def lab_identities(directory: Path | None = None) -> LabIdentities:
     Raises:
         UserError: they cannot be created, or another process that creates them does not finish.
     """
-    try:
-        directory = directory or pki_dir()
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            return _found_or_created(directory)
-    except Timeout as error:
-        raise UserError(
-            f"Another process has been creating lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
-        ) from error
-    except OSError as error:
-        raise UserError(f"The lab identities cannot be created in {directory}: {error.strerror or error}.") from error
+    directory = directory or pki_dir()
+    with creating_alone(directory, _LOCK, "lab identities"):
+        return _found_or_created(directory)
 
 
 def lab_message_identity(holder: str, type: KeyType, directory: Path | None = None) -> IdentityFiles:
@@ -180,17 +172,8 @@ def lab_token_identity(holder: str, type: KeyType, directory: Path | None = None
 def _creating_for_messages(directory: Path, holder: str) -> Iterator[None]:
     """The lab identities exist, and no other process creates one in the block. Raises UserError."""
     lab_identities(directory)
-    try:
-        with FileLock(directory / ".lab.lock", timeout=_LOCK_TIMEOUT_S, mode=0o600):
-            yield
-    except Timeout as error:
-        raise UserError(
-            f"Another process has been creating lab identities in {directory} for {_LOCK_TIMEOUT_S:.0f} s: end it."
-        ) from error
-    except OSError as error:
-        raise UserError(
-            f"The message identity of {holder} cannot be created in {directory}: {error.strerror or error}."
-        ) from error
+    with creating_alone(directory, _LOCK, f"message identity of {holder}"):
+        yield
 
 
 def _found_or_created_for_messages(
@@ -223,7 +206,7 @@ def _found_or_created_for_messages(
         certificate = issue(issuer, key.private.public_key(), lab_name(holder), names, profile, validity)
         with store.change() as change:
             state = change.snapshot().state_by_id[holders.state]
-            record = _add(change, state, f"{name} {token_hex(4)}", key, certificate, profile)
+            record = add_with_key(change, state, f"{name} {token_hex(4)}", key, certificate, profile)
             change.name_identity(name, record.id)
             trusted = {row.certificate for row in snapshot.trust if row.withdrawn is None}
             for old in {identity.certificate for identity in of_lab} - trusted:
@@ -316,32 +299,19 @@ def _not_valid_throughout(certificate: x509.Certificate) -> str | None:
 def _make(change: Change, keys: Mapping[str, MadeKey]) -> None:
     """Add a set with these keys, which replaces the one before. Raises StoreError, BadInput."""
     before = change.snapshot()
-    state = next((one for one in before.states if one.name == STATE), None) or change.add_state(STATE)
+    state = state_called(change, STATE)
     tag = token_hex(4)
     key = keys[_AUTHORITY].private
     root = issue_lab_root(key, f"Lab CA {tag}")
-    _add(change, state, f"{_AUTHORITY} {tag}", keys[_AUTHORITY], root, CertificateProfile.ROOT)
+    add_with_key(change, state, f"{_AUTHORITY} {tag}", keys[_AUTHORITY], root, CertificateProfile.ROOT)
     for name, profile in _PROFILES.items():
         names = THIS_MACHINE if name == BROKER else (x509.DNSName(f"{name}.{_DOMAIN}"),)
         public_key, validity = keys[name].private.public_key(), Validity.for_days(_IDENTITY_DAYS)
         certificate = issue(Issuer(root, key), public_key, lab_name(name), names, profile, validity)
-        record = _add(change, state, f"{name} {tag}", keys[name], certificate, profile)
+        record = add_with_key(change, state, f"{name} {tag}", keys[name], certificate, profile)
         change.name_identity(name, record.id)
     used = {row.certificate for row in before.trust if row.withdrawn is None}
     used |= {identity.certificate for identity in change.identities()}
     for old in _certificates(before):
         if old.removed is None and old.id not in used:
             change.remove(old.id)
-
-
-def _add(
-    change: Change,
-    state: State,
-    label: str,
-    key: MadeKey,
-    certificate: x509.Certificate,
-    profile: CertificateProfile,
-) -> CertificateRecord:
-    replace(key, label=label).record(change, state)
-    origin = Origin.SELF_SIGNED if profile is CertificateProfile.ROOT else Origin.ISSUED
-    return change.add_certificate(certificate, origin=origin, state=state.id, profile=profile)

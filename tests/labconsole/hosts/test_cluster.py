@@ -36,7 +36,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
 
 def test_hosts_are_listed_with_what_they_are_and_have(running: ClusterProcesses) -> None:
     with Cluster(running.address, running.member()) as console:
-        alpha, beta = console.hosts()
+        alpha, beta = map(console.host, sorted(console.addresses()))
     assert (alpha.name, beta.name) == ("alpha", "beta")
     assert alpha.described["tags"] == ["obu"] and beta.described["tags"] == []
     assert alpha.described["free_bytes"] > 0 and alpha.described["cores"] == os.cpu_count()
@@ -46,7 +46,7 @@ def test_hosts_are_listed_with_what_they_are_and_have(running: ClusterProcesses)
 def test_the_offset_of_each_clock_is_found_within_its_uncertainty(running: ClusterProcesses) -> None:
     with Cluster(running.address, running.member()) as console:
         before_ns = time.perf_counter_ns()
-        alpha, beta = console.hosts()
+        alpha, beta = map(console.host, sorted(console.addresses()))
         drifted_ns = (time.perf_counter_ns() - before_ns) * DRIFT_PPM / 1e6
     shift_ns = SHIFT_NS + before_ns * DRIFT_PPM / 1e6
     assert abs(alpha.offset.offset_ns) <= alpha.offset.uncertainty_ns < 50_000_000
@@ -132,6 +132,21 @@ def test_a_frozen_agent_is_missed_within_fifteen_seconds(running: ClusterProcess
         agent.kill()
 
 
+def test_a_host_that_does_not_answer_hides_no_other(
+    running: ClusterProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(running.home))
+    agent = running.joins("alpha-0", tmp_path)
+    try:
+        agent.process.send_signal(signal.SIGSTOP)
+        assert main(["hosts", "list", "--scheduler", running.address, "--json"]) == 0
+    finally:
+        agent.kill()
+    said = capfd.readouterr()
+    assert [host["name"] for host in json.loads(said.out)["hosts"]] == ["alpha", "beta"]
+    assert "alpha-0 does not answer" in said.err
+
+
 def test_ctrl_c_is_the_regular_end_of_an_agent(running: ClusterProcesses, tmp_path: Path) -> None:
     agent = running.joins("eta", tmp_path)
     assert agent.end() == 0
@@ -147,7 +162,8 @@ def test_agents_join_again_where_the_scheduler_comes_back(tmp_path: Path) -> Non
         found.scheduler = Served(found.home, "scheduler", "--port", port)
         agent.waits_for("(?s)is back.*has joined")
         with Cluster(found.address, found.member()) as console:
-            assert [host.name for host in console.hosts()] == ["alpha"]
+            assert console.host("alpha").name == "alpha"
+            assert list(console.addresses()) == ["alpha"]
 
 
 def test_a_host_of_another_version_is_refused_with_the_remedy() -> None:

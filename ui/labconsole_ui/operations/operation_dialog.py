@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from labconsole.engine.operation_process import OperationEnd, OperationProcess, Outcome
+from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole.model.operation import Confirmation, Operation
 from labconsole.model.trial import Parameters
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
@@ -17,13 +17,13 @@ from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.parameter_form import ParameterForm
 from labconsole_ui.operations.confirmation import ConfirmationBox
 from labconsole_ui.operations.operation_progress import OperationProgressView
+from labconsole_ui.operations.operation_runner import OperationRunner
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.layouts import fit_height
 from labconsole_ui.widgets.secret_dialog import SecretDialog
 
-PUMP_MS = 100
 _WIDTH = 580
 _WIDTH_WITH_TABLES = 920
 
@@ -60,18 +60,16 @@ class OperationDialog(QDialog):
         self._confirmation: Confirmation | None = None
         self._validated: Parameters | None = None
         self._start_wanted = False
-        self._processes: list[OperationProcess] = []
+        self._runner = OperationRunner(self)
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
         self._fitting.setInterval(0)
         self._fitting.timeout.connect(partial(fit_height, self))
-        self._timer = QTimer(self)
-        self._timer.setInterval(PUMP_MS)
-        self._timer.timeout.connect(self._pump)
-        self.destroyed.connect(partial(_end, self._processes))
         self.form = ParameterForm(operation.parameters, theme, editors, self)
         self.confirmation = ConfirmationBox(theme, self)
         self.work = OperationProgressView(theme, self)
+        self._runner.pumped.connect(self.work.follow)
+        self._runner.ended.connect(self._finished)
         self._build(operation)
         self.form.set_values(values or {})
         self.form.validated.connect(self._check_again)
@@ -82,7 +80,7 @@ class OperationDialog(QDialog):
     @property
     def running(self) -> bool:
         """Whether the operation is in progress."""
-        return any(process.end is None for process in self._processes)
+        return self._runner.running
 
     def start(self, parameters: Parameters, given: Mapping[str, Secret] | None = None) -> None:
         """Start the operation; secrets that are neither `given` nor stored are asked for first."""
@@ -221,9 +219,7 @@ class OperationDialog(QDialog):
     def _begin(self, parameters: Parameters, secrets: Mapping[str, Secret]) -> None:
         self.work.show_status(f"{self._operation.title} ...")
         values = parameters.model_dump(mode="json")
-        process = OperationProcess(self._operation.name, values, lambda: None, secrets, self.confirmation.typed)
-        self._processes[:] = [process]
-        self._timer.start()
+        self._runner.start(self._operation.name, values, secrets, self.confirmation.typed)
 
     def _cancel(self) -> None:
         if not self.running:
@@ -231,25 +227,16 @@ class OperationDialog(QDialog):
             return
         self.cancel_button.setEnabled(False)
         self.work.show_status(self.tr("Cancelling: results so far are kept ..."))
-        for process in self._processes:
-            process.cancel()
+        self._runner.cancel()
 
     def _close(self) -> None:
         self.work.forget_secrets()
         self.reject()
 
-    def _pump(self) -> None:
-        for process in self._processes:
-            process.pump()
-            self.work.follow(process)
-            if process.end is not None:
-                self._finished(process.end)
-
     def _refused(self, sentence: str) -> None:
         self._finished(OperationEnd(Outcome.FAILED, sentence))
 
     def _finished(self, end: OperationEnd) -> None:
-        self._timer.stop()
         self.work.finish(end)
         self.confirmation.clear()
         self.cancel_button.hide()
@@ -260,9 +247,3 @@ class OperationDialog(QDialog):
         self.resize(max(self.width(), _WIDTH_WITH_TABLES if self.work.parts.tables else 0), self.height())
         self._fitting.start()
         self.ended.emit(end)
-
-
-def _end(held: list[OperationProcess]) -> None:
-    """End the operation when the dialog is destroyed with its window."""
-    for process in held:
-        process.close()

@@ -1,4 +1,4 @@
-"""Runs an operation for a card or page, in a process of its own, without a dialog."""
+"""Runs an operation for a dialog, card or page, in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ PUMP_MS = 100
 class OperationRunner(QObject):
     """One operation at a time; its process ends with the parent of the runner.
 
-    `said` carries each new report of it, `ended` its `OperationEnd`.
+    While it is in progress `pumped` carries its `OperationProcess`, ten times a second; `said` carries each new report
+    of it, and `ended` its `OperationEnd`.
     """
 
+    pumped = Signal(object)
     said = Signal(str)
     ended = Signal(object)
 
@@ -37,11 +39,13 @@ class OperationRunner(QObject):
         """Whether the operation is in progress."""
         return any(process.end is None for process in self._held)
 
-    def start(self, name: str, values: Mapping[str, Any], secrets: Mapping[str, Secret] | None = None) -> None:
-        """Start the operation `name` with these parameters; the one before must have ended."""
+    def start(
+        self, name: str, values: Mapping[str, Any], secrets: Mapping[str, Secret] | None = None, typed: str = ""
+    ) -> None:
+        """Start the operation `name` as `OperationProcess` does; the one before must have ended."""
         assert not self.running
         self._said = ""
-        self._held[:] = [OperationProcess(name, values, lambda: None, secrets)]
+        self._held[:] = [OperationProcess(name, values, lambda: None, secrets, typed)]
         self._timer.start()
 
     def cancel(self) -> None:
@@ -52,6 +56,7 @@ class OperationRunner(QObject):
     def _pump(self) -> None:
         for process in self._held:
             process.pump()
+            self.pumped.emit(process)
             if process.end is not None:
                 self._timer.stop()
                 self.ended.emit(process.end)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import plain_label, set_tone
 
 MAX_REPEATS = 1000
 HELP_AT_RIGHT_FROM = 940
@@ -142,7 +142,5 @@ class RunBar(QFrame):
         self.campaign_button.setVisible(runs > 1)
         self.campaign_button.setEnabled(self.run_button.isEnabled() and not fault)
         self.plan_label.setText(fault or plan)
-        self.plan_label.setProperty("tone", "bad" if fault else None)
-        self.plan_label.style().unpolish(self.plan_label)
-        self.plan_label.style().polish(self.plan_label)
+        set_tone(self.plan_label, "bad" if fault else "muted")
         self.plan_label.setVisible(runs > 1)

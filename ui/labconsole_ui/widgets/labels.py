@@ -29,6 +29,14 @@ def plain_label(text: str, parent: QWidget | None = None) -> QLabel:
     return label
 
 
+def set_tone(label: QLabel, tone: str) -> None:
+    """Show the label in the colour of `tone` from now on; empty: in that of texts."""
+    label.setProperty("tone", tone)
+    label.setProperty("muted", tone == "muted")
+    label.style().unpolish(label)
+    label.style().polish(label)
+
+
 class _PlainLabel(QLabel):
     def setText(self, text: str) -> None:  # noqa: N802 - Qt names it
         super().setText(shown_lines(text))

@@ -78,7 +78,7 @@ class RevocationView(Tab):
         self.drop_box.pasted.connect(self._take_data)
         yield
         self.responder = ResponderCard(self._tab_work, self)
-        self.responder.answers.connect(self._responder_answers)
+        self.responder.serves.connect(self._responder_answers)
         yield
         self.issued_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())
         self.crl_table.selectionModel().selectionChanged.connect(lambda *_changed: self._allow())

@@ -37,9 +37,9 @@ def test_a_first_visit_says_what_to_do(page: HostsPage) -> None:
 
 
 def test_hosts_are_shown_as_they_join_and_are_lost(qtbot: QtBot, page: HostsPage, tmp_path: Path) -> None:
-    qtbot.mouseClick(page.start_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "tls://127.0.0.1:" in page.state.text(), timeout=LONG_MS)
-    assert page.stop_button.isVisible() and not page.start_button.isVisible()
+    qtbot.mouseClick(page.scheduler.start_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "tls://127.0.0.1:" in page.scheduler.state.text(), timeout=LONG_MS)
+    assert page.scheduler.stop_button.isVisible() and not page.scheduler.start_button.isVisible()
     qtbot.waitUntil(lambda: not page.busy.isVisible(), timeout=LONG_MS)
     made = enrol("obu-1", data_dir() / "pki")
     files = tmp_path / "obu-1.pem", tmp_path / "passphrase"
@@ -53,12 +53,12 @@ def test_hosts_are_shown_as_they_join_and_are_lost(qtbot: QtBot, page: HostsPage
         assert (cell(page, 0, 0), cell(page, 0, 2)) == ("obu-1", "obu")
     finally:
         agent.kill()
-    qtbot.waitUntil(lambda: "obu-1 is gone" in page.state.text(), timeout=1_500)
+    qtbot.waitUntil(lambda: "obu-1 is gone" in page.scheduler.state.text(), timeout=1_500)
     qtbot.waitUntil(lambda: not page.parts.tables, timeout=LONG_MS)
     qtbot.waitUntil(lambda: not page.busy.isVisible(), timeout=LONG_MS)
-    qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(page.start_button.isVisible, timeout=LONG_MS)
-    assert "was stopped" in page.state.text()
+    qtbot.mouseClick(page.scheduler.stop_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(page.scheduler.start_button.isVisible, timeout=LONG_MS)
+    assert "was stopped" in page.scheduler.state.text()
 
 
 def test_an_address_of_another_form_is_refused_at_once(qtbot: QtBot, page: HostsPage) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSizePolicy, QVB
 from labconsole.analysis.answers import Answer
 from labconsole.analysis.change import Judgement, fitting_titles
 from labconsole_ui.theme.theme import FontRole, Theme
-from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.labels import plain_label, set_tone
 
 CARD_WIDTH = 290
 """Least width (px) of a card in a row of several."""
@@ -112,10 +112,7 @@ class AnswerCard(QFrame):
         self.chart.show_bars(answer)
         tone = _TONES.get(answer.judgement, "") if answer.judged else "muted"
         for label, meaning in ((self.number, tone), (self.sentence, "" if answer.judged else "muted")):
-            label.setProperty("tone", meaning)
-            label.setProperty("muted", meaning == "muted")
-            label.style().unpolish(label)
-            label.style().polish(label)
+            set_tone(label, meaning)
         self.setAccessibleName(answer.question)
         self.setAccessibleDescription(f"{answer.sentence}. {answer.footnote}")
 

@@ -7,16 +7,17 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.engine.operation_process import OperationEnd, Outcome
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.operations.operation_runner import OperationRunner
 from labconsole_ui.operations.result_parts import ResultParts
+from labconsole_ui.operations.serving_card import ServingCard
 from labconsole_ui.panels.plugin_page import PageContext
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.help_chapter import set_chapter
-from labconsole_ui.widgets.labels import IconLabel, busy_bar, plain_label
+from labconsole_ui.widgets.labels import busy_bar, plain_label, set_tone
 
 ENROL, LIST, SERVE = "hosts.enrol", "hosts.list", "hosts.scheduler"
 _ADDRESS_KEY = "hosts/scheduler"
@@ -35,10 +36,12 @@ class HostsPage(QWidget):
         self._context = context
         self._stale = True
         """Whether the list must be read again."""
-        self._scheduler, self._listing = OperationRunner(self), OperationRunner(self)
-        self._scheduler.said.connect(self._scheduler_says)
-        self._scheduler.ended.connect(self._scheduler_ended)
+        self._listing = OperationRunner(self)
         self._listing.ended.connect(self._listed)
+        idle = self.tr("It does not run in this window.")
+        self.scheduler = ServingCard(context.theme, self.tr("Scheduler on this computer"), idle, self)
+        self.scheduler.start_wanted.connect(self.start_scheduler)
+        self.scheduler.said.connect(self._scheduler_says)
         column = QVBoxLayout(self)
         column.setContentsMargins(28, 24, 28, 20)
         column.setSpacing(14)
@@ -59,11 +62,10 @@ class HostsPage(QWidget):
         self.note = plain_label("", self)
         self.note.setWordWrap(True)
         self.note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        for widget in (title, about, self._scheduler_card(), self._list_head(), self.busy, self.note, self.parts):
+        for widget in (title, about, self.scheduler, self._list_head(), self.busy, self.note, self.parts):
             column.addWidget(widget)
         column.addStretch(1)
         set_chapter(self, "how-to/enrol-hosts.md")
-        self._show_scheduler(running=False, sentence=self.tr("It does not run in this window."))
         self._say(self.tr("Start the scheduler here, or enter the address of one that runs elsewhere and refresh."))
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -86,13 +88,7 @@ class HostsPage(QWidget):
 
     def start_scheduler(self) -> None:
         """Start the scheduler in a process of its own."""
-        self._show_scheduler(running=True, sentence=self.tr("Starting ..."))
-        self._scheduler.start(SERVE, self._context.plugins.operation(SERVE).parameters().model_dump(mode="json"))
-
-    def stop_scheduler(self) -> None:
-        """Stop it."""
-        self.stop_button.setEnabled(False)
-        self._scheduler.cancel()
+        self.scheduler.begin(SERVE, self._context.plugins.operation(SERVE).parameters().model_dump(mode="json"))
 
     def enrol(self) -> OperationDialog:
         """Open the dialog that enrols a host."""
@@ -100,30 +96,6 @@ class HostsPage(QWidget):
         dialog = OperationDialog(self.window(), operation, self._context.theme, operation.parameters().model_dump())
         dialog.open()
         return dialog
-
-    def _scheduler_card(self) -> QWidget:
-        card = QFrame(self)
-        card.setProperty("card", True)
-        self._icon = IconLabel(self._context.theme, "stop", 20, "muted")
-        title = plain_label(self.tr("Scheduler on this computer"), card)
-        title.setFont(self._context.theme.font(FontRole.STRONG))
-        self.state = plain_label("", card)
-        self.state.setWordWrap(True)
-        self.state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.start_button = self._button(self.tr("&Start"), "run", self.start_scheduler)
-        self.stop_button = self._button(self.tr("Sto&p"), "stop", self.stop_scheduler)
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(title)
-        texts.addWidget(self.state)
-        line = QHBoxLayout(card)
-        line.setContentsMargins(14, 8, 12, 8)
-        line.setSpacing(10)
-        line.addWidget(self._icon)
-        line.addLayout(texts, 1)
-        line.addWidget(self.start_button)
-        line.addWidget(self.stop_button)
-        return card
 
     def _list_head(self) -> QWidget:
         head = QWidget(self)
@@ -156,27 +128,15 @@ class HostsPage(QWidget):
         return valid
 
     def _scheduler_says(self, sentence: str) -> None:
-        self._show_scheduler(running=True, sentence=sentence)
         if (found := _ADDRESS.search(sentence)) is not None:
             self.address.setText(found.group().rstrip("."))
         self.refresh()
-
-    def _scheduler_ended(self, end: OperationEnd) -> None:
-        self._show_scheduler(running=False, sentence=end.sentence, failed=end.outcome is Outcome.FAILED)
-
-    def _show_scheduler(self, *, running: bool, sentence: str, failed: bool = False) -> None:
-        icon = ("running", "good") if running else ("error", "bad") if failed else ("stop", "muted")
-        self._icon.show_icon(*icon)
-        self.state.setText(sentence)
-        self.start_button.setVisible(not running)
-        self.stop_button.setVisible(running)
-        self.stop_button.setEnabled(True)
 
     def _listed(self, end: OperationEnd) -> None:
         self.busy.hide()
         self.refresh_button.setEnabled(True)
         if end.result is not None and end.outcome is Outcome.DONE:
-            self._say("")
+            self._say("\n".join(end.result.warnings), bad=True)
             self.parts.show_parts(end.result.parts)
         else:
             self._say(end.sentence, bad=True)
@@ -187,4 +147,4 @@ class HostsPage(QWidget):
     def _say(self, sentence: str, *, bad: bool = False) -> None:
         self.note.setText(sentence)
         self.note.setVisible(bool(sentence))
-        self.note.setProperty("tone", "bad" if bad else "")
+        set_tone(self.note, "bad" if bad else "")
