@@ -50,6 +50,11 @@ def pki_dir() -> Path:
     return _private_directory(data_dir() / "pki")
 
 
+def hosts_dir() -> Path:
+    """Return the directory in which scheduler and agent work, created if it is missing."""
+    return _private_directory(data_dir() / "hosts")
+
+
 def profiles_dir() -> Path:
     """Return the directory of the profiles that come with the console.
 

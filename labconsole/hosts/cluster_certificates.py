@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from labconsole.errors import UserError
 from labconsole.paths import pki_dir
 from labconsole.security.identities import IdentityFiles, validity_problem
 from labconsole.security.pki.identities import files_of
@@ -64,6 +65,8 @@ def console_files(directory: Path | None = None) -> IdentityFiles:
 
 def enrol(name: str, directory: Path | None = None) -> Enrolment:
     """Make key and certificate of the host `name`; an earlier one of that name stays valid. Raises UserError."""
+    if name == CONSOLE:
+        raise UserError(f"{CONSOLE} is the name of this console: enrol the host under another one.")
     directory = directory or pki_dir()
     with _changing(directory) as store:
         _console(store)

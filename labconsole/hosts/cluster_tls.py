@@ -51,26 +51,29 @@ class ClusterSecurity(Security):
     """What Dask encrypts with: the same certificate whatever a process is in the cluster."""
 
     def __init__(self, member: Member) -> None:
+        """Read the files of `member`. Raises OSError: they were removed or changed meanwhile."""
         super().__init__(require_encryption=True)  # type: ignore[no-untyped-call]
-        self._member = member
+        # Now: the files may be moved once they are read.
+        self._connecting = _context(member, ssl.PROTOCOL_TLS_CLIENT)
+        self._listening = _context(member, ssl.PROTOCOL_TLS_SERVER)
 
     def get_connection_args(self, role: str) -> dict[str, Any]:
         """As in Dask: the arguments of a connection to another member."""
-        context = self._context(ssl.PROTOCOL_TLS_CLIENT)
-        return {"ssl_context": context, "require_encryption": True, "extra_conn_args": {}}
+        return {"ssl_context": self._connecting, "require_encryption": True, "extra_conn_args": {}}
 
     def get_listen_args(self, role: str) -> dict[str, Any]:
         """As in Dask: the arguments of a port that other members connect to."""
-        return {"ssl_context": self._context(ssl.PROTOCOL_TLS_SERVER), "require_encryption": True}
+        return {"ssl_context": self._listening, "require_encryption": True}
 
-    def _context(self, protocol: int) -> ssl.SSLContext:
-        context = ssl.SSLContext(protocol)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.check_hostname = False  # a member is known by the CA, which is of this cluster alone
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=self._member.authority)
-        context.load_cert_chain(self._member.certificate, self._member.key, self._member.secret.reveal())
-        return context
+
+def _context(member: Member, protocol: int) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # a member is known by the CA, which is of this cluster alone
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=member.authority)
+    context.load_cert_chain(member.certificate, member.key, member.secret.reveal())
+    return context
 
 
 def _pem(certificates: Iterable[x509.Certificate]) -> str:

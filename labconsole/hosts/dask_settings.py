@@ -1,4 +1,4 @@
-"""How Dask is configured in every process of a cluster: no web server, and a host that is lost is known soon."""
+"""How Dask is configured in every process of a cluster: it works in the console's directory, and soon misses a host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import logging
 from contextlib import AbstractContextManager
 
 import dask
+
+from labconsole.paths import hosts_dir
 
 FROZEN_S = 6
 """A host that is not heard of for so long is given up (`worker-ttl`); Dask looks every few seconds."""
@@ -16,6 +18,7 @@ def dask_settings() -> AbstractContextManager[object]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     return dask.config.set(
         {
+            "temporary-directory": str(hosts_dir()),
             "distributed.scheduler.worker-ttl": f"{FROZEN_S} s",
             "distributed.scheduler.http.routes": [],
             "distributed.worker.http.routes": [],

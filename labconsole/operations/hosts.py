@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AfterValidator
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.errors import UserError
@@ -29,12 +33,40 @@ def _require_dask() -> None:
         )
 
 
+def _matching(pattern: str, sentence: str) -> AfterValidator:
+    def checked(text: str) -> str:
+        if re.fullmatch(pattern, text) is None:
+            raise ValueError(sentence)
+        return text
+
+    return AfterValidator(checked)
+
+
+_HOST = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*"
+SchedulerAddress = Annotated[
+    str,
+    _matching(
+        r"tls://([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}",
+        "the address of a scheduler is of the form tls://192.0.2.10:8786",
+    ),
+]
+OwnAddress = Annotated[
+    str, _matching(f"({_HOST})?", "give a host name or an IP address of this computer, without a port")
+]
+HostName = Annotated[
+    str,
+    _matching(
+        r"[A-Za-z0-9][A-Za-z0-9-]{0,62}",
+        "the name of a host has letters, digits and -, 63 at most, and does not begin with -",
+    ),
+]
+
+
 def _scheduler_field() -> Any:
     return parameter(
         "Scheduler",
         "Address of the cluster's scheduler, as `labconsole scheduler` prints it",
         default=f"tls://127.0.0.1:{_PORT}",
-        pattern=r"tls://.+:\d+",
         metavar="ADDRESS",
     )
 
@@ -42,11 +74,10 @@ def _scheduler_field() -> Any:
 class EnrolParameters(Parameters):
     """Which host is enrolled."""
 
-    host: str = parameter(
+    host: HostName = parameter(
         "Name",
         "What the console calls the host",
         default="host-1",
-        pattern="[A-Za-z0-9][A-Za-z0-9-]{0,62}",
         positional=True,
         required=True,
         metavar="NAME",
@@ -79,6 +110,8 @@ class EnrolHost(Operation[EnrolParameters]):
         path = (parameters.file or Path(f"{parameters.host}.pem")).absolute()
         if path.exists():
             raise UserError(f"{path} exists already: name another file, or remove it first.")
+        if not os.access(path.parent, os.W_OK):  # before a certificate is made whose key would be lost
+            raise UserError(f"{path.parent} is not a folder that you can write to: choose another place.")
         enrolment = enrol(parameters.host)
         try:
             write_private(path, enrolment.pem)
@@ -96,7 +129,7 @@ class EnrolHost(Operation[EnrolParameters]):
 class SchedulerParameters(Parameters):
     """Where the scheduler listens."""
 
-    host: str = parameter(
+    host: OwnAddress = parameter(
         "Address", "Address to listen on; hosts elsewhere need one that they reach", default="127.0.0.1", min_length=1
     )
     port: int = parameter("Port", "Port to listen on; 0: any free port", default=_PORT, ge=0, le=65_535, kind="port")
@@ -136,8 +169,8 @@ class AgentParameters(Parameters):
         metavar="FILE",
         kind="file",
     )
-    scheduler: str = _scheduler_field()
-    host: str = parameter(
+    scheduler: SchedulerAddress = _scheduler_field()
+    host: OwnAddress = parameter(
         "Address",
         "Address that the scheduler and other hosts reach this one by; not given: that of the way to the scheduler",
         default="",
@@ -191,7 +224,7 @@ class RunAgent(Operation[AgentParameters]):
 class ListParameters(Parameters):
     """Whose hosts are listed."""
 
-    scheduler: str = _scheduler_field()
+    scheduler: SchedulerAddress = _scheduler_field()
 
 
 class ListHosts(Operation[ListParameters]):

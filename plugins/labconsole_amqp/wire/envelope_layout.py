@@ -37,8 +37,8 @@ _FIELDS = frozenset((SIGNATURE, ENCRYPTED_KEY, IV))
 _NO_STAMP = "the application property sent_time is missing or is not a ulong or long"
 _LAST_STAMP = 2**63 - 1  # what fits into a column of samples
 _MOST_LAYOUTS = 256
-_LARGEST_FIXED = 4096
-"""Bytes of what does not differ in a layout that is kept: messages come from anybody."""
+_MOST_PARTS, _LARGEST_FIXED = 16, 4096
+"""Pieces, and bytes, of what does not differ in a layout that is kept: messages come from anybody."""
 
 
 class Envelope(NamedTuple):
@@ -116,12 +116,14 @@ class LayoutMemory:
                 break
         if layout is None:
             layout = layout_of(message)
+            envelope = layout.read(message)
             self._learn(message, layout)
+            return envelope
         return layout.read(message)
 
     def _learn(self, message: Buffer, layout: Layout) -> None:
         fixed = list(layout.fixed(message))
-        if sum(len(octets) for _, octets in fixed) <= _LARGEST_FIXED:
+        if len(fixed) <= _MOST_PARTS and sum(len(octets) for _, octets in fixed) <= _LARGEST_FIXED:
             if len(self._known) >= _MOST_LAYOUTS:
                 self._known.clear()
             self._known[len(message)] = fixed, layout

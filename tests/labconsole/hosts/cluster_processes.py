@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labconsole.clock import SHIFT_VARIABLE
@@ -92,7 +94,7 @@ class ClusterProcesses:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.scheduler = Served(home, "scheduler", "--port", "0")
+        self.scheduler = Served(home, "scheduler", "--port", str(_free_port()))
         self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
         self._agents: list[Served] = []
 
@@ -130,6 +132,15 @@ class ClusterProcesses:
                 served.kill()
             else:
                 served.ended()
+
+
+def _free_port() -> int:
+    """A port below those that systems give to connections: an agent that calls it in vain must not take it."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

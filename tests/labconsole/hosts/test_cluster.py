@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from labconsole.cli.main import main
@@ -157,13 +159,76 @@ def test_agents_join_again_where_the_scheduler_comes_back(tmp_path: Path) -> Non
     with cluster(tmp_path / "console") as found:
         agent = found.joins("alpha", tmp_path / "alpha")
         assert found.scheduler.end() == 0
-        agent.waits_for("is gone: alpha waits until it is back")
+        agent.waits_for("alpha has lost .* waits until it can join again")
         port = found.address.rpartition(":")[2]
         found.scheduler = Served(found.home, "scheduler", "--port", port)
-        agent.waits_for("(?s)is back.*has joined")
+        agent.waits_for("(?s)join again.*has joined")
         with Cluster(found.address, found.member()) as console:
             assert console.host("alpha").name == "alpha"
             assert list(console.addresses()) == ["alpha"]
+
+
+def test_an_agent_needs_its_enrolment_once(tmp_path: Path) -> None:
+    with cluster(tmp_path / "console") as found:
+        enrolment = found.enrolled("alpha", tmp_path / "alpha")
+        agent = found.starts(enrolment)
+        agent.waits_for("has joined")
+        enrolment[0].unlink()
+        assert found.scheduler.end() == 0
+        agent.waits_for("has lost")
+        found.scheduler = Served(found.home, "scheduler", "--port", found.address.rpartition(":")[2])
+        agent.waits_for("(?s)join again.*has joined")
+        assert agent.end() == 0
+
+
+def test_only_the_ports_of_the_cluster_are_open(running: ClusterProcesses, tmp_path: Path) -> None:
+    agent = running.joins("iota", tmp_path)
+    for served in (agent, running.scheduler):
+        port = int(served.waits_for(r"listens on tls://127\.0\.0\.1:(\d+)")[1])
+        listening = [one for one in psutil.Process(served.process.pid).net_connections() if one.status == "LISTEN"]
+        assert [one.laddr for one in listening] == [("127.0.0.1", port)]
+    assert agent.end() == 0
+
+
+def test_a_taken_port_is_one_sentence(running: ClusterProcesses) -> None:
+    second = Served(running.home, "scheduler", "--port", running.address.rpartition(":")[2])
+    second.waits_for("cannot listen on 127.0.0.1:.*Address already in use")
+    assert second.ended() == 1
+    assert "Traceback" not in second.said
+
+
+def test_ctrl_c_ends_an_agent_that_is_joining(running: ClusterProcesses, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
+        file, passphrase = running.enrolled("kappa", tmp_path)
+        scheduler = f"tls://127.0.0.1:{silent.getsockname()[1]}"
+        agent = Served(
+            running.home / "agent", "agent", str(file), "--passphrase-file", str(passphrase), "--scheduler", scheduler
+        )
+        silent.settimeout(30)
+        connection, _ = silent.accept()
+        with connection:
+            began = time.monotonic()
+            assert agent.end() == 0
+        assert time.monotonic() - began < 3
+    assert "kappa has left the cluster" in agent.said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--host", "192.0.2.77"], "cannot listen on 192.0.2.77 .* give an address of this computer"),
+        (["--host", "tls://127.0.0.1:22"], "without a port"),
+        (["--scheduler", "tls://no-such-host.invalid:8786"], "no way to the scheduler .* check its address"),
+        (["--scheduler", "xtls://127.0.0.1:19000zz"], "of the form tls://192.0.2.10:8786"),
+    ],
+)
+def test_a_wrong_address_is_one_sentence(
+    running: ClusterProcesses, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    agent = running.starts(running.enrolled("lambda", tmp_path), *arguments)
+    agent.waits_for(sentence)
+    assert agent.ended() in (1, 2)
+    assert "Traceback" not in agent.said and "Warning" not in agent.said
 
 
 def test_a_host_of_another_version_is_refused_with_the_remedy() -> None:

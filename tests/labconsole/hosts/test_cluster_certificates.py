@@ -102,6 +102,23 @@ def test_the_command_writes_a_private_file_once(
     assert file.read_bytes() == content
 
 
+@pytest.mark.parametrize("name", ["../x", "a/b", "bad name", "a\nb", "x" * 64, "-x", CONSOLE])
+def test_a_name_that_is_none_enrols_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["hosts", "enrol", "--", name]) in (1, 2)
+    assert not list(tmp_path.glob("**/*.pem"))
+
+
+def test_no_certificate_is_made_where_the_file_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    assert main(["hosts", "enrol", "alpha", "--file", str(tmp_path / "none" / "x.pem")]) == 1
+    assert "is not a folder that you can write to" in capsys.readouterr().err
+    assert not list((tmp_path / "home").glob("pki/*.db"))
+
+
 def test_commands_of_one_computer_do_not_import_dask(tmp_path: Path) -> None:
     program = (
         "import sys; from labconsole.cli.main import main; "

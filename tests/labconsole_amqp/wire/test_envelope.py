@@ -315,3 +315,6 @@ def test_messages_of_many_layouts_leave_a_bounded_memory() -> None:
     large = Message(body="x", properties={"sent_time": ulong(STAMP), "other": "y" * 100_000}).encode()
     assert memory.decode(large) == memory.decode(large) == decode(large)
     assert len(memory._known) <= 256 and len(large) not in memory._known
+    pieces = encode(MessageParts(b"x"), STAMP)[0][: -len(BODY)] + b"\0\x53\x75\xa0\x00" * 800
+    assert memory.decode(pieces) == decode(pieces)
+    assert len(pieces) not in memory._known

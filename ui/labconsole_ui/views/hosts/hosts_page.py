@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pydantic import ValidationError
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from labconsole.engine.operation_process import OperationEnd, Outcome
+from labconsole.model.validation_faults import fault_sentence
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.operations.operation_runner import OperationRunner
 from labconsole_ui.operations.result_parts import ResultParts
@@ -122,10 +124,13 @@ class HostsPage(QWidget):
         return button
 
     def _address_is_valid(self) -> bool:
-        valid = _ADDRESS.fullmatch(self.address.text().strip()) is not None
-        if not valid:
-            self._say(self.tr("The address of a scheduler is of the form tls://192.0.2.10:8786."), bad=True)
-        return valid
+        parameters = self._context.plugins.operation(LIST).parameters
+        try:
+            parameters.model_validate({"scheduler": self.address.text().strip()})
+        except ValidationError as error:
+            self._say(fault_sentence(error, parameters), bad=True)
+            return False
+        return True
 
     def _scheduler_says(self, sentence: str) -> None:
         if (found := _ADDRESS.search(sentence)) is not None:
