@@ -138,10 +138,9 @@ class RoleChild:
                 self._take(message)
 
     def _watch(self) -> None:
-        code = self._process.wait()
+        how = self._process.wait()
         self._reader.join(_EXIT_OUTPUT_S)
         if self.running:
-            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             kept = "what was measured until then is kept"
             self._lost = True
             self._change(sentence=f"Role {self.name} {how} in mid-run; {kept}. Run it again.")
