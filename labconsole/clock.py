@@ -13,22 +13,25 @@ from labconsole.processes import boot_id
 SHIFT_VARIABLE = "LABCONSOLE_CLOCK_SHIFT"
 """Environment variable for tests of two consoles on one computer: `OFFSET_NS` or `OFFSET_NS,DRIFT_PPM`, by which the
 clocks of this console differ from those of the computer."""
+AHEAD_VARIABLE = "LABCONSOLE_CLOCK_AHEAD_NS"
+"""Environment variable of a role's process on another host: its clock less the console's, so that `now_ns` is near to
+that of the console."""
 
 
 def _clocks() -> tuple[Callable[[], int], Callable[[], int], str]:
     """The monotonic clock, the wall clock and the shift of `SHIFT_VARIABLE`, which is empty outside of tests."""
-    shift = os.environ.get(SHIFT_VARIABLE, "")
-    if not shift:
+    shift, ahead_ns = os.environ.get(SHIFT_VARIABLE, ""), int(os.environ.get(AHEAD_VARIABLE, "0"))
+    if not shift and not ahead_ns:
         return time.perf_counter_ns, time.time_ns, ""
     offset, _, drift = shift.partition(",")
-    offset_ns, drift_ppb = int(offset), round(float(drift or 0) * 1000)
+    offset_ns, drift_ppb = int(offset or 0), round(float(drift or 0) * 1000)
 
     def shift_ns(t_ns: int) -> int:
         return offset_ns + t_ns * drift_ppb // 1_000_000_000
 
     def monotonic_ns() -> int:
         t_ns = time.perf_counter_ns()
-        return t_ns + shift_ns(t_ns)
+        return t_ns + shift_ns(t_ns) - ahead_ns
 
     def unix_ns() -> int:
         return time.time_ns() + shift_ns(time.perf_counter_ns())

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-DEFAULT_SCHEDULER = "tls://127.0.0.1:8786"
+DEFAULT_PORT = 8786
+DEFAULT_SCHEDULER = f"tls://127.0.0.1:{DEFAULT_PORT}"
 MOST_LOCAL = 20
 
 
