@@ -7,7 +7,13 @@ from typing import Any
 
 from labconsole.analysis.comparison import Comparison, RunGroup
 from labconsole.analysis.number_format import NO_FIGURE, format_duration, format_figure
-from labconsole.analysis.parameter_texts import ParameterValue, describe_parameters, in_effect, value_text
+from labconsole.analysis.parameter_texts import (
+    ParameterValue,
+    describe_hosts,
+    describe_parameters,
+    in_effect,
+    value_text,
+)
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell, preflight_folded
 from labconsole.model.parameters import Parameters
@@ -62,6 +68,8 @@ def parameter_blocks(material: ReportData) -> Iterator[Block]:
         for value in describe_parameters(groups[0].parameters, model)
         if value.name not in differing and _plays_a_part(value.name, groups, model)
     ]
+    if groups[0].hosts and "hosts" not in differing:
+        same.append(describe_hosts(groups[0].hosts))
     changed = [value for value in same if value.changed]
     if changed:
         yield Heading("Changed from their defaults" if len(groups) == 1 else "The same in all, changed from defaults")

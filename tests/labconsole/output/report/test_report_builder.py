@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from labconsole.errors import UserError
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.plugin import Plugins
 from labconsole.output.report.document import (
     Block,
@@ -105,6 +106,17 @@ def test_wide_comparison_is_split_into_tables_that_repeat_the_baseline(store: St
         [f"scenario {number}" for number in range(9)],
         ["scenario 0", "scenario 9", "scenario 10", "scenario 11"],
     ]
+
+
+def test_hosts_are_with_the_parameters(store: Store, reader: Reader) -> None:
+    obu = Placement(roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
+    run_ids = store_post(store, repeats=1, sealed=obu)
+    [differing] = tables(built(reader, run_ids, ReportKind.COMPARISON), "Scenario and parameters")
+    assert [cell.text for cell in row(differing, "Hosts")] == ["Hosts", "this computer", "sender-*: tag obu"]
+    for run_id, shown in zip(run_ids, ([], ["sender-*: tag obu"]), strict=True):
+        parts = blocks(built(reader, [run_id], ReportKind.RUN), "Scenario and parameters")
+        facts = [fact for part in parts if isinstance(part, Facts) for fact in part.rows]
+        assert [fact.value for fact in facts if fact.name == "Hosts"] == shown
 
 
 def test_differing_parameters_are_listed_first(store: Store, reader: Reader) -> None:
