@@ -227,7 +227,8 @@ class ListHosts(Operation[ListParameters]):
     name: ClassVar[str] = "hosts.list"
     title: ClassVar[str] = "Hosts"
     description: ClassVar[str] = (
-        "Lists the hosts of the cluster: version, tags, load, free disk, the roles that run there, and by how much the clock of each differs "
+        "Lists the hosts of the cluster: version, tags, load, free disk, the roles that run there, and by how much the "
+        "clock of each differs "
         "from that of this computer, with the uncertainty of that."
     )
     parameters: ClassVar[type[Parameters]] = ListParameters

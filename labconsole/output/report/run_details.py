@@ -277,6 +277,9 @@ def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         if key == "packages" and isinstance(value, Mapping):
             yield "Packages", ", ".join(f"{name} {version}" for name, version in value.items())
+        elif key == "hosts" and isinstance(value, Mapping):
+            for name, host in value.items():
+                yield f"Host {name}", _host(host)
         elif isinstance(value, Mapping):
             for inner, text in value.items():
                 dotted = f"{key}.{inner}"
@@ -284,6 +287,20 @@ def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         else:
             text = format_figure(value, "B") if key == "memory_bytes" else _text(value)
             yield _TITLES.get(key, key.replace("_", " ")), text
+
+
+def _host(found: Mapping[str, Any]) -> str:
+    """Another host with roles of a run, in a line."""
+    load = ", ".join(f"{load:g}" for load in found["load_average_before"])
+    return "; ".join(
+        (
+            f"console {found['console']} ({found['revision']}), Python {found['python']}",
+            f"{found['os']}, kernel {found['kernel']}",
+            f"{found['cpu']}, {found['cores']} cores, {format_figure(found['memory_bytes'], 'B')}",
+            f"load before {load}",
+            f"clock {found['clock_domain']}, {found['clock_source']}",
+        )
+    )
 
 
 def _negotiated(events: Sequence[Event]) -> Iterator[tuple[str, str]]:

@@ -1,13 +1,13 @@
-"""Roles of a run on other hosts, with real agents: where they run, what comes back, and what is left when one is lost."""
+"""Roles of a run on other hosts, with real agents: where they run, what comes back, what a lost host leaves."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,9 @@ def practice_plugin() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The console's folder."""
-    folder = tmp_path_factory.mktemp("hosts") / "console"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(HOME_VARIABLE, str(folder))
-        yield folder
+    return tmp_path_factory.mktemp("hosts") / "console"
 
 
 @pytest.fixture(scope="module")
@@ -60,27 +57,39 @@ def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, home: Path) -> Iterator[Bench]:
-    """A queue on a new database."""
+def bench(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A queue on a new database, of the console whose cluster it is."""
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
     opened = Bench(tmp_path)
     yield opened
     opened.close()
 
 
-def submit(bench: Bench, running: ClusterProcesses, roles: list[dict[str, Any]], **parameters: Any) -> int:
+def submit(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> int:
     """Queue a run whose roles are placed so; its number."""
-    placement = Placement.model_validate({"scheduler": running.address, "roles": roles})
+    placement = Placement.model_validate({"scheduler": running.address, "roles": placed})
     planned = campaign(bench.folder, **parameters)
     scenarios = tuple(replace(one, placement=placement.model_dump(mode="json")) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
     return run_id
 
 
-def run(bench: Bench, running: ClusterProcesses, roles: list[dict[str, Any]], **parameters: Any) -> RunDetail:
+def run(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> RunDetail:
     """A run that has ended."""
-    run_id = submit(bench, running, roles, **parameters)
+    run_id = submit(bench, running, placed, **parameters)
     bench.pump_until_idle()
     return bench.detail(run_id)
+
+
+def pump_until_counted(bench: Bench, run_id: int, least: int) -> None:
+    """Pump until a run has counted so many numbers; fails as soon as it has ended."""
+
+    def counted() -> bool:
+        detail = bench.detail(run_id)
+        assert not detail.row.status.final, detail.row.reason
+        return any(number == run_id and frame.done >= least for number, frame in bench.listener.frames)
+
+    bench.pump_until(counted)
 
 
 def held(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
@@ -133,7 +142,7 @@ def test_times_of_a_drifting_host_are_stored_by_the_clock_of_the_console(
 
 def test_live_figures_of_a_host_come_while_it_counts(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*", "host": "beta"}], count=100_000, rate=1000)
-    bench.pump_until_counting(500)
+    pump_until_counted(bench, run_id, 500)
     frame = [frame for _, frame in bench.listener.frames][-1]
     assert frame.begin_ns is not None and 0 < frame.t_ns - frame.begin_ns < 60_000_000_000
     bench.pump_until(lambda: any("counter-0" in frame.usage for _, frame in bench.listener.frames))
@@ -155,7 +164,7 @@ def test_a_request_that_no_host_suits_ends_the_run_before_a_role_starts(
 
 def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
-    bench.pump_until_counting(1000)
+    pump_until_counted(bench, run_id, 1000)
     psutil.Process(role_pid(running, "alpha")).kill()
     bench.pump_until_idle()
     detail = bench.detail(run_id)
@@ -179,10 +188,8 @@ def test_samples_on_a_host_that_is_lost_are_collected_when_it_is_back(
     enrolment = running.enrolled("gamma", tmp_path / "gamma")
     agent = running.starts(enrolment)
     agent.waits_for("has joined")
-    run_id = submit(
-        bench, running, [{"role": "counter-0", "host": "gamma"}], roles=2, count=100_000, rate=1000
-    )
-    bench.pump_until_counting(4000)
+    run_id = submit(bench, running, [{"role": "counter-0", "host": "gamma"}], roles=2, count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 4000)
     killed_s = time.monotonic()
     agent.kill()
     bench.pump_until_idle()
@@ -192,25 +199,22 @@ def test_samples_on_a_host_that_is_lost_are_collected_when_it_is_back(
     assert "Role counter-0 was lost with its host gamma in mid-run" in detail.row.reason
     assert "Samples of its roles are left there" in detail.row.reason
     assert bench.numbers(run_id) == [] and len(bench.numbers(run_id, "counter-1")) > 500
-    running.starts(enrolment).waits_for("has joined")
+    again = running.starts(enrolment)
+    again.waits_for("has joined")
     with Cluster(running.address, running.member()) as console:
         found = collect_left(console, bench.database, lambda sentence: None)
         assert [(one.run, one.host) for one in found.collected] == [(run_id, "gamma")] and not found.warnings
         assert collect_left(console, bench.database, lambda sentence: None).collected == ()
+    assert again.end() == 0
     assert len(bench.numbers(run_id)) >= 1000
     assert bench.detail(run_id).row.status is RunStatus.FAILED
 
 
-def test_a_console_that_is_killed_leaves_its_roles_time_and_the_next_one_collects(
-    bench: Bench, running: ClusterProcesses, tmp_path: Path
-) -> None:
-    text = (bench.folder / "practice.toml")
-    submitted = submit  # the profile is written by the helper
-    run_id = submitted(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
-    bench.pump_until_counting(1000)
+def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
     worker = bench_worker()
     worker.kill()
-    assert text.is_file()
     bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.INTERRUPTED
@@ -235,7 +239,7 @@ def running_roles(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
         return found
 
 
-def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench) -> None:
+def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
@@ -244,5 +248,11 @@ def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench) -> None
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
     assert {role.host for role in detail.roles} == {"local-1", "local-2"}
-    left = subprocess.run(["pgrep", "-f", "labconsole.hosts.local_cluster"], capture_output=True, text=True)
-    assert left.stdout == ""
+    assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
+
+
+def is_local_node(process: psutil.Process, home: Path) -> bool:
+    """Whether it is a node of a cluster that a run of this console has started."""
+    with suppress(psutil.Error):
+        return "labconsole.hosts.local_cluster" in process.cmdline() and process.environ()[HOME_VARIABLE] == str(home)
+    return False

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import update
 
+from labconsole import __version__
+from labconsole.engine.provenance import surroundings
 from labconsole.errors import UserError
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.plugin import Plugins
@@ -167,6 +169,16 @@ def test_report_is_written_and_notes_damaged_samples(store: Store, reader: Reade
     [notice] = [block for block in blocks(document, "Charts") if isinstance(block, Callout)]
     assert "Samples of run 1 are damaged" in notice.sentences[0]
     assert tables(document, "Results")
+
+
+def test_hosts_of_a_run_are_in_its_provenance(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    alpha = {**surroundings(), "cpu": "Host CPU 1", "clock_domain": "boot-7", "clock_source": "tsc, synchronised"}
+    store.amend_provenance(run_ids[0], hosts={"alpha": alpha})
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [environment] = [block for block in blocks(document, "Environment and provenance") if isinstance(block, Facts)]
+    (host,) = (fact.value for fact in environment.rows if fact.name == "Host alpha")
+    assert "Host CPU 1" in host and "clock boot-7, tsc, synchronised" in host and __version__ in host
 
 
 def test_provenance_and_evidence_of_every_run(store: Store, reader: Reader) -> None:
