@@ -92,4 +92,4 @@ def _is_synchronised() -> bool:
     import ctypes
 
     state = (ctypes.c_char * 256)()  # a `struct timex` whose modes are 0: it is read and not changed
-    return 0 <= ctypes.CDLL(None).adjtimex(state) < _TIME_ERROR
+    return 0 <= int(ctypes.CDLL(None).adjtimex(state)) < _TIME_ERROR

@@ -252,7 +252,7 @@ class ListHosts(Operation[ListParameters]):
                     warnings.append(str(error))
         if not names:
             return Result(("No host has joined: enrol one, and start its agent.",), {"hosts": []})
-        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Runs", "Clock offset", "Uncertainty")
+        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Roles", "Clock offset", "Uncertainty")
         table = TextTable(headings, tuple(map(_row, hosts)))
         return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
 
