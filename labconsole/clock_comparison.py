@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,11 @@ from labconsole.model.series import Event
 COMPARED = "clocks compared"
 """Event: the offset was measured; data: `Offset` as a mapping, with `phase` (`BEFORE` or `AFTER`), and `checks`."""
 BEFORE, AFTER = "before", "after"
+MAX_CLOCK_UNCERTAINTY: Final = 0.10
+"""Share of the median latency above which the uncertainty of a clock offset leaves it open."""
+HOST_COMPARED = "host clock compared"
+"""Event: the offset of a host's clock to the console's; data: `Offset` as a mapping, `host`, `clock_domain`, and
+`phase` (`BEFORE`, `AFTER`, or "during" the run)."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,36 @@ def best_offset(
         receiver_wall_offset_ns,
         len(possible),
     )
+
+
+def host_offsets(events: Sequence[Event]) -> dict[str, list[Offset]]:
+    """The offsets of the clock of each host with roles to the console's, in the order of the events, by host."""
+    found: dict[str, list[Offset]] = {}
+    for event in events:
+        if event.name == HOST_COMPARED:
+            found.setdefault(event.data["host"], []).append(Offset.from_json(event.data))
+    return found
+
+
+def host_uncertainties_ns(events: Sequence[Event]) -> dict[str, int]:
+    """The largest uncertainty of the clock of each host with roles, by host."""
+    return {host: max(one.uncertainty_ns for one in offsets) for host, offsets in host_offsets(events).items()}
+
+
+def between_hosts_ns(events: Sequence[Event]) -> int:
+    """The uncertainty of times between any two hosts of a run, by the console's clock; 0 without other hosts.
+
+    It is the sum of the two largest of all hosts; the console, which may be one of them, has none.
+    """
+    return sum(sorted(host_uncertainties_ns(events).values())[-2:])
+
+
+def uncertainty_doubt(uncertainty_ns: int, median_ns: float) -> str:
+    """Why the uncertainty of clocks leaves a latency with this median open, a short clause; empty: it does not."""
+    if uncertainty_ns > MAX_CLOCK_UNCERTAINTY * median_ns:
+        figures = f"± {uncertainty_ns / 1e6:.3g} ms, median {median_ns / 1e6:.3g} ms"
+        return f"the clock offset is uncertain by more than {MAX_CLOCK_UNCERTAINTY:.0%} of the latency ({figures})"
+    return ""
 
 
 @dataclass(frozen=True)
