@@ -19,12 +19,12 @@ from labconsole.model.series import Event
 
 COMPARED = "clocks compared"
 """Event: the offset was measured; data: `Offset` as a mapping, with `phase` (`BEFORE` or `AFTER`), and `checks`."""
-BEFORE, AFTER = "before", "after"
+HOST_COMPARED = "host clock compared"
+"""Event: the offset of a host's clock from the console's; data as above, with `host`, `clock_domain`, and the phase
+`DURING` as well."""
+BEFORE, DURING, AFTER = "before", "during", "after"
 MAX_CLOCK_UNCERTAINTY: Final = 0.10
 """Share of the median latency above which the uncertainty of a clock offset leaves it open."""
-HOST_COMPARED = "host clock compared"
-"""Event: the offset of a host's clock to the console's; data: `Offset` as a mapping, `host`, `clock_domain`, and
-`phase` (`BEFORE`, `AFTER`, or "during" the run)."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def best_offset(
 
 
 def host_offsets(events: Sequence[Event]) -> dict[str, list[Offset]]:
-    """The offsets of the clock of each host with roles to the console's, in the order of the events, by host."""
+    """The offsets of the hosts of a run, by host, in the order in which they were measured."""
     found: dict[str, list[Offset]] = {}
     for event in events:
         if event.name == HOST_COMPARED:
-            found.setdefault(event.data["host"], []).append(Offset.from_json(event.data))
-    return found
+            found.setdefault(str(event.data["host"]), []).append(Offset.from_json(event.data))
+    return {host: sorted(offsets, key=lambda one: one.sender_ns) for host, offsets in found.items()}
 
 
 def host_uncertainties_ns(events: Sequence[Event]) -> dict[str, int]:

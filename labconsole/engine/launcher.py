@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from labconsole.clock import clock_domain
@@ -184,14 +185,15 @@ class Launcher(Protocol):
     def lead_ns(self) -> int:
         """How much longer than on this machine it takes until each role of the run knows a time that it is sent."""
 
+    @property
+    def hosts(self) -> Mapping[str, Mapping[str, Any]]:
+        """The other hosts with roles of the run, each with its surroundings (`provenance.surroundings`)."""
+
     def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
         """Start a role, without waiting for it, on `host` (None: as the scenario says). Raises UserError: it cannot."""
 
     def finish(self) -> None:
         """All roles have ended: bring what they recorded elsewhere. Raises UserError: some of it is still there."""
-
-    def close(self) -> None:
-        """The run is stored: what was brought may go where it was recorded."""
 
 
 THIS_MACHINE = "127.0.0.1"
@@ -202,6 +204,7 @@ class LocalLauncher:
     """Starts roles as children of this process."""
 
     lead_ns = 0
+    hosts: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def __init__(self, address: str = THIS_MACHINE) -> None:
         """`address`: where other roles of the run reach those of this machine."""
@@ -223,9 +226,6 @@ class LocalLauncher:
         return role
 
     def finish(self) -> None:
-        """Nothing is elsewhere."""
-
-    def close(self) -> None:
         """Nothing is elsewhere."""
 
 

@@ -246,7 +246,8 @@ class WorkerContext:
         self._check_channels()
         channels, by_role = self._live.totals(self._roles), self._live.by_role(self._roles)
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
-        usage, progress, now = self.usage.latest, self._progress_channel, now_ns()
+        elsewhere = {role.name: role.usage for role in self._roles if role.usage is not None}
+        usage, progress, now = {**self.usage.latest, **elsewhere}, self._progress_channel, now_ns()
         begin_ns = self._begin_ns if self._begin_ns is not None and self._begin_ns <= now else None
         return LiveFrame(now, begin_ns, done, self._total, channels, usage, progress, by_role)
 

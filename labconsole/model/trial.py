@@ -257,6 +257,8 @@ class Trial(ABC, Generic[P]):
     service_level: ClassVar[ServiceLevel | None] = None
     commands: ClassVar[tuple[TrialCommand, ...]] = ()
     """Commands that the operator may send into a run in progress."""
+    on_hosts: ClassVar[bool] = False
+    """Whether its roles run on any host: they read nothing of a disk but their files and private files."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises TypeError for a key or finding metric that is not among `metrics`."""

@@ -86,6 +86,7 @@ class StationTrial(Trial[P]):
 
     series: ClassVar[tuple[Series, ...]] = (STATIONS, SENT, RECEIVED, QUEUE)
     definitions: ClassVar[int] = 2
+    on_hosts: ClassVar[bool] = True
     commands: ClassVar[tuple[TrialCommand, ...]] = (
         TrialCommand("stop-station", "Stop station", "The station sends no more CAMs.", StationParameters),
         TrialCommand("start-station", "Start station", "The station sends CAMs again.", StationParameters),
