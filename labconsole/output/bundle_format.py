@@ -102,7 +102,8 @@ def _is_columns(text: str) -> bool:
         columns = series_columns(text)
     except StoreError:
         return False
-    if not all(isinstance(field, str) for column in columns for field in vars(column).values()):
+    texts = [(one.name, one.dtype, one.unit, one.title) for one in columns if one.by_clock is False]
+    if len(texts) < len(columns) or not all(isinstance(text, str) for column in texts for text in column):
         return False
     names = {column.name for column in columns}
     return len(names) == len(columns) > 0 and all(_DTYPE.fullmatch(column.dtype) for column in columns)
