@@ -333,6 +333,7 @@ def _issue(
         if spec.settings["attack"] == Attack.NONE
         for station, name in zip(_stations_of_slots(spec), named, strict=True)
     }
+    addresses = {spec.name: report["address"] for spec, report in zip(specs, reports, strict=True)}
     every_ticket = [ticket.octets.hex() for issued in tickets for ticket in issued]
     for role, spec, issued, named in zip(roles, specs, tickets, names, strict=True):
         known = []
@@ -348,6 +349,7 @@ def _issue(
                 "roots": [] if pki is None else [pki.root.octets.hex()],
                 "known": known,
                 "sources": sources,
+                "receiver": addresses.get("receiver", ""),
             }
         )
     if pki is not None:
