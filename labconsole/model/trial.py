@@ -334,3 +334,7 @@ class Trial(ABC, Generic[P]):
     def warnings(self, parameters: P) -> tuple[str, ...]:
         """Caveats for a reader of the figures, one sentence each ("closed loop: latency includes queueing")."""
         return ()
+
+    def local_warnings(self, parameters: P) -> tuple[str, ...]:
+        """Further caveats of a run whose roles are all on one computer."""
+        return ()
