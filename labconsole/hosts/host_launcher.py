@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.clock import now_ns
@@ -29,6 +30,9 @@ _PIECE = 4 * 1024 * 1024
 _COMPARE_EVERY_S = 10.0
 _EXCHANGES_DURING = 20
 _LEAD_RTTS = 4
+_AT_ONCE = 4
+"""Hosts that are asked at one time: more would wait for each other, and their clocks be known less well."""
+T = TypeVar("T")
 _ENCRYPTED = "ENCRYPTED PRIVATE KEY-----"
 
 
@@ -46,11 +50,10 @@ class HostLauncher:
     """`Launcher` of a run with hosts; `local` starts the roles that stay on this computer."""
 
     def __init__(self, cluster: Cluster, placement: Placement, run: HostRun, local: LocalLauncher) -> None:
-        """Raises UserError: no host suits a request."""
+        """Look at all hosts; those that do not answer get no role. Raises UserError: no host suits a request."""
         self._cluster, self._placement, self._run, self._local = cluster, placement, run, local
-        self._described: dict[str, Mapping[str, Any]] = {
-            name: cluster.call(name, "describe") for name in sorted(cluster.addresses())
-        }
+        answers = _at_once(cluster.host, sorted(cluster.addresses()))
+        self._hosts = {name: host for name, host in answers.items() if isinstance(host, Host)}
         for request in placement.roles:
             self._suiting(request)
         self._used: dict[str, Host] = {}
@@ -94,17 +97,13 @@ class HostLauncher:
         """Compare the clocks once more, and bring the samples. Raises UserError: some are left on a host."""
         self._ended.set()
         self._clocks.join()
-        left = []
-        for name in self._used:
-            try:
-                if name in self._lost:
-                    raise UserError(f"The host {name} was lost.")
-                self._compare(name, AFTER)
-                bring(self._cluster, name, self._run.uuid, collected_folder(self._run.spool, name))
-                self._brought.append(name)
-            except UserError as error:
-                left.append(f"{error} Samples of its roles are left there: collect them once it is back.")
+        faults = _at_once(self._bring, self._used)
         self._events.close()
+        left = [
+            f"{fault} Samples of its roles are left there: collect them once it is back."
+            for fault in faults.values()
+            if fault is not None
+        ]
         if left:
             raise UserError(" ".join(left))
 
@@ -117,17 +116,25 @@ class HostLauncher:
             with suppress(UserError):  # it is there yet, and is offered by `labconsole hosts collect`
                 self._cluster.call(name, "forget", self._run.uuid)
 
+    def _bring(self, name: str) -> None:
+        """Compare the clock of a host, and bring its samples. Raises UserError."""
+        if name in self._lost:
+            raise UserError(f"The host {name} was lost.")
+        self._compare(name, AFTER)
+        bring(self._cluster, name, self._run.uuid, collected_folder(self._run.spool, name))
+        self._brought.append(name)
+
     def _suiting(self, request: RoleRequest) -> list[str]:
         """The hosts that suit a request. Raises UserError: there is none."""
         suiting = [
             name
-            for name, described in self._described.items()
-            if request.suits(name, described["tags"], described["cores"], described["interfaces"])
+            for name, host in self._hosts.items()
+            if request.suits(name, host.described["tags"], host.described["cores"], host.described["interfaces"])
         ]
         if not suiting:
             there = "; ".join(
-                f"{name} ({', '.join(described['tags']) or 'no tags'}, {described['cores']} cores)"
-                for name, described in self._described.items()
+                f"{name} ({', '.join(host.described['tags']) or 'no tags'}, {host.described['cores']} cores)"
+                for name, host in self._hosts.items()
             )
             raise UserError(
                 f"No host suits the roles {request.role} ({request}): there are {there or 'none'}. Start the agent of "
@@ -136,12 +143,12 @@ class HostLauncher:
         return suiting
 
     def _cores(self, name: str) -> int:
-        return int(self._described[name]["cores"])
+        return int(self._hosts[name].described["cores"])
 
     def _host(self, name: str) -> Host:
-        """A host, which is looked at closer when it gets its first role. Raises UserError."""
+        """A host, which is judged when it gets its first role. Raises UserError."""
         if name not in self._used:
-            host = self._cluster.host(name)
+            host = self._hosts[name]
             host.require_this_version()
             if (free := host.described["free_bytes"]) < self._run.needed:
                 raise UserError(
@@ -178,11 +185,9 @@ class HostLauncher:
             f"{phase.capitalize()} the run the clock of {name} is ahead by {format_figure(offset.offset_ns, 'ns')} "
             f"± {format_figure(offset.uncertainty_ns, 'ns')}."
         )
-        data = {**offset.to_json(), "host": name, "phase": phase, "clock_domain": self._domain(name)}
+        domain = str(self._hosts[name].described["clock_domain"])
+        data = {**offset.to_json(), "host": name, "phase": phase, "clock_domain": domain}
         self._events.event(Event(now_ns(), "worker", Level.INFO, HOST_COMPARED, sentence, data))
-
-    def _domain(self, name: str) -> str:
-        return str(self._described[name]["clock_domain"])
 
 
 class HostRole:
@@ -234,6 +239,19 @@ class HostRole:
 
     def close(self) -> None:
         """Its host releases it."""
+
+
+def _at_once(work: Callable[[str], T], names: Iterable[str]) -> dict[str, T | UserError]:
+    """What some work gives for each host, or the error that it raised: a few hosts at a time."""
+
+    def answered(name: str) -> T | UserError:
+        try:
+            return work(name)
+        except UserError as error:
+            return error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return dict(zip(names, pool.map(answered, names), strict=True))
 
 
 def _surroundings(host: Host) -> dict[str, Any]:
