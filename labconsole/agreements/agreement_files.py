@@ -61,15 +61,20 @@ def own_scenario(id: str) -> str:
     return read_file(_path(id, "own.toml"), "scenario").decode()
 
 
-def agreed_start(profile: str) -> datetime | None:
-    """When the agreement whose scenario is this profile begins; None without such an agreement, or without a time."""
-    if not _ID.fullmatch(profile) or not _path(profile, "acceptance.pem").exists():
+def agreed_proposal(id: str) -> Proposal | None:
+    """The proposal of the agreement `id` of this console; None where there is none. Raises UserError: it is damaged."""
+    if not _ID.fullmatch(id) or not _path(id, "acceptance.pem").exists():
         return None
     try:
-        content = cms.verify(read_file(_path(profile, "proposal.pem"))).content
-        return Proposal.model_validate(json.loads(content)).starts
+        return Proposal.model_validate(json.loads(cms.verify(read_file(_path(id, "proposal.pem"))).content))
     except (BadInput, ValueError) as error:
-        raise UserError(f"The agreement {profile} on this console is damaged: agree on the trial again.") from error
+        raise UserError(f"The agreement {id} on this console is damaged: agree on the trial again.") from error
+
+
+def agreed_start(profile: str) -> datetime | None:
+    """When the agreement whose scenario is this profile begins; None without such an agreement, or without a time."""
+    proposal = agreed_proposal(profile)
+    return None if proposal is None else proposal.starts
 
 
 def keep_results(uuid: str, signed: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from asn1crypto import pem
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -44,6 +44,9 @@ _Text = Annotated[str, Field(max_length=200)]
 
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    same_version: ClassVar[bool] = True
+    """Whether only the version of the console that wrote it reads it: what both run must be the same."""
 
     format: Literal["labconsole agreement 1"] = "labconsole agreement 1"
     console: _Text = __version__
@@ -117,6 +120,8 @@ class SignedRun(BaseModel):
 class Results(_Document):
     """The statement that a bundle holds these runs, as their console has sealed them."""
 
+    same_version: ClassVar[bool] = False
+
     document: Literal["results"] = "results"
     state: _Text
     bundle_sha256: Sha256
@@ -176,7 +181,7 @@ def _parsed(content: bytes, kind: type[D]) -> D:
 def _refuse_others(values: dict[str, Any], kind: type[_Document]) -> None:
     """Raises BadInput for a document of another kind, another format or by another version of the console."""
     wanted = kind.model_fields["document"].default
-    if values["format"] != FORMAT or values.get("console") != __version__:
+    if values["format"] != FORMAT or (kind.same_version and values.get("console") != __version__):
         raise BadInput(
             f"The agreement was written by version {values.get('console')!s:.40} of the console, and this is "
             f"{__version__}: bring both consoles to the same version."
