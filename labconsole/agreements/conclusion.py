@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labconsole.agreements.agreement_files import kept_proposal, refuse_agreed
+from labconsole.agreements.agreement_files import kept_proposal
 from labconsole.agreements.documents import Acceptance, Proposal, received
 from labconsole.clock import wall_now
 from labconsole.errors import BadInput
@@ -28,7 +28,6 @@ def concluded(data: bytes) -> Agreement:
         snapshot = reader.snapshot()
     answer = received(data, Acceptance, snapshot)
     acceptance = answer.document
-    refuse_agreed(acceptance.id)
     signed_proposal = kept_proposal(acceptance.id)
     own = received(signed_proposal, Proposal, snapshot)
     proposal = own.document
