@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -19,12 +18,8 @@ from labconsole.security.secrets import Prompt, Secret, SecretRequest
 
 if TYPE_CHECKING:
     from labconsole.agreements.review import ConsoleRun, Review
-    from labconsole.profiles.profile import Profile
     from labconsole.security.pki.signing_identities import SigningIdentity
-    from labconsole.store.records import NewScenario
 
-DAYS = 7
-"""Days for which a proposal without a start time is valid."""
 _TYPED_DIGITS = 8
 
 
@@ -119,10 +114,10 @@ class ProposeParameters(Parameters):
     )
     valid_until: MomentText = parameter(
         "Valid until",
-        f"Until when it can be accepted, in UTC; empty: until it begins, else {DAYS} days",
+        "Until when it can be accepted, in UTC; empty: until it begins, else 7 days",
         default="",
         metavar="TIME",
-        empty=f"Until it begins, else {DAYS} days",
+        empty="Until it begins, else 7 days",
     )
     settings: tuple[Setting, ...] = _settings_field("Parameters of this console that differ from the profile's")
 
@@ -147,16 +142,19 @@ class Propose(Operation[ProposeParameters]):
         from labconsole.agreements.agreement_files import keep_proposal
         from labconsole.agreements.documents import Party, Proposal, signed_pem
         from labconsole.agreements.review import counterpart_of
+        from labconsole.agreements.scenarios import chosen_run, profile_of, proposal_times, require_other_state
         from labconsole.model.trial import TRIAL_ID
         from labconsole.output.export_file import must_be_new_files
 
         must_be_new_files(parameters.file)
         identity = _Signed.identity(parameters.identity)
-        _require_state(parameters.state, identity)
+        require_other_state(parameters.state)
         id = secrets.token_hex(8)
-        title, run = _chosen_run(parameters, {TRIAL_ID: id})
+        title, run = chosen_run(parameters.profile, parameters.scenario, parameters.settings, {TRIAL_ID: id})
         other = counterpart_of(run)
-        starts, valid_until = _times(parameters)
+        starts, valid_until = proposal_times(
+            *(_as_moment(text) if text else None for text in (parameters.starts, parameters.valid_until))
+        )
         proposal = Proposal(
             written=wall_now().replace(microsecond=0),
             id=id,
@@ -169,7 +167,7 @@ class Propose(Operation[ProposeParameters]):
             parameters=other.values,
         )
         signed = signed_pem(proposal, identity, _Signed.prompt(identity, context))
-        keep_proposal(id, signed, _profile_of(id, title, run))
+        keep_proposal(id, signed, profile_of(id, title, run))
         _write_new(parameters.file, signed)
         return Result(
             (
@@ -265,6 +263,7 @@ class Accept(Operation[AcceptParameters]):
     def run(self, parameters: AcceptParameters, context: OperationContext) -> Result:
         from labconsole.agreements.agreement_files import keep_agreement, refuse_agreed
         from labconsole.agreements.documents import Acceptance, Party, signed_pem
+        from labconsole.agreements.scenarios import profile_of
         from labconsole.output.export_file import must_be_new_files
 
         must_be_new_files(parameters.out)
@@ -280,7 +279,7 @@ class Accept(Operation[AcceptParameters]):
             accepter=Party(state=identity.state.name, role=run.part.role),
         )
         signed = signed_pem(acceptance, identity, _Signed.prompt(identity, context))
-        keep_agreement(proposal.id, data, signed, _profile_of(proposal.id, proposal.title, run))
+        keep_agreement(proposal.id, data, signed, profile_of(proposal.id, proposal.title, run))
         _write_new(parameters.out, signed)
         accepted = (
             f"The proposal {proposal.id} of {seen.received.signer.title} is accepted: send {parameters.out} back. "
@@ -350,73 +349,11 @@ def _reviewed(path: Path, identity: SigningIdentity | None = None, data: bytes |
 
 def _accepted(parameters: AcceptParameters, data: bytes | None = None) -> Review:
     """The review of the proposal, with this console's own parameters. Raises UserError: it is refused."""
+    from labconsole.agreements.scenarios import settings_of
+
     seen = _reviewed(parameters.file, _Signed.identity(parameters.identity), data)
     model = seen.accepted_run().trial.parameters
-    return seen.with_own(_values(parameters.settings, model))
-
-
-def _values(settings: tuple[str, ...], model: type[Parameters]) -> dict[str, Any]:
-    from labconsole.profiles.profile import override
-
-    pairs = (one.partition("=") for one in settings)
-    return {key.strip(): override(text.strip(), key.strip(), model) for key, _, text in pairs}
-
-
-def _chosen_run(parameters: ProposeParameters, fixed: Mapping[str, Any]) -> tuple[str, ConsoleRun]:
-    """The title of the chosen scenario, and what this console would run. Raises UserError."""
-    from labconsole.agreements.review import console_run
-    from labconsole.model.plugin import Plugins
-    from labconsole.profiles.profile import load_profile
-
-    plugins = Plugins.discover()
-    pairs = (one.partition("=") for one in parameters.settings)
-    profile = load_profile(parameters.profile, plugins, {key.strip(): text.strip() for key, _, text in pairs})
-    scenario = _scenario(profile, parameters.scenario)
-    title = profile.title if len(profile.scenarios) == 1 else f"{profile.title}: {scenario.name}"
-    return title[:200], console_run(plugins.trial(profile.kind), {**scenario.parameters, **fixed})
-
-
-def _scenario(profile: Profile, name: str) -> NewScenario:
-    names = ", ".join(one.name for one in profile.scenarios)
-    if not name and len(profile.scenarios) > 1:
-        raise UserError(f"The profile {profile.name} has several scenarios: choose one of {names}.")
-    found = [one for one in profile.scenarios if not name or one.name == name]
-    if not found:
-        raise UserError(f"The profile {profile.name} has no scenario {name}: choose one of {names}.")
-    return found[0]
-
-
-def _times(parameters: ProposeParameters) -> tuple[datetime | None, datetime]:
-    """When it begins, and until when it is valid. Raises UserError: in the past, or in the wrong order."""
-    now = wall_now().replace(microsecond=0)
-    starts = _as_moment(parameters.starts) if parameters.starts else None
-    given = _as_moment(parameters.valid_until) if parameters.valid_until else None
-    valid_until = given or starts or now + timedelta(days=DAYS)
-    for title, moment in (("Begins", starts), ("Valid until", valid_until)):
-        if moment is not None and moment <= now:
-            raise UserError(f"{title} is {moment:%Y-%m-%d %H:%M:%S} UTC, which is in the past: choose a later time.")
-    if starts is not None and valid_until > starts:
-        raise UserError("The proposal would be valid after the trial has begun: let it end before, or leave it out.")
-    return starts, valid_until
-
-
-def _require_state(name: str, identity: SigningIdentity) -> None:
-    """Raises UserError: there is no such State, or it is of this console."""
-    from labconsole.security.pki.reader import PkiReader
-
-    if not name:
-        return
-    with PkiReader.open(identity.directory) as reader:
-        states = reader.snapshot().states
-    known = [state.name for state in states if not state.local]
-    if name not in known:
-        raise UserError(f"{name} is not a State of another console: choose one of {', '.join(known) or 'none yet'}.")
-
-
-def _profile_of(id: str, title: str, run: ConsoleRun) -> str:
-    from labconsole.profiles.profile import profile_text
-
-    return profile_text(id, title, run.trial.kind, run.values)
+    return seen.with_own(settings_of(parameters.settings, model))
 
 
 def _loopback_warnings(other: ConsoleRun) -> list[str]:

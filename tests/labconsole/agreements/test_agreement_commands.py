@@ -242,3 +242,38 @@ def test_the_proposer_does_not_accept_its_own_proposal(owners: tuple[Owner, Owne
     files = propose(a, folder=tmp_path)
     accepting = ["agreements", "accept", files.proposal, files.acceptance, "--identity", "a-signer"]
     assert "State A of this console has signed the proposal" in a.refuses(*accepting, "--confirmed", files.sha256)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--starts", "2020-01-01 12:00"], "Begins is 2020-01-01 12:00:00 UTC, which is in the past"),
+        (["--starts", "2090-01-01T08:00+08:00", "--valid-until", "2090-01-01 00:01"], "after the trial has begun"),
+        (["--with", "State C"], "State C is not a State of another console: choose one of State B"),
+        (["--scenario", "none"], "has no scenario none: choose one of"),
+        (["--set", "mode=both"], "runs on one console alone"),
+        (["--identity", "no-one"], "There is no identity no-one"),
+    ],
+)
+def test_a_proposal_that_cannot_be_is_not_written(
+    options: list[str], reason: str, owners: tuple[Owner, Owner], tmp_path: Path
+) -> None:
+    profile, file = sender_profile(tmp_path / "sender.toml"), tmp_path / "proposal.pem"
+    refused = owners[0].refuses("agreements", "propose", profile, file, "--identity", "a-signer", *options)
+    assert reason in refused
+    assert not file.exists()
+
+
+def test_one_of_several_scenarios_is_proposed(owners: tuple[Owner, Owner], tmp_path: Path) -> None:
+    a, b = owners
+    profile = sender_profile(tmp_path / "sender.toml")
+    profile.write_text(
+        profile.read_text().replace('"test" = 1', "").replace("test = 1\n", "") + "[matrix]\ntest = [1, 2]\n"
+    )
+    proposing = ["agreements", "propose", profile, tmp_path / "p.pem", "--identity", "a-signer"]
+    assert "has several scenarios: choose one of test=1, test=2" in a.refuses(*proposing)
+    a.does(*proposing, "--scenario", "test=2", "--starts", "2090-01-01T08:00+08:00")
+    shown = b.does("agreements", "show", tmp_path / "p.pem")
+    assert "Between two States: test=2 (amqp.messaging)" in shown
+    assert "It begins at 2090-01-01 00:00:00 UTC. The proposal is valid until 2090-01-01 00:00:00 UTC." in shown
+    assert "- Test 2: TLS with client certificate." in shown
