@@ -20,6 +20,8 @@ from labconsole.model.trial import TRIAL_ID, ConsolePart, Parameters, Trial
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.security.pki.snapshot import Snapshot
 
+CONFIRMED_DIGITS = 8
+"""Digits of a proposal's SHA-256 that a person types."""
 _AT_HOME = "It names files or identities of this console, which a proposal must not: do not accept it."
 
 
@@ -99,7 +101,7 @@ class Review:
         """Who proposes what and when, and what this console would do."""
         proposal, signer = self.proposal, self.received.signer
         yield TonedText(signer.sentence, Tone.GOOD if signer.trusted else Tone.BAD)
-        yield f"Agreement {proposal.id}: {proposal.title} ({proposal.kind}). SHA-256 {self.received.sha256}."
+        yield f"Agreement {proposal.id}: {proposal.title} ({proposal.kind}). SHA-256 {in_groups(self.received.sha256)}."
         yield (
             f"{proposal.proposer.state} plays {proposal.proposer.role}, this console plays {proposal.accepter.role}. "
             f"{_when(proposal)}"
@@ -111,6 +113,11 @@ class Review:
     def table(self) -> TextTable:
         """The parameters that have an effect, as the form has them."""
         return TextTable(("Group", "Parameter", "Value"), tuple(_rows(self.run)) if self.run is not None else ())
+
+
+def in_groups(sha256: str) -> str:
+    """A SHA-256 in groups of eight digits, of which a person confirms the first."""
+    return " ".join(sha256[start : start + CONFIRMED_DIGITS] for start in range(0, len(sha256), CONFIRMED_DIGITS))
 
 
 def review(data: bytes, snapshot: Snapshot, plugins: Plugins, observer: int | None = None) -> Review:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from labconsole.agreements.review import ConsoleRun, Review
     from labconsole.security.pki.signing_identities import SigningIdentity
 
-_TYPED_DIGITS = 8
-
 
 def _moment(text: str) -> str:
     if text:
@@ -91,7 +89,9 @@ class _Signed:
 class ProposeParameters(Parameters):
     """A scenario of a profile of this console, and when it begins."""
 
-    profile: str = parameter("Profile", "Name of a profile, or path of a TOML file", positional=True, metavar="PROFILE")
+    profile: str = parameter(
+        "Profile", "Name of a profile, or path of a TOML file", min_length=1, positional=True, metavar="PROFILE"
+    )
     file: HomePath = _file_field("File", "Proposal to be written", new=True)
     identity: str = _identity_field()
     scenario: str = parameter(
@@ -244,10 +244,12 @@ class Accept(Operation[AcceptParameters]):
     writes: ClassVar[tuple[str, ...]] = ("certificates",)
 
     def confirmation(self, parameters: AcceptParameters) -> Confirmation | None:
+        from labconsole.agreements.review import CONFIRMED_DIGITS
+
         seen = _accepted(parameters)
-        digest = seen.received.sha256
-        if parameters.confirmed:
-            if len(parameters.confirmed) < _TYPED_DIGITS or not digest.startswith(parameters.confirmed.lower()):
+        digest, confirmed = seen.received.sha256, "".join(parameters.confirmed.lower().split())
+        if confirmed:
+            if len(confirmed) < CONFIRMED_DIGITS or not digest.startswith(confirmed):
                 raise UserError(
                     f"Nothing was accepted: the SHA-256 of the proposal {parameters.file} is another one than was "
                     "confirmed. Read the proposal again."
@@ -255,7 +257,7 @@ class Accept(Operation[AcceptParameters]):
             return None
         changed = (" = ".join(row[1:]) for row in seen.table().rows if isinstance(row[2], TonedText))
         lines = (*seen.sentences(), f"Parameters other than the defaults: {'; '.join(changed)}.")
-        return Confirmation(digest[:_TYPED_DIGITS], "\n".join(lines), "--confirmed SHA256")
+        return Confirmation(digest[:CONFIRMED_DIGITS], "\n".join(lines), "--confirmed SHA256")
 
     def secrets(self, parameters: AcceptParameters) -> tuple[SecretRequest, ...]:
         return (_Signed.identity(parameters.identity).secret,)

@@ -19,7 +19,10 @@ OWN = Plugin(
         "hosts": "computers that run roles of this console's trials: enrol one, list them",
         "agreements": "trials with another owner's console: propose one, show it, accept it, conclude the agreement",
     },
-    pages={"hosts": PluginPage("Hosts", "labconsole_ui.views.hosts.hosts_page:HostsPage")},
+    pages={
+        "hosts": PluginPage("Hosts", "labconsole_ui.views.hosts.hosts_page:HostsPage"),
+        "agreements": PluginPage("Agreements", "labconsole_ui.views.agreements.agreements_page:AgreementsPage"),
+    },
     operations={
         "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "inspect a token and try its mechanisms"),
         "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),
