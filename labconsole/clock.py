@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from labconsole.processes import boot_id
 
 SHIFT_VARIABLE = "LABCONSOLE_CLOCK_SHIFT"
 """Environment variable for tests of two consoles on one computer: `OFFSET_NS` or `OFFSET_NS,DRIFT_PPM`, by which the
 clocks of this console differ from those of the computer."""
+_TIME_ERROR = 5
+"""What adjtimex returns where nothing keeps the clock right (TIME_ERROR)."""
+AHEAD_VARIABLE = "LABCONSOLE_CLOCK_AHEAD_NS"
+"""Environment variable of a role's process on another host: its clock less the console's, so that `now_ns` is near to
+that of the console."""
 
 
 def _clocks() -> tuple[Callable[[], int], Callable[[], int], str]:
     """The monotonic clock, the wall clock and the shift of `SHIFT_VARIABLE`, which is empty outside of tests."""
-    shift = os.environ.get(SHIFT_VARIABLE, "")
-    if not shift:
+    shift, ahead_ns = os.environ.get(SHIFT_VARIABLE, ""), int(os.environ.get(AHEAD_VARIABLE, "0"))
+    if not shift and not ahead_ns:
         return time.perf_counter_ns, time.time_ns, ""
     offset, _, drift = shift.partition(",")
-    offset_ns, drift_ppb = int(offset), round(float(drift or 0) * 1000)
+    offset_ns, drift_ppb = int(offset or 0), round(float(drift or 0) * 1000)
 
     def shift_ns(t_ns: int) -> int:
         return offset_ns + t_ns * drift_ppb // 1_000_000_000
 
     def monotonic_ns() -> int:
         t_ns = time.perf_counter_ns()
-        return t_ns + shift_ns(t_ns)
+        return t_ns + shift_ns(t_ns) - ahead_ns
 
     def unix_ns() -> int:
         return time.time_ns() + shift_ns(time.perf_counter_ns())
@@ -69,3 +76,20 @@ def clock_domain() -> str:
     """
     domain = boot_id() or platform.node()
     return f"{domain} shifted by {_shift}" if _shift else domain
+
+
+def clock_source() -> str:
+    """What the kernel counts time with, and whether something keeps the wall clock right, as in "tsc, synchronised"."""
+    if sys.platform != "linux":
+        return "source unknown"
+    source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    found = source.read_text().strip() if source.is_file() else "source unknown"
+    return f"{found}, {'synchronised' if _is_synchronised() else 'not synchronised'}"
+
+
+def _is_synchronised() -> bool:
+    """Whether NTP or PTP keep the kernel's wall clock right (adjtimex)."""
+    import ctypes
+
+    state = (ctypes.c_char * 256)()  # a `struct timex` whose modes are 0: it is read and not changed
+    return 0 <= int(ctypes.CDLL(None).adjtimex(state)) < _TIME_ERROR

@@ -19,7 +19,10 @@ from labconsole.model.series import Event
 
 COMPARED = "clocks compared"
 """Event: the offset was measured; data: `Offset` as a mapping, with `phase` (`BEFORE` or `AFTER`), and `checks`."""
-BEFORE, AFTER = "before", "after"
+HOST_COMPARED = "host clock compared"
+"""Event: the offset of a host's clock from the console's; data as above, with `host`, `clock_domain`, and the phase
+`DURING` as well."""
+BEFORE, DURING, AFTER = "before", "during", "after"
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,15 @@ def best_offset(
         receiver_wall_offset_ns,
         len(possible),
     )
+
+
+def host_offsets(events: Sequence[Event]) -> dict[str, list[Offset]]:
+    """The offsets of the hosts of a run, by host, in the order in which they were measured."""
+    found: dict[str, list[Offset]] = {}
+    for event in events:
+        if event.name == HOST_COMPARED:
+            found.setdefault(str(event.data["host"]), []).append(Offset.from_json(event.data))
+    return {host: sorted(offsets, key=lambda one: one.sender_ns) for host, offsets in found.items()}
 
 
 @dataclass(frozen=True)

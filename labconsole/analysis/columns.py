@@ -15,7 +15,7 @@ from labconsole.store.records import RunRow, RunStatus
 
 @dataclass(frozen=True)
 class RunGroup:
-    """The repeats of one scenario in one campaign, or a single run.
+    """The repeats of one scenario on the same hosts in one campaign, or a single run.
 
     `used` are those that the figures take: the finished ones, or all where none is.
     """
@@ -63,15 +63,21 @@ class RunGroup:
         """The scenario's parameters, as stored."""
         return self.runs[0].parameters
 
+    @property
+    def hosts(self) -> str:
+        """The hosts that the scenario asks for, in words; empty where all roles stay on the console's computer."""
+        return self.runs[0].hosts
+
 
 Column = RunGroup | PublishedColumn
 
 
 def group_repeats(runs: Sequence[RunRow]) -> tuple[RunGroup, ...]:
-    """Runs of the same scenario of the same campaign as one column each, in the order in which they are given."""
-    groups: dict[tuple[int, str, str, str], list[RunRow]] = {}
+    """Runs of the same scenario of the same campaign, on the same hosts, as one column each, in the given order."""
+    groups: dict[tuple[int, str, str, str, str], list[RunRow]] = {}
     for run in runs:
-        key = (run.campaign_id, run.scenario, run.kind, repr(sorted(run.parameters.items())))
+        parameters, placement = (repr(sorted(values.items())) for values in (run.parameters, run.placement))
+        key = (run.campaign_id, run.scenario, run.kind, parameters, placement)
         groups.setdefault(key, []).append(run)
     return _titled(list(groups.values()))
 

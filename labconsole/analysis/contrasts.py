@@ -25,13 +25,14 @@ class Pair:
 def contrasts(columns: Sequence[Column], baseline: int, trial: Trial[Any] | None) -> tuple[Pair, ...]:
     """At most two pairs for each measured column: against where the steps begin (the baseline, if that is a fair one),
     and against the step just below. A column with which the trial makes no pair is compared with the baseline, unless
-    the trial says that the two cannot be compared."""
+    the trial says that the two cannot be compared. Columns on different hosts are no pair of the trial's."""
     models = [parameters_of(column, trial) for column in columns]
     words = {
         (reference, other): said
         for reference, one in enumerate(models)
         for other, two in enumerate(models)
         if trial is not None and one is not None and two is not None and reference != other
+        if _hosts(columns[reference]) == _hosts(columns[other])
         if (said := trial.contrast(one, two))
     }
     below = [[reference for reference, other in words if other == index] for index in range(len(columns))]
@@ -79,6 +80,10 @@ def _references(
 
 def _campaign(column: Column) -> int | None:
     return column.runs[0].campaign_id if isinstance(column, RunGroup) else None
+
+
+def _hosts(column: Column) -> str:
+    return column.hosts if isinstance(column, RunGroup) else ""
 
 
 def parameters_of(column: Column, trial: Trial[Any] | None) -> Parameters | None:

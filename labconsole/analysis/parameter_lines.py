@@ -8,7 +8,7 @@ from typing import Any
 
 from labconsole.analysis.columns import Column, RunGroup
 from labconsole.analysis.number_format import NO_FIGURE
-from labconsole.analysis.parameter_texts import ParameterValue, describe_parameters
+from labconsole.analysis.parameter_texts import ParameterValue, describe_hosts, describe_parameters
 from labconsole.model.trial import Trial
 
 
@@ -31,9 +31,13 @@ def parameter_lines(
 ) -> tuple[ParameterLine, ...]:
     """Parameters of all columns, those of other trials too as `trial` describes them: a value is written in one way.
 
-    Those that it does not know are as their own trial describes them.
+    Those that it does not know are as their own trial describes them. Where a scenario asks for hosts, they are a line.
     """
     described = [_described(column, trial, further.get(column.kind)) for column in columns]
+    if any(isinstance(column, RunGroup) and column.hosts for column in columns):
+        for column, values in zip(columns, described, strict=True):
+            if isinstance(column, RunGroup):
+                values["hosts"] = describe_hosts(column.hosts)
     runs = [
         (column.kind, values) for column, values in zip(columns, described, strict=True) if isinstance(column, RunGroup)
     ]

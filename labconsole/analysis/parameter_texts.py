@@ -63,6 +63,19 @@ def describe_parameters(
     return tuple(_describe(parameters, model, "", ""))
 
 
+def describe_hosts(hosts: str) -> ParameterValue:
+    """The hosts that a scenario asks for, in words (`RunRow.hosts`), as they are shown next to its parameters."""
+    return ParameterValue(
+        "hosts",
+        "Hosts",
+        "",
+        "Hosts that the roles ask for; other roles run on the console's computer",
+        "",
+        hosts or "this computer",
+        bool(hosts),
+    )
+
+
 def _describe(
     parameters: Mapping[str, Any], model: type[BaseModel] | None, prefix: str, heading: str
 ) -> Iterator[ParameterValue]:

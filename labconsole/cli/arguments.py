@@ -44,6 +44,9 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     )
     start.add_argument("profile", metavar="PROFILE", help="name of a profile, or path of a TOML file")
     start.add_argument("--repeat", type=int, metavar="N", help="number of repeats of each scenario")
+    start.add_argument(
+        "--hosts", type=Path, metavar="FILE", help="host list: run the roles there, in place of the profile's hosts"
+    )
     output = start.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="one JSON object per run and line on standard output")
     output.add_argument(

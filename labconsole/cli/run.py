@@ -32,6 +32,7 @@ from labconsole.model.series import Event, Level
 from labconsole.output import run_json
 from labconsole.output.csv_export import export_runs
 from labconsole.paths import data_dir, database_path
+from labconsole.profiles.host_list import read_host_list
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.safe_text import shown_lines
 from labconsole.store.backups import back_up
@@ -48,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     if overrides is None:
         return BAD_USAGE
     plugins = Plugins.discover()
-    profile = load_profile(arguments.profile, plugins, overrides, arguments.repeat)
+    hosts = None if arguments.hosts is None else read_host_list(arguments.hosts)
+    profile = load_profile(arguments.profile, plugins, overrides, arguments.repeat, hosts)
     campaign = campaign_of(profile)
     try:
         secrets = ask_secrets(campaign, plugins)

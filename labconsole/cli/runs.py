@@ -106,6 +106,8 @@ def _print(
             console.print(f"{verdict.result}: {verdict.name}: {verdict.reason}")
     changed = ", ".join(f"{name}={value}" for name, value in row.parameters.items() if value != "")
     console.print(f"Parameters: {changed}")
+    if row.hosts:
+        console.print(f"Hosts: {row.hosts}")
     if detail.sites:
         console.print(_sites(detail.sites))
     if detail.events:

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from labconsole.clock import clock_domain
@@ -17,7 +18,7 @@ from labconsole.engine.protocol import encode_line
 from labconsole.errors import UserError
 from labconsole.processes import own_program
 from labconsole.security.private_files import PRIVATE_KEY_MARK
-from labconsole.security.secrets import Secret
+from labconsole.security.secrets import Secret, SecretRequest
 
 _READ_SIZE = 1024 * 1024
 
@@ -107,8 +108,11 @@ class RoleStart:
         name: The role's name, unique in the run.
         target: Its class, `package.module:Class`.
         settings: Plain JSON.
-        secrets: The secrets that it may ask for; a launcher reveals them to the role's process alone.
+        requests: The secrets that it may ask for.
+        given: Those of them that the operator was asked for, by key; a launcher reveals them to the role's process
+            alone.
         files: The files that it may ask for, by key.
+        private_files: Files with encrypted keys that it may ask for, by key: never copied on a disk.
         spool: Where a local role records; for a remote role, the place that its samples are copied to.
         live_hz: Live reports per second; 0: one a second.
     """
@@ -116,26 +120,27 @@ class RoleStart:
     name: str
     target: str
     settings: Mapping[str, Any]
-    secrets: Mapping[str, Secret]
+    requests: tuple[SecretRequest, ...]
+    given: Mapping[str, Secret]
     files: Mapping[str, RunFile]
+    private_files: Mapping[str, Path]
     spool: Path
     live_hz: float
 
-    def task(self, files: Mapping[str, Path], spool: Path, parent_pid: int) -> dict[str, Any]:
-        """The first line for the role's process: `files` and `spool` as paths of its machine.
 
-        It holds the secrets in the clear: it goes into the process's standard input, and nowhere else.
-        """
-        return {
-            "name": self.name,
-            "target": self.target,
-            "settings": dict(self.settings),
-            "secrets": {key: secret.reveal() for key, secret in self.secrets.items()},
-            "files": {key: {"path": str(path), "named": str(self.files[key].named)} for key, path in files.items()},
-            "spool": str(spool),
-            "parent_pid": parent_pid,
-            "live_hz": self.live_hz,
-        }
+def role_task(start: RoleStart, secrets: Mapping[str, Secret], address: str) -> dict[str, Any]:
+    """What the first line for a role's process says wherever that is; where it records and what it reads are added.
+
+    It holds the secrets in the clear: it goes into the process's standard input, and nowhere else.
+    """
+    return {
+        "name": start.name,
+        "target": start.target,
+        "settings": dict(start.settings),
+        "secrets": {key: secret.reveal() for key, secret in secrets.items()},
+        "address": address,
+        "live_hz": start.live_hz,
+    }
 
 
 class LaunchedRole(Protocol):
@@ -163,8 +168,8 @@ class LaunchedRole(Protocol):
     def lines(self) -> Iterator[bytes]:
         """The lines of its standard output until that is closed."""
 
-    def wait(self) -> int:
-        """Wait for its end; returns its exit code, negative for the number of the signal that killed it."""
+    def wait(self) -> str:
+        """Wait for its end; returns how it ended, as in "was killed by signal 9"."""
 
     def kill(self) -> None:
         """Kill it."""
@@ -174,23 +179,59 @@ class LaunchedRole(Protocol):
 
 
 class Launcher(Protocol):
-    """Starts roles in processes of their own."""
+    """Starts roles in processes of their own, and brings what they record into the spool of the run."""
+
+    @property
+    def lead_ns(self) -> int:
+        """How much longer than on this machine it takes until each role of the run knows a time that it is sent."""
+
+    @property
+    def hosts(self) -> Mapping[str, Mapping[str, Any]]:
+        """The other hosts with roles of the run, each with its surroundings (`provenance.surroundings`)."""
 
     def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
-        """Start a role on `host` (None: this machine), without waiting for it. Raises UserError: it cannot."""
+        """Start a role, without waiting for it, on `host` (None: as the scenario says). Raises UserError: it cannot."""
+
+    def finish(self) -> None:
+        """All roles have ended: bring what they recorded elsewhere. Raises UserError: some of it is still there."""
+
+
+THIS_MACHINE = "127.0.0.1"
+"""The address of roles that only roles of the same machine reach."""
 
 
 class LocalLauncher:
     """Starts roles as children of this process."""
 
+    lead_ns = 0
+    hosts: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+    def __init__(self, address: str = THIS_MACHINE) -> None:
+        """`address`: where other roles of the run reach those of this machine."""
+        self._address = address
+
     def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
         """Start a child that ends with this process; it reads the copies of its files. Raises UserError for a host."""
         if host is not None:
-            raise UserError(f"Role {start.name} cannot be started on {host}: this console knows only its own machine.")
+            raise UserError(f"Role {start.name} cannot be started on {host}: the scenario of this run names no hosts.")
         role = _LocalRole(start.name)
-        files = {key: file.copy for key, file in start.files.items()}
-        role.send(encode_line(start.task(files, start.spool, os.getpid())))
+        paths = {key: (file.copy, file.named) for key, file in start.files.items()}
+        paths |= {key: (path, path) for key, path in start.private_files.items()}
+        here = {
+            "files": {key: {"path": str(path), "named": str(named)} for key, (path, named) in paths.items()},
+            "spool": str(start.spool),
+            "parent_pid": os.getpid(),
+        }
+        role.send(encode_line(role_task(start, start.given, self._address) | here))
         return role
+
+    def finish(self) -> None:
+        """Nothing is elsewhere."""
+
+
+def how_it_ended(code: int) -> str:
+    """What an exit code of a process says, as a part of a sentence."""
+    return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 class _LocalRole:
@@ -226,8 +267,8 @@ class _LocalRole:
         with self._process.stdout as stream:
             yield from stream
 
-    def wait(self) -> int:
-        return self._process.wait()
+    def wait(self) -> str:
+        return how_it_ended(self._process.wait())
 
     def kill(self) -> None:
         self._process.kill()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,11 +74,16 @@ def _reserve(directory: Path) -> Path:
 class Recorder:
     """Follows all spool files of one run."""
 
-    def __init__(self, store: Store, run_id: int, directory: Path) -> None:
+    def __init__(
+        self, store: Store, run_id: int, directory: Path, corrected: Callable[[Block], Block] = lambda block: block
+    ) -> None:
+        """`corrected` returns a block as it is stored."""
+        self._corrected = corrected
         self._store = store
         self._run_id = run_id
         self._directory = directory
         self._readers: dict[Path, SpoolReader] = {}
+        self._kept = False
 
     @property
     def damage(self) -> list[str]:
@@ -102,9 +107,13 @@ class Recorder:
         """Give all of the reserve back to the disk."""
         _reserve(self._directory).unlink(missing_ok=True)
 
+    def keep_spool(self) -> None:
+        """Something else in its directory is damaged: let `discard_spool` set it aside."""
+        self._kept = True
+
     def discard_spool(self) -> None:
         """Remove the spool files once everything in them is stored; damaged ones are set aside."""
-        if self.damage:
+        if self.damage or self._kept:
             self._directory.rename(self._directory.with_suffix(_DAMAGED))
             return
         try:
@@ -120,7 +129,7 @@ class Recorder:
             reader = self._readers.setdefault(path, SpoolReader(path))
             before = reader.position
             try:
-                new += [(path.stem, block) for block in reader.read_new()]
+                new += [(path.stem, self._corrected(block)) for block in reader.read_new()]
             except FileNotFoundError:
                 continue  # another console has stored and removed it
             except OSError as error:

@@ -23,6 +23,7 @@ from labconsole.model.dotted_names import load_dotted
 from labconsole.model.role import Role, StateValues
 from labconsole.model.series import Event, Level, Series
 from labconsole.processes import die_with_parent
+from labconsole.security.memory_files import PrivateFiles
 from labconsole.security.secret_value import Secret, SecretRefusedError
 
 STATE_BYTES = 4096
@@ -137,6 +138,9 @@ class RoleProcess:
         self._secrets = {key: Secret(value) for key, value in task["secrets"].items()}
         self._files = {key: Path(file["path"]) for key, file in task["files"].items()}
         self._named = {file["path"]: file["named"] for file in task["files"].values()}
+        self._in_memory = PrivateFiles(task.get("private_files", {}))
+        self._files |= self._in_memory.paths
+        self._address: str = task["address"]
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []
         self._attachments: list[SpoolAttachment] = []
@@ -160,6 +164,10 @@ class RoleProcess:
     @property
     def start_ns(self) -> int:
         return self._start_ns
+
+    @property
+    def address(self) -> str:
+        return self._address
 
     def secret(self, key: str) -> Secret | None:
         return self._secrets.get(key)
@@ -253,6 +261,7 @@ class RoleProcess:
         """Write all samples and close the spool."""
         self.flush()
         self._spool.close()
+        self._in_memory.close()
 
 
 def _interval_ns(hz: float) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from labconsole.engine.launcher import LaunchedRole
-from labconsole.engine.protocol import ChannelFrame, decode_line, encode_line
+from labconsole.engine.protocol import ChannelFrame, Usage, decode_line, encode_line
 from labconsole.errors import UserError
 
 _EXIT_OUTPUT_S = 1.0
@@ -39,6 +39,8 @@ class RoleChild:
         self.gauges: dict[str, float] = {}
         self.states: dict[str, str] = {}
         """JSON texts by channel."""
+        self.usage: Usage | None = None
+        """Of a role on another host, where it is measured."""
         self.refused: tuple[str, ...] = ()
         """Keys of the secrets that a device refused this role."""
         self._changed = threading.Condition()
@@ -138,10 +140,9 @@ class RoleChild:
                 self._take(message)
 
     def _watch(self) -> None:
-        code = self._process.wait()
+        how = self._process.wait()
         self._reader.join(_EXIT_OUTPUT_S)
         if self.running:
-            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             kept = "what was measured until then is kept"
             self._lost = True
             self._change(sentence=f"Role {self.name} {how} in mid-run; {kept}. Run it again.")
@@ -151,6 +152,8 @@ class RoleChild:
             case "live":
                 self.channels = {name: ChannelFrame.from_json(data) for name, data in message["channels"].items()}
                 self.gauges, self.states = message.get("gauges", {}), message.get("states", {})
+            case "usage":
+                self.usage = Usage(message["cpu"], message["rss"])
             case "ready":
                 self._change(info=message["info"])
             case "report":

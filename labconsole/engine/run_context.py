@@ -95,6 +95,7 @@ class WorkerContext:
         keep: Callable[[str, str, bytes], None],
         declared: Collection[LiveChannel],
         commands: Collection[TrialCommand] = (),
+        launcher: Launcher | None = None,
     ) -> None:
         """`keep` stores an artefact of the run: name, media type, content; `declared` are the trial's live channels."""
         self._channel = channel
@@ -104,7 +105,7 @@ class WorkerContext:
         self._seed = seed
         self._live_hz = live_hz
         self._secrets = secrets
-        self._launcher: Launcher = LocalLauncher()
+        self._launcher = launcher or LocalLauncher()
         self._files = RunFiles(directory / "files")
         self._spool = SpoolWriter(directory / "worker.spool")
         self._usage_spool = SpoolWriter(directory / "usage.spool")
@@ -149,13 +150,19 @@ class WorkerContext:
         """Frames per second that the live view asked for; 0 is none."""
         return self._live_hz
 
+    @property
+    def lead_ns(self) -> int:
+        return self._launcher.lead_ns
+
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
         start = RoleStart(
             role.name,
             role.target,
             role.settings,
-            {key: self._secrets[key] for key in role.secrets if key in self._secrets},
+            role.secrets,
+            {request.key: self._secrets[request.key] for request in role.secrets if request.key in self._secrets},
             {key: self._files.keep(path) for key, path in role.files.items()},
+            role.private_files,
             self._directory / f"{role.name}.spool",
             self._live_hz,
         )
@@ -239,7 +246,8 @@ class WorkerContext:
         self._check_channels()
         channels, by_role = self._live.totals(self._roles), self._live.by_role(self._roles)
         done = channels[self._progress_channel].count if self._progress_channel in channels else 0
-        usage, progress, now = self.usage.latest, self._progress_channel, now_ns()
+        elsewhere = {role.name: role.usage for role in self._roles if role.usage is not None}
+        usage, progress, now = {**self.usage.latest, **elsewhere}, self._progress_channel, now_ns()
         begin_ns = self._begin_ns if self._begin_ns is not None and self._begin_ns <= now else None
         return LiveFrame(now, begin_ns, done, self._total, channels, usage, progress, by_role)
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
+from labconsole.engine.collected import HostClock, collected
 from labconsole.engine.recorder import Recorder, leftovers, spool_directory
 from labconsole.errors import UserError
 from labconsole.model.metrics import Evaluation, Metric, Verdict
 from labconsole.model.parameters import Parameters
+from labconsole.model.placement import Placement
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event
 from labconsole.model.trial import Trial
@@ -88,12 +90,18 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
     recorder.finish()
     with Reader(run.store.path) as reader:
         events = reader.run(run.id).events
+    if damage := _store_collected(run, events):
+        recorder.keep_spool()
+    damage += recorder.damage
+    if any(collected(run.spool)):
+        with Reader(run.store.path) as reader:
+            events = reader.run(run.id).events
     if rates := [event.data["live_view_hz"] for event in events if "live_view_hz" in event.data]:
         run.store.amend_provenance(run.id, live_view_hz_later=rates)
     fault, disturbed = _evaluate(run, events)
     if fault and status is RunStatus.FINISHED:
         status = RunStatus.FAILED
-    reason = " ".join(filter(None, [reason, fault, *recorder.damage]))
+    reason = " ".join(filter(None, [reason, fault, *damage]))
     for live in run.store.live_runs():
         if live.id == run.id:
             # Nothing happens if another console was faster.
@@ -101,6 +109,16 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
     if run.spool.exists():
         recorder.discard_spool()
     return disturbed
+
+
+def _store_collected(run: WorkerRun, events: Sequence[Event]) -> list[str]:
+    """Store what was brought from hosts; returns the damage, one sentence each. Raises StoreError."""
+    damage: list[str] = []
+    for host, folder in collected(run.spool):
+        recorder = Recorder(run.store, run.id, folder, HostClock(events, host).corrected)
+        recorder.poll()
+        damage += recorder.damage
+    return damage
 
 
 def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) -> None:
@@ -112,6 +130,8 @@ def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) 
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
         raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
+    if Placement.of_stored(run.detail.placement) is not None and not row.status.final:
+        reason += " Samples on hosts are brought by `labconsole hosts collect`."
     try:
         finalize_run(run, recorder, status, reason)
     except StoreError:

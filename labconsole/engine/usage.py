@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import psutil
@@ -17,8 +18,10 @@ from labconsole.model.series import MACHINE, RESOURCES
 class UsageMeter:
     """Reads CPU and memory of processes by name; a process that exited is dropped."""
 
-    def __init__(self, spool: SpoolWriter) -> None:
+    def __init__(self, spool: SpoolWriter, clock: Callable[[], int] = now_ns) -> None:
+        """`clock` gives the times of the readings."""
         self._spool = spool
+        self._clock = clock
         self._processes: dict[str, psutil.Process] = {}
         self._writers: dict[str, SpoolSeriesWriter] = {}
         self.latest: dict[str, Usage] = {}
@@ -48,7 +51,7 @@ class UsageMeter:
             writer = self._writers.get(name)
             if writer is None:
                 writer = self._writers[name] = SpoolSeriesWriter(self._spool, name, RESOURCES)
-            writer.extend(t_ns=[now_ns()], cpu=[usage.cpu], rss=[usage.rss])
+            writer.extend(t_ns=[self._clock()], cpu=[usage.cpu], rss=[usage.rss])
             writer.flush()
         self.latest = latest
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
 from labconsole.engine.child_channel import ChildChannel
+from labconsole.engine.launcher import Launcher, LocalLauncher
 from labconsole.engine.provenance import provenance
 from labconsole.engine.recorder import Recorder, make_spool
 from labconsole.engine.role_handle import CancelledError
@@ -24,6 +25,7 @@ from labconsole.engine.run_end import WorkerRun, finalize_run, load_trial, recov
 from labconsole.engine.usage import INTERVAL_S
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
+from labconsole.model.placement import Placement
 from labconsole.model.trial import Trial
 from labconsole.processes import (
     create_child_job,
@@ -87,9 +89,16 @@ class _Periodic:
 
 
 def _conduct_run(
-    run: WorkerRun, recorder: Recorder, channel: ChildChannel, live_hz: float, secrets: Mapping[str, Secret]
+    run: WorkerRun,
+    recorder: Recorder,
+    channel: ChildChannel,
+    live_hz: float,
+    secrets: Mapping[str, Secret],
+    stored: ExitStack,
 ) -> tuple[RunStatus, str]:
     """Run the trial while its samples are stored. Returns the outcome and its reason.
+
+    `stored` is closed once the run is stored: other hosts forget it then.
 
     Raises UserError before the run was marked as running: RunInProgressError while another process conducts a run of
     this database, others where the run has ended already or its trial cannot be loaded.
@@ -109,17 +118,52 @@ def _conduct_run(
     try:
         make_spool(run.spool, trial.disk_bytes(parameters))
         keep = partial(run.store.add_artefact, run.id)
-        context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands)
+        launcher = _launcher(run, trial, parameters, stored)
+        context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands, launcher)
         channel.listen(context.on_message)
         with _recording_threads(context, recorder, channel, when_idle=trial.leaves_idle_time(parameters)):
             try:
-                return _outcome(trial, parameters, context)
+                status, reason = _outcome(trial, parameters, context)
             finally:
                 context.end_roles()
                 if refused := context.refused_secrets:
                     channel.send({"t": "refused", "secrets": refused})
+        return _brought(launcher, run, status, reason)
     except UserError as error:
         return RunStatus.FAILED, str(error)
+
+
+def _launcher(run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored: ExitStack) -> Launcher:
+    """What starts the roles of the run. Raises UserError: the hosts that it asks for are not there."""
+    placement = Placement.of_stored(run.detail.placement)
+    if placement is None:
+        return LocalLauncher()
+    if not trial.on_hosts:
+        raise UserError(
+            f"Roles of the trial {trial.kind} read files and tokens of this computer, and run on no other: take the "
+            "hosts out of the scenario."
+        )
+    from labconsole.hosts.installed import require_dask
+
+    require_dask()
+    from labconsole.hosts.host_launcher import HostLauncher, HostRun, connected
+
+    cluster, address = connected(placement, stored)
+    needs = HostRun(run.detail.row.uuid, run.spool, trial.disk_bytes(parameters))
+    launcher = HostLauncher(cluster, placement, needs, LocalLauncher(address))
+    stored.callback(launcher.close)
+    return launcher
+
+
+def _brought(launcher: Launcher, run: WorkerRun, status: RunStatus, reason: str) -> tuple[RunStatus, str]:
+    """Bring what roles recorded on other hosts; returns status and reason of the run with it."""
+    if hosts := launcher.hosts:
+        run.store.amend_provenance(run.id, hosts=hosts)
+    try:
+        launcher.finish()
+    except UserError as fault:
+        return (RunStatus.FAILED if status is RunStatus.FINISHED else status), f"{reason} {fault}".strip()
+    return status, reason
 
 
 def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) -> tuple[RunStatus, str]:
@@ -173,14 +217,15 @@ def _perform(task: Mapping[str, Any], channel: ChildChannel) -> None:
         recorder = Recorder(store, run.id, run.spool)
         if task["t"] == "run":
             secrets = {key: Secret(value) for key, value in task["secrets"].items()}
-            try:
-                status, reason = _conduct_run(run, recorder, channel, task["live_hz"], secrets)
-            except RunInProgressError:
-                channel.send({"t": "busy"})
-                return
-            channel.send({"t": "settling"})
-            if disturbed := finalize_run(run, recorder, status, reason):
-                channel.send({"t": "disturbed", "reason": disturbed})
+            with ExitStack() as stored:
+                try:
+                    status, reason = _conduct_run(run, recorder, channel, task["live_hz"], secrets, stored)
+                except RunInProgressError:
+                    channel.send({"t": "busy"})
+                    return
+                channel.send({"t": "settling"})
+                if disturbed := finalize_run(run, recorder, status, reason):
+                    channel.send({"t": "disturbed", "reason": disturbed})
         else:
             channel.listen(lambda message: None)
             recover(run, recorder, RunStatus(task["status"]), task["reason"])

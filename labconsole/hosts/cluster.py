@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,10 @@ _CONNECT_S, _ANSWER_S = 5.0, 10.0
 _GONE = (OSError, TimeoutError, RuntimeError)
 """What Dask raises where a host is lost, does not answer, or has ended with its actor."""
 _EXCHANGES = 100
+
+
+class HostLostError(UserError):
+    """A host does not answer, or is not in the cluster."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ class Cluster(AbstractContextManager["Cluster"]):
             ) from error
         self._closing.callback(self._client.close)
         self._actors: dict[str, Any] = {}
+        self._addresses: dict[str, str] = {}
+        self._turn = threading.Lock()
 
     def __exit__(self, *error: object) -> None:
         self._closing.close()
@@ -91,32 +98,59 @@ class Cluster(AbstractContextManager["Cluster"]):
 
     def host(self, name: str) -> Host:
         """One host, with the offset of its clock as it is now."""
-        address = self.addresses().get(name)
-        if address is None:
-            known = ", ".join(sorted(self.addresses())) or "none"
-            raise UserError(f"There is no host {name} in the cluster: its hosts are {known}.")
+        described = self.call(name, "describe")
+        offset = self.offset(name, described["wall_offset_ns"])
+        return Host(name, self._addresses[name], described, offset)
+
+    def offset(self, name: str, wall_offset_ns: int, exchanges: int = _EXCHANGES) -> Offset:
+        """By how much the clock of a host is ahead of this console's; `wall_offset_ns` is the host's."""
+        with self._answering(name):
+            actor = self._actor(name)
+            found: Offset = self._client.sync(_measured, actor, wall_offset_ns, exchanges)  # type: ignore[no-untyped-call]
+            return found
+
+    def call(self, name: str, method: str, *arguments: Any, timeout_s: float = _ANSWER_S) -> Any:
+        """What a method of `HostActor` returns on a host. Raises UserError as it does."""
+        with self._answering(name):
+            return getattr(self._actor(name), method)(*arguments).result(timeout=timeout_s)
+
+    def ask(self, name: str, method: str, *arguments: Any) -> None:
+        """Call a method of `HostActor` without waiting for its answer."""
+        with self._answering(name):
+            getattr(self._actor(name), method)(*arguments)
+
+    @contextmanager
+    def _answering(self, name: str) -> Iterator[None]:
         try:
-            actor = self._actor(name, address)
-            described = actor.describe().result(timeout=_ANSWER_S)
-            offset: Offset = self._client.sync(_measured, actor, described["wall_offset_ns"])  # type: ignore[no-untyped-call]
+            yield
+        except UserError:
+            raise
         except _GONE as error:
-            raise UserError(f"The host {name} does not answer: check that its agent is running.") from error
-        return Host(name, address, described, offset)
+            raise HostLostError(f"The host {name} does not answer: check that its agent is running.") from error
 
-    def _actor(self, name: str, address: str) -> Any:
+    def _actor(self, name: str) -> Any:
         """The console's actor on a host, started when it is first needed."""
-        if name not in self._actors:
-            future = self._client.submit(
-                HostActor, actor=True, workers=[address], allow_other_workers=False, key=f"host-{uuid.uuid4().hex}"
-            )
-            self._actors[name] = future.result(timeout=_ANSWER_S)
-        return self._actors[name]
+        with self._turn:
+            if name not in self._actors:
+                self._addresses = self.addresses()
+                if name not in self._addresses:
+                    known = ", ".join(sorted(self._addresses)) or "none"
+                    raise HostLostError(f"There is no host {name} in the cluster: its hosts are {known}.")
+                future = self._client.submit(
+                    HostActor,
+                    actor=True,
+                    workers=[self._addresses[name]],
+                    allow_other_workers=False,
+                    key=f"host-{uuid.uuid4().hex}",
+                )
+                self._actors[name] = future.result(timeout=_ANSWER_S)
+            return self._actors[name]
 
 
-async def _measured(actor: Any, wall_ns: int) -> Offset:
+async def _measured(actor: Any, wall_ns: int, count: int) -> Offset:
     """The offset of a host's clock by the exchange with the shortest round trip."""
     exchanges = []
-    for _ in range(_EXCHANGES):
+    for _ in range(count):
         asked_ns = now_ns()
         host_ns = await actor.clock()
         exchanges.append(Exchange(asked_ns, host_ns, host_ns, now_ns()))

@@ -6,29 +6,28 @@ An actor and never a task: a task would wait for ever for a host that is gone, o
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
+import psutil
 from distributed import get_worker
 
-from labconsole.clock import clock_domain, now_ns
+from labconsole.clock import clock_domain, clock_source, now_ns
 from labconsole.engine.provenance import surroundings
-
-
-@dataclass(frozen=True)
-class Capabilities:
-    """What an agent says of its host besides what can be measured; `directory` is where it keeps files."""
-
-    tags: tuple[str, ...]
-    directory: str
+from labconsole.hosts.hosted_runs import HostedRuns, Lines
+from labconsole.paths import hosts_dir
 
 
 class HostActor:
-    """Answers a console. Methods that are coroutines answer at once, whatever else the actor does."""
+    """Answers a console. Methods that are coroutines answer at once, on the agent's thread; the others one by one.
+
+    Any call may come twice: Dask repeats one whose connection was lost.
+    """
 
     def __init__(self) -> None:
         agent: Any = get_worker()
-        self._capabilities: Capabilities = agent.capabilities
+        self._tags: tuple[str, ...] = agent.tags
+        self._runs: HostedRuns = agent.runs
 
     async def clock(self) -> int:
         """The host's `clock.now_ns`."""
@@ -39,6 +38,48 @@ class HostActor:
         return {
             **surroundings(),
             "clock_domain": clock_domain(),
-            "tags": list(self._capabilities.tags),
-            "free_bytes": shutil.disk_usage(self._capabilities.directory).free,
+            "clock_source": clock_source(),
+            "tags": list(self._tags),
+            "interfaces": sorted(psutil.net_if_addrs()),
+            "free_bytes": shutil.disk_usage(hosts_dir()).free,
+            "running": self._runs.running(),
+            "held": self._runs.held(),
         }
+
+    def put(self, run: str, sha256: str, offset: int, data: bytes) -> None:
+        """As `HostedRuns.put`."""
+        self._runs.put(run, sha256, offset, data)
+
+    async def start(
+        self, run: str, name: str, task: Mapping[str, Any], files: Mapping[str, tuple[str, str]], ahead_ns: int
+    ) -> None:
+        """As `HostedRuns.start`."""
+        self._runs.start(run, name, task, files, ahead_ns)
+
+    async def lines(self, run: str, name: str, after: int, wait_s: float) -> Lines:
+        """As `HostedRuns.lines`."""
+        return await self._runs.lines(run, name, after, wait_s)
+
+    async def send(self, run: str, name: str, number: int, line: bytes) -> None:
+        """As `HostedRole.send`."""
+        self._runs.role(run, name).send(number, line)
+
+    async def kill(self, run: str, name: str) -> None:
+        """Kill a role."""
+        self._runs.role(run, name).kill()
+
+    async def end(self, run: str) -> None:
+        """As `HostedRuns.end`."""
+        self._runs.end(run)
+
+    def contents(self, run: str) -> dict[str, tuple[int, str]]:
+        """As `HostedRuns.contents`."""
+        return self._runs.contents(run)
+
+    def read(self, run: str, name: str, offset: int, size: int) -> bytes:
+        """As `HostedRuns.read`."""
+        return self._runs.read(run, name, offset, size)
+
+    async def forget(self, run: str) -> None:
+        """As `HostedRuns.forget`."""
+        self._runs.forget(run)

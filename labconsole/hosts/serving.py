@@ -14,7 +14,7 @@ from tornado.httpserver import HTTPServer
 from labconsole.errors import UserError
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
-from labconsole.hosts.host_actor import Capabilities
+from labconsole.hosts.hosted_runs import HostedRuns
 from labconsole.model.operation import OperationContext
 from labconsole.paths import hosts_dir
 
@@ -45,7 +45,8 @@ class _Scheduler(_WithoutWebServer, Scheduler):
 class Agent(_WithoutWebServer, Worker):
     """A worker that runs the actors of consoles, and no tasks."""
 
-    capabilities: Capabilities
+    tags: tuple[str, ...]
+    runs: HostedRuns
 
 
 class _Announcing(SchedulerPlugin):
@@ -94,16 +95,16 @@ def serve_agent(
 
     `host` is the address to listen on; None: that of the way to the scheduler. Raises UserError: it cannot join.
     """
-    listens_on = host or _way_to(scheduler)
+    listens_on = host or way_to(scheduler)
     security = ClusterSecurity(member)
-    capabilities = Capabilities(tags, str(hosts_dir()))
+    runs = HostedRuns(hosts_dir() / "runs" / member.name, member.name)
 
     async def joined() -> Agent | None:
         """The agent once it has joined; None: it was stopped before."""
         agent: Agent | None = None
         try:
             agent = Agent(scheduler, name=member.name, nthreads=1, host=listens_on, security=security, dashboard=False)
-            agent.capabilities = capabilities
+            agent.tags, agent.runs = tags, runs
             await _unless_stopped(agent, context)
         except _REFUSALS as error:
             if agent is not None:
@@ -120,7 +121,9 @@ def serve_agent(
         while agent is not None and not context.stop_requested:
             if agent.status.name in _OVER:
                 agent = await joined_again()
+            runs.look()
             await asyncio.sleep(_LOOK_S)
+        runs.close()
         if agent is not None:
             await agent.close(reason="it was stopped")
 
@@ -134,6 +137,7 @@ def serve_agent(
                 if str(error) != said:  # each reason once
                     said = str(error)
                     context.say(said)
+                runs.look()
                 await asyncio.sleep(_AGAIN_S)
         return None
 
@@ -159,7 +163,7 @@ async def _started(agent: Agent) -> None:
     await agent
 
 
-def _way_to(scheduler: str) -> str:
+def way_to(scheduler: str) -> str:
     """The address of this computer on the way to the scheduler. Raises UserError: there is none."""
     address = urlsplit(scheduler)
     try:

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-DEFAULT_SCHEDULER = "tls://127.0.0.1:8786"
+from labconsole.model.validation_faults import fault_sentence
+
+DEFAULT_PORT = 8786
+DEFAULT_SCHEDULER = f"tls://127.0.0.1:{DEFAULT_PORT}"
 MOST_LOCAL = 20
 
 
@@ -16,14 +19,33 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _host_names(value: Any) -> Any:
+    """One name, or several names; raises ValueError for anything else."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError("give the name of a host, or a list of names")
+    if not isinstance(value, str) and not all(names):
+        raise ValueError("a name in the list is empty")
+    return value or ""
+
+
 class RoleRequest(_Strict):
     """What the roles of these names ask of their host; an empty value asks for nothing."""
 
     role: Annotated[str, Field(description="Names of roles, with * and ?, as in sender-*", min_length=1)] = "*"
-    host: Annotated[str, Field(description="Name of the host")] = ""
+    host: Annotated[
+        str | tuple[str, ...],
+        BeforeValidator(_host_names),
+        Field(description="Name of the host, or a list of names, which share the roles"),
+    ] = ""
     tag: Annotated[str, Field(description="A tag of the host, as in obu")] = ""
     cores: Annotated[int, Field(description="Cores that the host has at least", ge=0)] = 0
     interface: Annotated[str, Field(description="A network interface of the host, as in eth1")] = ""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of its hosts; none where any host will do."""
+        return self.host if isinstance(self.host, tuple) else tuple(filter(None, (self.host,)))
 
     def matches(self, role: str) -> bool:
         """Whether it is for the role of this name."""
@@ -32,14 +54,19 @@ class RoleRequest(_Strict):
     def suits(self, host: str, tags: Sequence[str], cores: int, interfaces: Sequence[str]) -> bool:
         """Whether a host of this name has what is asked for."""
         return (
-            self.host in ("", host)
+            (not self.host or host in self.hosts)
             and (not self.tag or self.tag in tags)
             and cores >= self.cores
             and (not self.interface or self.interface in interfaces)
         )
 
     def __str__(self) -> str:
-        asked = {"host": self.host, "tag": self.tag, "cores": self.cores or "", "interface": self.interface}
+        asked = {
+            "host": " or ".join(self.hosts),
+            "tag": self.tag,
+            "cores": self.cores or "",
+            "interface": self.interface,
+        }
         return ", ".join(f"{name} {value}" for name, value in asked.items() if value) or "any host"
 
 
@@ -60,6 +87,15 @@ class Placement(_Strict):
     ] = 0
     roles: Annotated[tuple[RoleRequest, ...], Field(description="What roles ask of their hosts")] = ()
 
+    def __str__(self) -> str:
+        """As lists of parameters show it: `sender-*: tag obu; receiver-*: host host-b`; empty without roles."""
+        if not self.roles:
+            return ""
+        parts = [f"{request.role}: {request}" for request in self.roles]
+        parts += [f"{self.local} local hosts" if self.local > 1 else "1 local host"] if self.local else []
+        parts += [f"scheduler {self.scheduler}"] if self.scheduler != DEFAULT_SCHEDULER else []
+        return "; ".join(parts)
+
     def request(self, role: str) -> RoleRequest | None:
         """The request for a role; None: it stays on this computer."""
         return next((request for request in self.roles if request.matches(role)), None)
@@ -68,3 +104,16 @@ class Placement(_Strict):
     def of_stored(cls, table: Mapping[str, Any]) -> Placement | None:
         """The placement of a stored scenario; None where all its roles stay on this computer."""
         return cls.model_validate(dict(table)) if table.get("roles") else None
+
+    def stored(self) -> dict[str, Any]:
+        """Plain JSON with all values for the store; {} where all roles stay on this computer."""
+        return self.model_dump(mode="json") if self.roles else {}
+
+
+def checked_placement(text: str) -> str:
+    """The text, which is a stored placement as JSON. Raises ValueError, in one line, for any other text."""
+    try:
+        Placement.model_validate_json(text)
+    except ValidationError as error:
+        raise ValueError(f"hosts of roles: {fault_sentence(error, Placement)}") from error
+    return text

@@ -44,11 +44,18 @@ class RoleContext(Protocol):
     def start_ns(self) -> int:
         """T0 (`clock.now_ns`), valid in `run`."""
 
+    @property
+    def address(self) -> str:
+        """The IP address at which other roles of the run reach this one: where a port of it listens."""
+
     def secret(self, key: str) -> Secret | None:
-        """The secret `key` of the role's RoleSpec, if the operator was asked for it before the run."""
+        """The secret `key` of the role's RoleSpec, if the operator was asked for it before the run.
+
+        On another host than the console's it is always there, wherever the console had it from.
+        """
 
     def file(self, key: str) -> Path | None:
-        """Where to read the file `key` of the role's RoleSpec, None if it has none of that key.
+        """Where to read the file or private file `key` of the role's RoleSpec, None if it has none of that key.
 
         The path is that of a copy: in sentences of events and errors the file's own path appears in its place.
         """

@@ -38,12 +38,13 @@ BYTES = "bytes"
 @dataclass(frozen=True)
 class Column:
     """One column of a series: numpy dtype string (`"i8"`, `"u4"`, `"u1"`, `"f8"`) or `BYTES`, and unit (`""` for plain
-    numbers)."""
+    numbers). `by_clock`: its values are times of the clock of the role's host (`clock.now_ns`)."""
 
     name: str
     dtype: str
     unit: str
     title: str
+    by_clock: bool = False
 
     @property
     def numpy_type(self) -> np.dtype[Any]:
@@ -70,7 +71,7 @@ MACHINE = Series(
     "machine",
     "CPU time of the computer and of the run, all cores together, since the first reading",
     (
-        Column("t_ns", "i8", "ns", "Time"),
+        Column("t_ns", "i8", "ns", "Time", by_clock=True),
         Column("all_ns", "i8", "ns", "Time of all cores, busy or idle"),
         Column("busy_ns", "i8", "ns", "Time that cores were busy"),
         Column("own_ns", "i8", "ns", "CPU time of the run: its roles, its worker, and the console that started it"),
@@ -83,7 +84,7 @@ RESOURCES = Series(
     "resources",
     "CPU and memory of each process",
     (
-        Column("t_ns", "i8", "ns", "Time"),
+        Column("t_ns", "i8", "ns", "Time", by_clock=True),
         Column("cpu", "f4", "%", "CPU (100 % = one core)"),
         Column("rss", "i8", "B", "Resident memory"),
     ),

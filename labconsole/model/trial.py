@@ -86,17 +86,19 @@ class Distribution:
 class RoleSpec:
     """A role to start: `name` is unique in the run, `target` is `package.module:Class`, `settings` is plain JSON.
 
-    Settings carry references to secrets, never secrets. `secrets` are the keys of those of `Trial.secrets` that the
-    role may ask its context for. `files` are the local files that the role reads, by the key under which it asks for
-    each (`RoleContext.file`): a payload, a CA's certificates, never a private key. They travel with the run: every role
-    reads the content that the file had when the run first named it.
+    Settings carry references to secrets, never secrets. `secrets` are those of `Trial.secrets` that the role may ask
+    its context for. `files` are the local files that the role reads, by the key under which it asks for each
+    (`RoleContext.file`): a payload, a CA's certificates, never a private key. They travel with the run: every role
+    reads the content that the file had when the run first named it. `private_files` are files with encrypted private
+    keys: read in place on this machine, and on another host kept in the memory of the role's process.
     """
 
     name: str
     target: str
     settings: Mapping[str, Any]
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[SecretRequest, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
+    private_files: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -180,10 +182,18 @@ class RunContext(Protocol):
     def stop_requested(self) -> bool:
         """Whether the operator asked to cancel."""
 
-    def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
-        """Start a role process; `host` None is this machine.
+    @property
+    def lead_ns(self) -> int:
+        """What a time that roles are sent must lie further in the future, so that those on other hosts know it in time.
 
-        Raises UserError: a file of the role cannot be read, is not a regular file, or holds a private key.
+        0 where all roles are on this machine.
+        """
+
+    def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
+        """Start a role process on a host by name; `host` None: where the scenario wants it, this machine by default.
+
+        Raises UserError: a file of the role cannot be read, is not a regular file, or holds a private key; no host is
+        what the scenario asks for, or it does not answer.
         """
 
     def wait(
@@ -249,6 +259,8 @@ class Trial(ABC, Generic[P]):
     service_level: ClassVar[ServiceLevel | None] = None
     commands: ClassVar[tuple[TrialCommand, ...]] = ()
     """Commands that the operator may send into a run in progress."""
+    on_hosts: ClassVar[bool] = False
+    """Whether its roles run on any host: they read nothing of a disk but their files and private files."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises TypeError for a key or finding metric that is not among `metrics`."""

@@ -14,6 +14,7 @@ _WANTED = {
     **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
     **dict.fromkeys(("list_type", "tuple_type"), 'a list, such as [1, 2] or ["a"]'),
     "string_type": "a text",
+    "model_type": "a table",
 }
 """What should have been given, by pydantic's type of the fault: its own sentences speak of Python."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -12,8 +11,10 @@ from pydantic import AfterValidator
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.errors import UserError
+from labconsole.hosts.installed import require_dask
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import Parameters, parameter
+from labconsole.model.placement import DEFAULT_PORT, DEFAULT_SCHEDULER
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretRequest, SecretSource
 
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
     from labconsole.hosts.cluster import Host
 
 _PASSPHRASE = "enrolment"
-_PORT = 8786
-
-
-def _require_dask() -> None:
-    """Raises UserError: the packages for hosts are not installed."""
-    if find_spec("distributed") is None:
-        raise UserError(
-            "Hosts need Dask, which is not installed: install the console with its extra `hosts` "
-            "(labconsole[hosts]), or start it by installer/bootstrap.py."
-        )
 
 
 def _matching(pattern: str, sentence: str) -> AfterValidator:
@@ -62,11 +53,12 @@ HostName = Annotated[
 ]
 
 
-def _scheduler_field() -> Any:
+def scheduler_field() -> Any:
+    """The parameter with the scheduler's address."""
     return parameter(
         "Scheduler",
         "Address of the cluster's scheduler, as `labconsole scheduler` prints it",
-        default=f"tls://127.0.0.1:{_PORT}",
+        default=DEFAULT_SCHEDULER,
         metavar="ADDRESS",
     )
 
@@ -132,7 +124,9 @@ class SchedulerParameters(Parameters):
     host: OwnAddress = parameter(
         "Address", "Address to listen on; hosts elsewhere need one that they reach", default="127.0.0.1", min_length=1
     )
-    port: int = parameter("Port", "Port to listen on; 0: any free port", default=_PORT, ge=0, le=65_535, kind="port")
+    port: int = parameter(
+        "Port", "Port to listen on; 0: any free port", default=DEFAULT_PORT, ge=0, le=65_535, kind="port"
+    )
 
 
 class RunScheduler(Operation[SchedulerParameters]):
@@ -148,7 +142,7 @@ class RunScheduler(Operation[SchedulerParameters]):
     runs_until_cancelled: ClassVar[bool] = True
 
     def run(self, parameters: SchedulerParameters, context: OperationContext) -> str:
-        _require_dask()
+        require_dask()
         from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
         from labconsole.hosts.serving import serve_scheduler
@@ -169,7 +163,7 @@ class AgentParameters(Parameters):
         metavar="FILE",
         kind="file",
     )
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
     host: OwnAddress = parameter(
         "Address",
         "Address that the scheduler and other hosts reach this one by; not given: that of the way to the scheduler",
@@ -208,7 +202,7 @@ class RunAgent(Operation[AgentParameters]):
         return (SecretRequest(_PASSPHRASE, f"the enrolment {parameters.enrolment}", source),)
 
     def run(self, parameters: AgentParameters, context: OperationContext) -> str:
-        _require_dask()
+        require_dask()
         from labconsole.hosts.cluster_tls import Member
         from labconsole.hosts.serving import serve_agent
 
@@ -224,7 +218,7 @@ class RunAgent(Operation[AgentParameters]):
 class ListParameters(Parameters):
     """Whose hosts are listed."""
 
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
 
 
 class ListHosts(Operation[ListParameters]):
@@ -233,14 +227,15 @@ class ListHosts(Operation[ListParameters]):
     name: ClassVar[str] = "hosts.list"
     title: ClassVar[str] = "Hosts"
     description: ClassVar[str] = (
-        "Lists the hosts of the cluster: version, tags, load, free disk, and by how much the clock of each differs "
+        "Lists the hosts of the cluster: version, tags, load, free disk, the roles that run there, and by how much the "
+        "clock of each differs "
         "from that of this computer, with the uncertainty of that."
     )
     parameters: ClassVar[type[Parameters]] = ListParameters
     isolated: ClassVar[bool] = True
 
     def run(self, parameters: ListParameters, context: OperationContext) -> Result:
-        _require_dask()
+        require_dask()
         from labconsole.hosts.cluster import Cluster
         from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
@@ -257,7 +252,7 @@ class ListHosts(Operation[ListParameters]):
                     warnings.append(str(error))
         if not names:
             return Result(("No host has joined: enrol one, and start its agent.",), {"hosts": []})
-        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Clock offset", "Uncertainty")
+        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Roles", "Clock offset", "Uncertainty")
         table = TextTable(headings, tuple(map(_row, hosts)))
         return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
 
@@ -270,9 +265,17 @@ def _row(host: Host) -> tuple[str, ...]:
         f"{host.described['cores']}",
         f"{host.described['load_average_before'][0]:.2f}",
         format_figure(host.described["free_bytes"], "B"),
+        _runs(host),
         format_figure(host.offset.offset_ns, "ns"),
         f"± {format_figure(host.offset.uncertainty_ns, 'ns')}",
     )
+
+
+def _runs(host: Host) -> str:
+    """The roles in progress on a host, and of how many runs it has samples that no console has brought."""
+    running = [role for roles in host.described["running"].values() for role in roles]
+    left = [run for run in host.described["held"] if run not in host.described["running"]]
+    return "; ".join(filter(None, [", ".join(running), f"samples of {len(left)} runs" if left else ""]))
 
 
 def _data(host: Host) -> dict[str, Any]:
@@ -284,6 +287,8 @@ def _data(host: Host) -> dict[str, Any]:
         "cores": host.described["cores"],
         "load": host.described["load_average_before"][0],
         "free_bytes": host.described["free_bytes"],
+        "running": host.described["running"],
+        "held": host.described["held"],
         "clock_domain": host.described["clock_domain"],
         "clock_offset_ns": host.offset.offset_ns,
         "clock_uncertainty_ns": host.offset.uncertainty_ns,

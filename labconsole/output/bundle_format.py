@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from labconsole.errors import UserError
 from labconsole.model.metrics import Direction, VerdictKind
+from labconsole.model.placement import checked_placement
 from labconsole.model.series import BYTES, FILE_NAME, Level, Origin
 from labconsole.store import attachments, chunks
 from labconsole.store.encoding import time_from_text, time_to_text
@@ -31,7 +32,7 @@ from labconsole.store.records import RunStatus
 from labconsole.store.samples import StoredChunk, series_columns
 
 FORMAT: Final = "labconsole bundle"
-VERSION: Final = 3
+VERSION: Final = 4
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 1024 * 1024
 """The most bytes of the manifest, and of the rows of one run."""
@@ -157,6 +158,7 @@ class ScenarioRow(_Model):
     kind: _Text
     parameters: _Object
     thresholds: _Object
+    placement: Annotated[str, AfterValidator(checked_placement)] = "{}"
 
 
 class RunEntry(_Model):
@@ -178,7 +180,7 @@ class Manifest(_Model):
     """The manifest of a bundle."""
 
     format: Literal["labconsole bundle"]
-    version: Literal[1, 2, 3]
+    version: Literal[1, 2, 3, 4]
     console: _Text
     written: _Time
     campaigns: Annotated[list[Campaign], Field(max_length=10_000)]

@@ -6,6 +6,7 @@
 | --- | --- |
 | `run`, `uuid` | number in this database, and the same in every database |
 | `kind`, `campaign`, `profile`, `scenario`, `repeat`, `position`, `parameters`, `thresholds`, `seed` | what was run |
+| `placement` | hosts that the roles ask for: `scheduler`, `local`, `roles`; `{}` where all stay on this computer |
 | `status`, `reason`, `created`, `started`, `ended`, `duration_s` | how it went; times are ISO 8601, UTC |
 | `tags`, `note`, `warnings` | what was added by hand, and what a reader of the figures must know |
 | `definitions` | version of the trial's metric definitions by which the figures were evaluated |
@@ -108,6 +109,7 @@ def summary(detail: RunDetail) -> dict[str, Any]:
         "scenario": row.scenario,
         "repeat": row.repeat,
         "parameters": dict(row.parameters),
+        "placement": dict(row.placement),
         "metrics": {metric.name: _metric(metric) for metric in detail.metrics if not metric.labels},
         "labelled_metrics": [
             {"name": metric.name, "labels": dict(metric.labels), **_metric(metric)}

@@ -25,6 +25,13 @@ parameters = { batch = 256 }
 [thresholds]                         # of all scenarios, or of one in its own table
 latency_p99 = { max = 50.0 }
 
+[hosts]                              # where roles run; without it, or for other roles: on this computer
+scheduler = "tls://192.0.2.10:8786"
+
+[[hosts.roles]]                      # the first that matches a role counts; or as `hosts` of one scenario
+role = "sender-*"
+tag = "obu"
+
 [[sites]]                            # the source's resource table
 name = "Malaysia"
 ```
@@ -37,7 +44,7 @@ import math
 import random
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,12 +53,12 @@ import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
 from labconsole.model.parameters import Parameters
+from labconsole.model.placement import Placement
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Trial
 from labconsole.model.validation_faults import fault_sentence, nearest
 from labconsole.paths import data_dir, profiles_dir
 from labconsole.profiles.profile_file import (
-    FORMAT,
     Order,
     ProfileError,
     ProfileFile,
@@ -59,8 +66,10 @@ from labconsole.profiles.profile_file import (
     Site,
     Threshold,
     merged_tables,
+    with_hosts,
     with_overrides,
 )
+from labconsole.profiles.profile_texts import profile_text, scenarios_text
 from labconsole.store.records import NewCampaign, NewScenario
 
 __all__ = [
@@ -154,15 +163,19 @@ def _info(name: str, path: Path) -> ProfileInfo:
 
 
 def load_profile(
-    name_or_path: str, plugins: Plugins, overrides: Mapping[str, str] | None = None, repeats: int | None = None
+    name_or_path: str,
+    plugins: Plugins,
+    overrides: Mapping[str, str] | None = None,
+    repeats: int | None = None,
+    hosts: Placement | None = None,
 ) -> Profile:
     """Read and validate a profile by name or path.
 
-    `overrides` sets parameters of all scenarios (text as on the command line: TOML values, or plain words).
-    Raises ProfileError.
+    `overrides` sets parameters of all scenarios (text as on the command line: TOML values, or plain words), and
+    `hosts` replaces the hosts of all of them. Raises ProfileError.
     """
     path = _find(name_or_path)
-    return _validated(merged_tables(path, _base_of), path, plugins, overrides or {}, repeats)
+    return _validated(merged_tables(path, _base_of), path, plugins, overrides or {}, repeats, hosts)
 
 
 def _find(name_or_path: str) -> Path:
@@ -186,7 +199,12 @@ def _base_of(path: Path, name: str) -> Path:
 
 
 def _validated(
-    data: Mapping[str, Any], path: Path, plugins: Plugins, overrides: Mapping[str, str], repeats: int | None
+    data: Mapping[str, Any],
+    path: Path,
+    plugins: Plugins,
+    overrides: Mapping[str, str],
+    repeats: int | None,
+    hosts: Placement | None,
 ) -> Profile:
     where = f"Profile {path.name}"
     try:
@@ -205,6 +223,7 @@ def _validated(
     file = with_overrides(
         file, {key: override(text, key, trial.parameters) for key, text in overrides.items()}, repeats
     )
+    file = file if hosts is None else with_hosts(file, hosts)
     scenarios, own = zip(*_scenarios(file, where, trial), strict=True)
     return Profile(
         name=file.name,
@@ -241,11 +260,17 @@ def _scenarios(file: ProfileFile, where: str, trial: Trial[Any]) -> Iterable[tup
             parameters = {**file.parameters, **scenario.parameters, **point}
             thresholds = {**file.thresholds, **scenario.thresholds}
             own = frozenset(scenario.parameters) | frozenset(point)
-            yield new_scenario(trial, name, parameters, thresholds, where), own
+            hosts = file.hosts if scenario.hosts is None else scenario.hosts
+            yield new_scenario(trial, name, parameters, thresholds, where, hosts), own
 
 
 def new_scenario(
-    trial: Trial[Any], name: str, parameters: Mapping[str, Any], thresholds: Mapping[str, Threshold], where: str
+    trial: Trial[Any],
+    name: str,
+    parameters: Mapping[str, Any],
+    thresholds: Mapping[str, Threshold],
+    where: str,
+    hosts: Placement | None = None,
 ) -> NewScenario:
     """A scenario with complete, validated parameters. Raises ProfileError; `where` begins its sentence."""
     try:
@@ -257,7 +282,8 @@ def new_scenario(
         if metric not in known:
             raise ProfileError(f"{where}: no metric is called {metric}{nearest(metric, known)}")
     bounds = {metric: threshold.model_dump(exclude_none=True) for metric, threshold in thresholds.items()}
-    return NewScenario(name, trial.kind, complete.model_dump(mode="json"), bounds)
+    placement = {} if hosts is None else hosts.stored()
+    return NewScenario(name, trial.kind, complete.model_dump(mode="json"), bounds, placement)
 
 
 def _short(value: Any) -> str:
@@ -338,58 +364,6 @@ def shuffled(scenarios: int, repeats: int, seed: int) -> tuple[tuple[int, int], 
             drawn.shuffle(round_)
         order += [(index, repeat) for index in round_]
     return tuple(order)
-
-
-def profile_text(
-    name: str,
-    title: str,
-    kind: str,
-    parameters: Mapping[str, Any],
-    repeats: int = 1,
-    *,
-    seed: int = 1,
-    thresholds: Mapping[str, Mapping[str, float]] | None = None,
-    sites: Sequence[Site] = (),
-) -> str:
-    """The TOML text of a profile with one scenario; parameters that are None are left out."""
-    given = {key: value for key, value in parameters.items() if value is not None}
-    table: dict[str, Any] = {"format": FORMAT, "name": name, "title": title, "kind": kind, "repeats": repeats}
-    table |= {"seed": seed, "parameters": given}
-    if thresholds:
-        table["thresholds"] = {metric: dict(bounds) for metric, bounds in thresholds.items()}
-    if sites:
-        table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
-    return tomli_w.dumps(table)
-
-
-def scenarios_text(
-    name: str,
-    title: str,
-    scenarios: Sequence[NewScenario],
-    repeats: int = 1,
-    *,
-    seed: int = 1,
-    sites: Sequence[Site] = (),
-    order: Order = Order.SHUFFLED,
-) -> str:
-    """The TOML text of a profile with several scenarios of one kind; parameters that are None are left out."""
-    given = [{key: value for key, value in scenario.parameters.items() if value is not None} for scenario in scenarios]
-    common = {key: value for key, value in given[0].items() if all(other.get(key) == value for other in given)}
-    table: dict[str, Any] = {"format": FORMAT, "name": name, "title": title, "kind": scenarios[0].kind}
-    table |= {"repeats": repeats, "seed": seed, "parameters": common}
-    table["scenarios"] = [
-        {
-            "name": scenario.name,
-            "parameters": {key: value for key, value in values.items() if key not in common},
-            "thresholds": {metric: dict(bounds) for metric, bounds in scenario.thresholds.items()},
-        }
-        for scenario, values in zip(scenarios, given, strict=True)
-    ]
-    if order is not Order.SHUFFLED:
-        table["order"] = order.value
-    if sites:
-        table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
-    return tomli_w.dumps(table)
 
 
 def save_profile(name: str, text: str, *, replace: bool = False) -> Path:

@@ -8,9 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from labconsole.errors import UserError
+from labconsole.model.placement import Placement
 
 FORMAT = 1
 
@@ -51,12 +52,25 @@ class Site(_Strict):
     remarks: Annotated[str, Field(description="Anything else")] = ""
 
 
+def with_roles(placement: Placement | None) -> Placement | None:
+    """The placement; raises ValueError for one that asks for hosts and names no roles, which would have no effect."""
+    if placement is not None and placement.model_fields_set - {"roles"} and not placement.roles:
+        asked = " and ".join(sorted(placement.model_fields_set - {"roles"}))
+        raise ValueError(f"{asked} has no effect without roles; name them in [[hosts.roles]]")
+    return placement
+
+
 class ScenarioTable(_Strict):
     """One of `[[scenarios]]`."""
 
     name: Annotated[str, Field(description="What lists of runs show")]
     parameters: Annotated[dict[str, Any], Field(description="Parameters that this scenario sets")] = {}
     thresholds: Annotated[dict[str, Threshold], Field(description="Bounds of metrics in this scenario, by metric")] = {}
+    hosts: Annotated[
+        Placement | None,
+        AfterValidator(with_roles),
+        Field(description="Hosts of this scenario's roles, in place of all that the profile asks for"),
+    ] = None
 
 
 class Order(StrEnum):
@@ -86,6 +100,9 @@ class ProfileFile(_Strict):
     ] = {}
     scenarios: Annotated[list[ScenarioTable], Field(description="Scenarios by name")] = []
     thresholds: Annotated[dict[str, Threshold], Field(description="Bounds of metrics in all scenarios, by metric")] = {}
+    hosts: Annotated[
+        Placement | None, AfterValidator(with_roles), Field(description="Hosts of the roles; else this computer")
+    ] = None
     sites: Annotated[list[Site], Field(description="Where it was run, as the source's resource table has it")] = []
 
 
@@ -143,6 +160,12 @@ def with_overrides(file: ProfileFile, fixed: Mapping[str, Any], repeats: int | N
             "repeats": repeats or file.repeats,
         }
     )
+
+
+def with_hosts(file: ProfileFile, hosts: Placement) -> ProfileFile:
+    """The profile with the same hosts in all scenarios."""
+    scenarios = [scenario.model_copy(update={"hosts": None}) for scenario in file.scenarios]
+    return file.model_copy(update={"hosts": hosts, "scenarios": scenarios})
 
 
 def _without(table: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 The digest is the SHA-256 over lines of canonical JSON, each `[section, value, ...]` of the rows as they are stored,
 in this order: the format, the run (with its scenario and campaign), its series (with the head of each hash chain),
 events, metrics, verdicts, artefacts (with the hash of each), the values that version 4 of the database added, roles
-and their files (version 5), and attachments (version 6). Values at their defaults and empty tables of later versions
-have no line, so that a run that was sealed before them keeps its digest. The digest leaves out ids, the process that
-owned the run, notes, tags, trash and baseline: so it stays the same when a bundle carries the run to another
-database.
+and their files (version 5), attachments (version 6), and the hosts that the scenario asks for (version 7). Values at
+their defaults and empty tables of later versions have no line, so that a run that was sealed before them keeps its
+digest. The digest leaves out ids, the process that owned the run, notes, tags, trash and baseline: so it stays the
+same when a bundle carries the run to another database.
 
 A digest in the same file protects against accident and careless change. A program that rewrites the whole file can
 rewrite it too: that is why reports print it and are signed.
@@ -50,6 +50,8 @@ _SECTIONS = {
     "role file": "SELECT role, key, name, size, hex(sha256) FROM role_file WHERE run_id = ? ORDER BY role, key",
     "attachment": "SELECT role, name, media_type, chunks, size, hex(link), hex(sha256) FROM attachment "
     "WHERE run_id = ? ORDER BY role, name",
+    "placement": "SELECT placement FROM run JOIN scenario ON scenario.id = run.scenario_id "
+    "WHERE run.id = ? AND placement <> '{}'",
 }
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
+from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, func, select
 
 from labconsole.model.metrics import Direction, Metric, Verdict, VerdictKind
+from labconsole.model.placement import checked_placement
 from labconsole.model.series import Event
 from labconsole.store import schema
 from labconsole.store.attachments import StoredAttachments
@@ -57,6 +58,7 @@ _RUNS = Rows(
     scenario=schema.scenario.c.name,
     kind=schema.scenario.c.kind,
     parameters=schema.scenario.c.parameters,
+    placement=schema.scenario.c.placement,
     owner=_OWNER,
     note=func.coalesce(schema.note.c.text, ""),
     trashed=schema.trash.c.run_id.is_not(None),
@@ -177,9 +179,9 @@ class Reader(DatabaseReader):
 
     def expected_s(self, campaign_id: int) -> dict[str, float]:
         """How long a run of each scenario of a campaign takes, s, by the scenario's name: the median of the newest five
-        runs of any campaign that finished with the same trial and parameters. Others are left out."""
+        runs of any campaign that finished with the same trial, parameters and hosts. Others are left out."""
         wanted, same, run = schema.scenario.alias(), schema.scenario.alias(), schema.run
-        alike = (same.c.kind == wanted.c.kind) & (same.c.parameters_sha256 == wanted.c.parameters_sha256)
+        alike = and_(*(same.c[name] == wanted.c[name] for name in ("kind", "parameters_sha256", "placement")))
         statement = (
             select(wanted.c.name, run.c.started, run.c.ended)
             .select_from(wanted.join(same, alike).join(run, run.c.scenario_id == same.c.id))
@@ -344,6 +346,8 @@ def _assembled(
 ) -> list[RunRow]:
     tags, metrics, checks = _by_run(tagged), _by_run(figures), _by_run(failed)
     parse = cache(json.loads)
+    for placement in {row.placement for row in rows}:
+        checked_placement(placement)
     return _RUNS.records(
         rows,
         tags=[tuple(one.name for one in tags.get(row.id, ())) for row in rows],

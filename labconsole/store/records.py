@@ -10,6 +10,7 @@ from typing import Any
 
 from labconsole.clock import wall_time
 from labconsole.model.metrics import Metric, Verdict
+from labconsole.model.placement import Placement
 from labconsole.model.series import Event
 from labconsole.processes import Owner
 
@@ -46,12 +47,14 @@ class LiveRun:
 
 @dataclass(frozen=True)
 class NewScenario:
-    """A scenario to be stored: trial kind and canonical parameters (plain JSON)."""
+    """A scenario to be stored: trial kind, canonical parameters (plain JSON), and the hosts of its roles."""
 
     name: str
     kind: str
     parameters: Mapping[str, Any]
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    placement: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON of a `labconsole.model.placement.Placement` with all values; {}: all roles stay on this computer."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,13 @@ class RunRow:
     """Version of the metric definitions by which it is evaluated (`labconsole.model.trial.Trial.definitions`)."""
     failed_checks: tuple[str, ...] = ()
     """The reasons of its failed integrity verdicts, one sentence each: its figures prove nothing."""
+    placement: Mapping[str, Any] = field(default_factory=dict)
+    """That of its scenario (`NewScenario.placement`)."""
+
+    @property
+    def hosts(self) -> str:
+        """The hosts that its scenario asks for, in words; empty where all roles stay on this computer."""
+        return str(Placement.of_stored(self.placement) or "")
 
     @property
     def duration_s(self) -> float | None:
@@ -194,6 +204,11 @@ class RunDetail:
     series: tuple[StoredSeries, ...]
     roles: tuple[StoredRole, ...] = ()
     """By name; none of a run that was written before version 5 of the database."""
+
+    @property
+    def placement(self) -> Mapping[str, Any]:
+        """The hosts that its scenario asks for (`NewScenario.placement`): plain JSON, {} where it asks for none."""
+        return self.row.placement
 
     @property
     def surroundings(self) -> dict[str, Any]:

@@ -107,13 +107,25 @@ def to_version_6(connection: Connection) -> None:
         connection.exec_driver_sql(f"CREATE TABLE {columns} STRICT")
 
 
+def to_version_7(connection: Connection) -> None:
+    """Add the hosts that a scenario asks for. Digests that were sealed before stay valid."""
+    connection.exec_driver_sql("ALTER TABLE scenario ADD COLUMN placement TEXT NOT NULL DEFAULT '{}'")
+
+
 RUN_DATABASE = DatabaseKind(
     noun="database",
     first="run a trial first",
     application_id=APPLICATION_ID,
     version=VERSION,
     metadata=metadata,
-    migrations={2: to_version_2, 3: to_version_3, 4: to_version_4, 5: to_version_5, 6: to_version_6},
+    migrations={
+        2: to_version_2,
+        3: to_version_3,
+        4: to_version_4,
+        5: to_version_5,
+        6: to_version_6,
+        7: to_version_7,
+    },
     may_migrate=_refuse_live_runs,
     after_migration=seal_unsealed,
 )

@@ -117,6 +117,7 @@ class Store:
                     "parameters": parameters,
                     "parameters_sha256": sha256_hex(parameters),
                     "thresholds": to_json({name: dict(limits) for name, limits in scenario.thresholds.items()}),
+                    "placement": to_json(scenario.placement),
                 }
                 scenarios.append(inserted(connection, schema.scenario, values))
             return [

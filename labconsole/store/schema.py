@@ -20,7 +20,7 @@ from sqlalchemy import (
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 6
+VERSION = 7
 """`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
@@ -56,6 +56,7 @@ scenario = Table(
     Column("parameters", Text, nullable=False, comment="canonical JSON"),
     Column("parameters_sha256", Text, nullable=False),
     Column("thresholds", Text, nullable=False, comment="JSON"),
+    Column("placement", Text, nullable=False, server_default="{}", comment="JSON: the hosts of roles"),
     UniqueConstraint("campaign_id", "position"),
     sqlite_strict=True,
 )

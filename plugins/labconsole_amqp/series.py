@@ -28,8 +28,8 @@ SENT = Series(
     "Messages sent",
     (
         Column("seq", "i8", "", "Sequence, from 0"),
-        Column("intended_ns", "i8", "ns", "Intended send time"),
-        Column("sent_ns", "i8", "ns", "Handed to the link"),
+        Column("intended_ns", "i8", "ns", "Intended send time", by_clock=True),
+        Column("sent_ns", "i8", "ns", "Handed to the link", by_clock=True),
         Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch"),
         Column("size", "i4", "B", "Encoded size"),
         Column("sign_ns", "i8", "ns", "Time to sign"),
@@ -41,7 +41,7 @@ SENT = Series(
 ACKNOWLEDGED = Series(
     "acknowledged",
     "Acknowledgements, in the order of sending",
-    (Column("acknowledged_ns", "i8", "ns", "Acknowledged by the broker"),),
+    (Column("acknowledged_ns", "i8", "ns", "Acknowledged by the broker", by_clock=True),),
 )
 
 RECEIVED = Series(
@@ -49,7 +49,7 @@ RECEIVED = Series(
     "Messages received",
     (
         Column("number", "i8", "", "Message id, -1 without one"),
-        Column("received_ns", "i8", "ns", "Read out of the link"),
+        Column("received_ns", "i8", "ns", "Read out of the link", by_clock=True),
         Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch; -1 if unreadable"),
         Column("size", "i4", "B", "Encoded size"),
         Column("verify_ns", "i8", "ns", "Time to verify"),
@@ -73,7 +73,7 @@ QUEUE_DEPTH = Series(
     "depth",
     "Messages in the embedded broker's queues",
     (
-        Column("at_ns", "i8", "ns", "Time"),
+        Column("at_ns", "i8", "ns", "Time", by_clock=True),
         Column("queue", "u1", "", "Place of the queue among those of the run, from 0"),
         Column("messages", "i8", "msg", "Messages that no consumer has; those on their way to one are not counted"),
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,19 +59,26 @@ class StoredPostTrial(PostTrial):
         return (Distribution("Wait", "ms", samples.table("letters", "postman")["wait"]),)
 
 
-def store_post(store: Store, scenarios: Sequence[str] = ("open", "sealed"), repeats: int = 5) -> list[int]:
-    """A campaign of finished runs, repeats interleaved; the same figures each time."""
-    return [end(store, run_id) for run_id in queue_post(store, scenarios, repeats)]
+def store_post(
+    store: Store, scenarios: Sequence[str] = ("open", "sealed"), repeats: int = 5, **hosts: Mapping[str, Any]
+) -> list[int]:
+    """A campaign of finished runs, repeats interleaved; the same figures each time. `hosts`: placements by scenario."""
+    return [end(store, run_id) for run_id in queue_post(store, scenarios, repeats, **hosts)]
 
 
-def queue_post(store: Store, scenarios: Sequence[str] = ("open", "sealed"), repeats: int = 1) -> list[int]:
+def queue_post(
+    store: Store, scenarios: Sequence[str] = ("open", "sealed"), repeats: int = 1, **hosts: Mapping[str, Any]
+) -> list[int]:
     """The same campaign, sampled and evaluated, its runs still going."""
     campaign = NewCampaign(
         "spring",
         "Spring trial",
         "",
         7,
-        tuple(NewScenario(name, PostTrial.kind, SCENARIOS.get(name, SCENARIOS["open"])) for name in scenarios),
+        tuple(
+            NewScenario(name, PostTrial.kind, SCENARIOS.get(name, SCENARIOS["open"]), placement=hosts.get(name, {}))
+            for name in scenarios
+        ),
         tuple((index, repeat) for repeat in range(1, repeats + 1) for index in range(len(scenarios))),
         SITES,
     )

@@ -51,9 +51,10 @@ class _RoleThread(RoleChild):
         self.channels, self.gauges, self.states = {}, {}, {}
         self._changed = threading.Condition()
         settings = json.loads(json.dumps(dict(spec.settings)))
-        files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}
+        named = {**spec.files, **spec.private_files}
+        files = {key: {"path": str(path), "named": str(path)} for key, path in named.items()}
         task = {"name": spec.name, "settings": settings, "secrets": {}, "files": files, "live_hz": LIVE_HZ}
-        self._context = RoleProcess(self, {**task, "spool": str(spool)})  # type: ignore[arg-type]
+        self._context = RoleProcess(self, {**task, "spool": str(spool), "address": "127.0.0.1"})  # type: ignore[arg-type]
         self._thread = threading.Thread(target=_conduct, args=(self, self._context, spec.target), name=spec.name)
         self._thread.start()
 

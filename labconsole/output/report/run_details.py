@@ -7,7 +7,13 @@ from typing import Any
 
 from labconsole.analysis.comparison import Comparison, RunGroup
 from labconsole.analysis.number_format import NO_FIGURE, format_duration, format_figure
-from labconsole.analysis.parameter_texts import ParameterValue, describe_parameters, in_effect, value_text
+from labconsole.analysis.parameter_texts import (
+    ParameterValue,
+    describe_hosts,
+    describe_parameters,
+    in_effect,
+    value_text,
+)
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.verdict_lines import VerdictCell, preflight_folded
 from labconsole.model.parameters import Parameters
@@ -62,6 +68,8 @@ def parameter_blocks(material: ReportData) -> Iterator[Block]:
         for value in describe_parameters(groups[0].parameters, model)
         if value.name not in differing and _plays_a_part(value.name, groups, model)
     ]
+    if groups[0].hosts and "hosts" not in differing:
+        same.append(describe_hosts(groups[0].hosts))
     changed = [value for value in same if value.changed]
     if changed:
         yield Heading("Changed from their defaults" if len(groups) == 1 else "The same in all, changed from defaults")
@@ -269,6 +277,9 @@ def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         if key == "packages" and isinstance(value, Mapping):
             yield "Packages", ", ".join(f"{name} {version}" for name, version in value.items())
+        elif key == "hosts" and isinstance(value, Mapping):
+            for name, host in value.items():
+                yield f"Host {name}", _host(host)
         elif isinstance(value, Mapping):
             for inner, text in value.items():
                 dotted = f"{key}.{inner}"
@@ -276,6 +287,20 @@ def _environment(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         else:
             text = format_figure(value, "B") if key == "memory_bytes" else _text(value)
             yield _TITLES.get(key, key.replace("_", " ")), text
+
+
+def _host(found: Mapping[str, Any]) -> str:
+    """Another host with roles of a run, in a line."""
+    load = ", ".join(f"{load:g}" for load in found["load_average_before"])
+    return "; ".join(
+        (
+            f"console {found['console']} ({found['revision']}), Python {found['python']}",
+            f"{found['os']}, kernel {found['kernel']}",
+            f"{found['cpu']}, {found['cores']} cores, {format_figure(found['memory_bytes'], 'B')}",
+            f"load before {load}",
+            f"clock {found['clock_domain']}, {found['clock_source']}",
+        )
+    )
 
 
 def _negotiated(events: Sequence[Event]) -> Iterator[tuple[str, str]]:

@@ -152,8 +152,7 @@ class RoleSettings(RoleIdentities):
             requests.append(passphrase_request(self.port_identity, self.port))
         if self.parameters.username:
             requests.append(password_request(self.parameters))
-        keys = tuple(request.key for request in requests)
-        return RoleSpec(name, target, self.model_dump(mode="json"), keys, self._files())
+        return RoleSpec(name, target, self.model_dump(mode="json"), tuple(requests), self._files())
 
     @property
     def message_keys(self) -> tuple[object, ...]:

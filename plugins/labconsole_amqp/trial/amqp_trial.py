@@ -83,6 +83,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         QUEUE_TIME_CHANNEL,
         FAILED_CHANNEL,
     )
+    on_hosts: ClassVar[bool] = True
     definitions: ClassVar[int] = 4
 
     def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:

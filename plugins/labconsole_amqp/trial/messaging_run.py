@@ -120,7 +120,7 @@ class MessagingRun:
         keep_artefacts(parameters, identities, payloads.sources, sender_info, context)
         for broker in brokers:
             broker.command(MEASURE_COMMAND)
-        begin_ns = now_ns() + _LEAD_NS
+        begin_ns = now_ns() + _LEAD_NS + context.lead_ns
         # The other console begins to send once a receiver's clock answers.
         for role in (*receivers, *senders, *others, *(clocks if parameters.mode is Mode.RECEIVER else ())):
             role.begin(begin_ns)
@@ -268,7 +268,7 @@ def _conduct_phases(
     longest_s = parameters.full_speed + _LONGEST_DRAIN_S
     sent = [sender.report(longest_s)["sent"] for sender in senders]
     left = sum(sent) - _received(parameters, receivers, sum(sent))
-    begin_ns = now_ns() + _PAUSE_NS
+    begin_ns = now_ns() + _PAUSE_NS + context.lead_ns
     context.event(
         OPEN_LOOP,
         f"All queues are empty; the open loop begins: {parameters.rate:g} messages per second of each sender."
@@ -292,7 +292,7 @@ def _conduct_sweep(
     search = RateSearch(parameters.rate)
     sent = [sender.report(longest_s)["sent"] for sender in senders]
     while (rate := search.next) is not None:
-        begin_ns = now_ns() + _PAUSE_NS
+        begin_ns = now_ns() + _PAUSE_NS + context.lead_ns
         total = rate * len(senders)
         context.event(
             SWEEP_STEP,

@@ -102,7 +102,11 @@ class ServicePanel(TrialPanel):
         names = {KeySource.POOL: self.tr("With pool"), KeySource.GENERATED: self.tr("Without pool")}
         changed = type(parameters).model_validate({**parameters.model_dump(mode="json"), "keys": source.value})
         return NewScenario(
-            names[source], self.context.trial.kind, changed.model_dump(mode="json"), self.presets.thresholds
+            names[source],
+            self.context.trial.kind,
+            changed.model_dump(mode="json"),
+            self.presets.thresholds,
+            self.presets.placement,
         )
 
     def _show_problem(self) -> None:

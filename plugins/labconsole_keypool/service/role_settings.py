@@ -51,7 +51,7 @@ class RoleSettings(BaseModel):
 
     def spec(self, target: str) -> RoleSpec:
         """The role to start; it may ask its context for the token's PIN."""
-        pin = self.configuration.pin_request(self.token).key
+        pin = self.configuration.pin_request(self.token)
         return RoleSpec(self.name, target, self.model_dump(mode="json"), (pin,))
 
     def device(self) -> Device:

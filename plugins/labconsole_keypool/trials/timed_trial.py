@@ -56,7 +56,7 @@ class TimedTrial(Trial[P]):
             "parameters": parameters.model_dump(mode="json"),
             "configuration": configuration.model_dump(mode="json"),
         }
-        role = context.start(RoleSpec("token", measurement.role, settings, (configuration.pin_request(token).key,)))
+        role = context.start(RoleSpec("token", measurement.role, settings, (configuration.pin_request(token),)))
         ready = role.ready(measurement.ready_s)
         if context.stop_requested:
             return

@@ -25,7 +25,7 @@ OBSERVATIONS = Series(
     "observations",
     "What a tracker reads in each frame that it hears, without verifying it",
     (
-        Column("t_ns", "i8", "ns", "Time at which the frame was read from the socket"),
+        Column("t_ns", "i8", "ns", "Time at which the frame was read from the socket", by_clock=True),
         Column("source", "i8", "", "MAC address, as a number"),
         Column("gn_source", "i8", "", "MAC address in the GeoNetworking address, as a number"),
         Column("station_id", "i8", "", "Station ID; -1 in a packet without CAM"),

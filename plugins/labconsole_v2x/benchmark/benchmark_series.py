@@ -42,7 +42,7 @@ EXECUTIONS = Series(
         Column("how", "u1", "", "0 one thread, 1 threads, 2 processes"),
         Column("round", "u2", "", "Round, from 0 on"),
         Column("count", "u4", "", "Operations"),
-        Column("started_ns", "i8", "ns", "Beginning"),
+        Column("started_ns", "i8", "ns", "Beginning", by_clock=True),
         Column("took_ns", "i8", "ns", "Duration of all of them"),
     ),
 )

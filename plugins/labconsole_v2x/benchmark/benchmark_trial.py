@@ -85,7 +85,7 @@ class BenchmarkTrial(Trial[BenchmarkParameters]):
             cryptography_openssl=own,
             openssl=program,
         )
-        begin_ns = now_ns() + _LEAD_NS
+        begin_ns = now_ns() + _LEAD_NS + context.lead_ns
         for role in roles:
             role.begin(begin_ns)
         steps = list(_steps(parameters))
@@ -138,7 +138,7 @@ def _spec(parameters: BenchmarkParameters, number: int) -> RoleSpec:
         "token": parameters.token,
         "configuration": None if configuration is None else configuration.model_dump(mode="json"),
     }
-    secrets = () if configuration is None else (configuration.pin_request(parameters.token).key,)
+    secrets = () if configuration is None else (configuration.pin_request(parameters.token),)
     return RoleSpec(f"benchmark-{number}", _ROLE, settings, secrets)
 
 

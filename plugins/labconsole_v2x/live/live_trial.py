@@ -86,6 +86,7 @@ class StationTrial(Trial[P]):
 
     series: ClassVar[tuple[Series, ...]] = (STATIONS, SENT, RECEIVED, QUEUE)
     definitions: ClassVar[int] = 2
+    on_hosts: ClassVar[bool] = True
     commands: ClassVar[tuple[TrialCommand, ...]] = (
         TrialCommand("stop-station", "Stop station", "The station sends no more CAMs.", StationParameters),
         TrialCommand("start-station", "Start station", "The station sends CAMs again.", StationParameters),
@@ -118,7 +119,7 @@ class StationTrial(Trial[P]):
             role.ready(_READY_S)
         if context.stop_requested:
             return
-        begin_ns = now_ns() + _LEAD_NS
+        begin_ns = now_ns() + _LEAD_NS + context.lead_ns
         for role in roles:
             role.begin(begin_ns)
         context.expect(int(parameters.warm_up + parameters.duration), TIME_PROGRESS.name, begin_ns)
@@ -298,9 +299,9 @@ def process_settings(
 
 
 def _spec(parameters: LiveParameters, name: str, settings: ProcessSettings) -> RoleSpec:
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[SecretRequest, ...] = ()
     if uses_token(parameters):
-        secrets = (find_configuration(parameters.token).pin_request(parameters.token).key,)
+        secrets = (find_configuration(parameters.token).pin_request(parameters.token),)
     files = {root_key(number): path for number, path in enumerate(parameters.roots[: settings.roots])}
     return RoleSpec(name, _ROLE, settings.to_json(), secrets, files)
 

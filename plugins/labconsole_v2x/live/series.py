@@ -13,7 +13,7 @@ STATIONS = Series(
         Column("source", "i8", "", "MAC address, as a number"),
         Column("station_id", "u4", "", "Station ID in CAMs"),
         Column("ticket", "u8", "", "HashedId8 of the authorization ticket, as a number; 0 without security"),
-        Column("from_ns", "i8", "ns", "Time of the change to these names; 0: from the beginning"),
+        Column("from_ns", "i8", "ns", "Time of the change to these names; 0: from the beginning", by_clock=True),
     ),
 )
 
@@ -24,8 +24,8 @@ SENT = Series(
         Column("station", "u2", "", "Number of the station"),
         Column("source", "i8", "", "MAC address, as a number"),
         Column("identity", "i8", "", "generationTime (ITS time, us); of an unsecured packet a hash"),
-        Column("due_ns", "i8", "ns", "Time at which the CAM was due"),
-        Column("sent_ns", "i8", "ns", "Time at which its frame was handed to the network"),
+        Column("due_ns", "i8", "ns", "Time at which the CAM was due", by_clock=True),
+        Column("sent_ns", "i8", "ns", "Time at which its frame was handed to the network", by_clock=True),
         Column("sign_ns", "u4", "ns", "Time to sign and to encode the secured packet"),
         Column("size", "u2", "B", "Size of the GeoNetworking packet"),
         Column("certificate", "u1", "", "1 with the whole certificate as signer, 0 with its digest"),
@@ -39,10 +39,16 @@ RECEIVED = Series(
         Column("receiver", "u2", "", "Number of the station that received it"),
         Column("source", "i8", "", "MAC address of the sender, as a number"),
         Column("identity", "i8", "", "generationTime (ITS time, us); of an unsecured packet a hash; 0: unreadable"),
-        Column("received_ns", "i8", "ns", "Time at which its frame was read from the socket"),
-        Column("started_ns", "i8", "ns", "Time at which it was taken out of the receiver's queue"),
+        Column("received_ns", "i8", "ns", "Time at which its frame was read from the socket", by_clock=True),
+        Column("started_ns", "i8", "ns", "Time at which it was taken out of the receiver's queue", by_clock=True),
         Column("verify_ns", "u4", "ns", "Time of the security checks"),
-        Column("done_ns", "i8", "ns", "Time at which it was decoded and entered in the neighbour table, or rejected"),
+        Column(
+            "done_ns",
+            "i8",
+            "ns",
+            "Time at which it was decoded and entered in the neighbour table, or rejected",
+            by_clock=True,
+        ),
         Column("age_ns", "i8", "ns", "From the generation time in the packet until then, by the wall clock"),
         Column("size", "u2", "B", "Size of the GeoNetworking packet"),
         Column("content", "u2", "B", "Size of the headers and the CAM that are protected"),
@@ -54,7 +60,7 @@ RECEIVED = Series(
 QUEUE = Series(
     "queue",
     "Packets that wait in the receiver's queue",
-    (Column("t_ns", "i8", "ns", "Time"), Column("length", "u4", "", "Packets")),
+    (Column("t_ns", "i8", "ns", "Time", by_clock=True), Column("length", "u4", "", "Packets")),
 )
 
 QUIET_NS = 500_000_000

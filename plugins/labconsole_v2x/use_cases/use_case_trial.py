@@ -116,7 +116,7 @@ def _spec(parameters: UseCaseParameters, seed: int) -> RoleSpec:
         "configuration": None if configuration is None else configuration.model_dump(mode="json"),
         "missing": missing,
     }
-    secrets = () if configuration is None else (configuration.pin_request(parameters.token).key,)
+    secrets = () if configuration is None else (configuration.pin_request(parameters.token),)
     return RoleSpec("use-cases", _ROLE, settings, secrets)
 
 

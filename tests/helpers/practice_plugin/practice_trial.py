@@ -39,7 +39,9 @@ plugin = Plugin(
 )
 
 COUNTED = Series(
-    "counted", "Numbers counted", (Column("number", "i8", "", "Number"), Column("t_ns", "i8", "ns", "Time"))
+    "counted",
+    "Numbers counted",
+    (Column("number", "i8", "", "Number"), Column("t_ns", "i8", "ns", "Time", by_clock=True)),
 )
 FAULTS = (
     *("none", "refuse", "fault", "exit", "print", "deaf", "stall", "fork", "close fault", "slow prepare"),
@@ -148,6 +150,7 @@ class CountingTrial(Trial[CountingParameters]):
     title: ClassVar[str] = "Counting"
     description: ClassVar[str] = "How fast can one count?"
     parameters: ClassVar[type[Parameters]] = CountingParameters
+    on_hosts: ClassVar[bool] = True
     series: ClassVar[tuple[Series, ...]] = (COUNTED,)
     metrics: ClassVar[tuple[MetricKind, ...]] = (
         MetricKind("counted", "Counted", "", Direction.HIGHER, "Numbers that all roles counted."),

@@ -123,5 +123,5 @@ def test_a_file_that_cannot_travel_is_named_with_its_reason(bench: Bench, name: 
 
 def test_a_role_for_another_host_is_refused(bench: Bench) -> None:
     assert run(bench, host="obu-3").row.reason == (
-        "Role reader-0 cannot be started on obu-3: this console knows only its own machine."
+        "Role reader-0 cannot be started on obu-3: the scenario of this run names no hosts."
     )

@@ -96,7 +96,7 @@ class ClusterProcesses:
         self.home = home
         self.scheduler = Served(home, "scheduler", "--port", str(_free_port()))
         self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
-        self._agents: list[Served] = []
+        self.agents: list[Served] = []
 
     def member(self) -> Member:
         """The console."""
@@ -116,8 +116,8 @@ class ClusterProcesses:
         """The agent of an enrolled host, which may not have joined yet."""
         file, passphrase = map(str, enrolment)
         given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
-        self._agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift))
-        return self._agents[-1]
+        self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift))
+        return self.agents[-1]
 
     def joins(self, name: str, folder: Path, *arguments: str, clock_shift: str = "") -> Served:
         """An agent that has joined."""
@@ -127,7 +127,7 @@ class ClusterProcesses:
 
     def close(self) -> None:
         """End every process."""
-        for served in (*self._agents, self.scheduler):
+        for served in (*self.agents, self.scheduler):
             if served.process.poll() is None:
                 served.kill()
             else:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from labconsole.model.metrics import Direction, Evaluation, Metric
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.series import BYTES, Column, Event, Level, Series
 from labconsole.processes import this_process
 from labconsole.store.reader import Reader
@@ -34,6 +35,7 @@ PARAMETERS = {
     "load": {"rate": -2.5, "sizes": [11, 237]},
     "n": "-5",
 }
+PLACED = Placement(roles=(RoleRequest(role="sender", tag="obu"),)).stored()
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def reader(store: Store) -> Iterator[Reader]:
 @pytest.fixture
 def runs(store: Store) -> list[int]:
     """Two runs; the first one with samples of two roles, events and metrics."""
-    scenario = NewScenario('Test 1, "plain"', "swim", PARAMETERS)
+    scenario = NewScenario('Test 1, "plain"', "swim", PARAMETERS, placement=PLACED)
     campaign = NewCampaign("demo", "@Demo", "", 1, (scenario,), ((0, 1), (0, 2)))
     ids = store.add_campaign(campaign, this_process(), NOW)
     store.run_started(ids[0], this_process(), {"wall_offset_ns": OFFSET_NS}, [], NOW)

@@ -13,7 +13,7 @@ from labconsole.output.run_json import export_json, run_as_json
 from labconsole.store.attachments import AttachmentPiece
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store
-from tests.labconsole.output.conftest import PARAMETERS
+from tests.labconsole.output.conftest import PARAMETERS, PLACED
 
 
 def test_a_run_has_everything_but_its_samples(reader: Reader, runs: list[int], tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_run_has_everything_but_its_samples(reader: Reader, runs: list[int], t
     run = json.loads(path.read_text(encoding="utf-8"))
     assert run == json.loads(json.dumps(run_as_json(reader, runs[0])))
     assert (run["format"], run["uuid"], run["status"]) == (1, reader.run(runs[0]).row.uuid, "finished")
-    assert run["parameters"] == PARAMETERS
+    assert (run["parameters"], run["placement"]) == (PARAMETERS, PLACED)
     assert (run["started"], run["ended"]) == ("2026-11-20T12:00:00.000000Z",) * 2
     assert run["metrics"]["throughput"] == {
         "value": 0.1 + 0.2,

@@ -6,12 +6,13 @@ import importlib
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.plugin import Plugins
 from labconsole.profiles.profile import (
     Profile,
@@ -25,11 +26,14 @@ from labconsole.profiles.profile import (
     scenarios_text,
     shuffled,
     user_profiles_dir,
+    with_edits,
 )
 from tests.helpers.practice import PLUGIN
 
 Load = Callable[..., Profile]
 HEAD = 'format = 1\nkind = "practice.counting"\n'
+HOSTS = '[hosts]\nlocal = 3\n[[hosts.roles]]\nrole = "counter-*"\ntag = "obu"\n'
+PLACED = Placement(local=3, roles=(RoleRequest(role="counter-*", tag="obu"),)).stored()
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +58,10 @@ def load(plugins: Plugins, tmp_path: Path) -> Load:
         return load_profile(str(tmp_path / "p.toml"), plugins, overrides, repeats)
 
     return load
+
+
+def _placements(profile: Profile) -> list[Mapping[str, Any]]:
+    return [scenario.placement for scenario in campaign_of(profile).scenarios]
 
 
 def _values(profile: Profile, *names: str) -> list[tuple[Any, ...]]:
@@ -122,6 +130,48 @@ def test_a_campaign_carries_order_thresholds_and_sites(load: Load) -> None:
         {"counted": {"min": 1.0}, "checksum": {"max": 9.5}},
     ]
     assert campaign.sites == ({"name": "Malaysia", "tls_port": "5671"},)
+
+
+def test_hosts_of_a_scenario_replace_those_of_its_profile(load: Load) -> None:
+    profile = load(
+        HEAD
+        + '[[scenarios]]\nname = "spread"\n[[scenarios]]\nname = "here"\nhosts = {}\n[[scenarios]]\nname = "one"\n'
+        + '[[scenarios.hosts.roles]]\nhost = ["a", "b"]\n'
+        + HOSTS
+    )
+    one = Placement(roles=(RoleRequest(host=("a", "b")),)).stored()
+    assert _placements(profile) == [PLACED, {}, one], "nothing of the profile's table is left in the scenario's"
+    assert load(profile.text).scenarios == profile.scenarios
+
+
+def test_hosts_of_the_extending_profile_replace_those_of_the_base(load: Load) -> None:
+    own = '[[hosts.roles]]\nhost = "b"\n'
+    assert _placements(load('format = 1\nextends = "base"\n', base=HEAD + HOSTS)) == [PLACED]
+    [placement] = _placements(load('format = 1\nextends = "base"\n' + own, base=HEAD + HOSTS))
+    assert placement == Placement(roles=(RoleRequest(host="b"),)).stored()
+    assert _placements(load('format = 1\nextends = "base"\nhosts = {}\n', base=HEAD + HOSTS)) == [{}]
+
+
+def test_a_host_list_replaces_the_hosts_of_all_scenarios(load: Load, plugins: Plugins, tmp_path: Path) -> None:
+    load(HEAD + '[[scenarios]]\nname = "a"\n[[scenarios]]\nname = "b"\nhosts = {}\n' + HOSTS)
+    given = Placement(roles=(RoleRequest(host="c"),))
+    profile = load_profile(str(tmp_path / "p.toml"), plugins, hosts=given)
+    assert _placements(profile) == [given.stored()] * 2
+    assert load(profile.text).scenarios == profile.scenarios, "the stored text says so, too"
+
+
+def test_edits_keep_the_hosts_of_each_scenario(load: Load, plugins: Plugins) -> None:
+    profile = load(HEAD + '[[scenarios]]\nname = "a"\n[[scenarios]]\nname = "b"\nhosts = {}\n' + HOSTS)
+    edited = with_edits(profile, "Edited", {"count": 7}, (), plugins.trial("practice.counting"))
+    assert _placements(edited) == [PLACED, {}]
+    assert load(edited.text).scenarios == edited.scenarios
+
+
+@pytest.mark.parametrize("placement", [PLACED, {}])
+def test_saved_hosts_load_to_the_same(load: Load, placement: Mapping[str, Any]) -> None:
+    text = profile_text("p", "P", "practice.counting", {}, placement=placement)
+    assert _placements(load(text)) == [placement]
+    assert ("hosts" in tomllib.loads(text)) == bool(placement)
 
 
 def test_extends_provides_values_that_are_not_set(load: Load) -> None:
@@ -225,6 +275,16 @@ def test_a_profile_s_file_may_have_any_name(plugins: Plugins, tmp_path: Path) ->
         (HEAD + "[thresholds]\ncounted = { min = 2, max = 1 }\n", "thresholds.counted: min 2 is above max 1."),
         (HEAD + "[thresholds]\ncounted = {}\n", "thresholds.counted: give min, max or both."),
         (HEAD + "[thresholds]\ncuonted = { min = 1 }\n", "no metric is called cuonted; did you mean counted?"),
+        (HEAD + "hosts = 3\n", "hosts: input should be a table (it is 3)."),
+        (HEAD + "[hosts]\nlocla = 3\n", "there is no key hosts.locla; did you mean local?"),
+        (HEAD + "[hosts]\nlocal = 3\n", "hosts: local has no effect without roles; name them in [[hosts.roles]]."),
+        (HEAD + "[hosts]\nlocal = 21\n", "hosts.local: input should be less than or equal to 20 (it is 21)."),
+        (HEAD + "[[hosts.roles]]\ncore = 1\n", "there is no key hosts.roles.0.core; did you mean cores?"),
+        (HEAD + "[[hosts.roles]]\nhost = 1\n", "hosts.roles.0.host: give the name of a host, or a list of names."),
+        (
+            HEAD + "[[scenarios]]\nname = 'a'\nhosts = { scheduler = 'tls://a:1' }\n",
+            "scenarios.0.hosts: scheduler has no effect without roles; name them in [[hosts.roles]].",
+        ),
         (HEAD + "repeats = 1000\n[matrix]\ncount = [1,2,3,4,5,6,7,8,9,10,11]\n", "it asks for 11,000 runs"),
         ("format = 1\nextends = 'p'\n", "extends itself by way of p"),
         ("format = 1\nextends = 'dmo'\n", "No profile is called dmo; did you mean demo?"),

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.series import Column, Series
 from labconsole.processes import this_process
 from labconsole.store.records import NewCampaign, NewScenario
 from labconsole.store.run_store import SampleChunk, Store
 
+PLACED = Placement(roles=(RoleRequest(role="sender-*", host=("host-a", "host-b")),)).stored()
+"""The hosts that the first scenario asks for."""
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
@@ -45,7 +48,7 @@ def campaign() -> NewCampaign:
         profile_text='title = "Demo campaign"\n',
         order_seed=7,
         scenarios=(
-            NewScenario("Test 1", "swim", {"messages": 10, "tls": False}, {"throughput": {"min": 100.0}}),
+            NewScenario("Test 1", "swim", {"messages": 10, "tls": False}, {"throughput": {"min": 100.0}}, PLACED),
             NewScenario("Test 2", "swim", {"messages": 10, "tls": True}),
         ),
         order=((0, 1), (1, 1), (0, 2), (1, 2)),

@@ -25,7 +25,11 @@ from labconsole.store.records import NewCampaign, RunStatus
 from labconsole.store.run_store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
-ADDED_IN_VERSION_4 = {("run", "definitions"), ("metric", "not_judged"), ("verdict", "kind")}
+ADDED_COLUMNS = {
+    *(("run", "definitions"), ("metric", "not_judged"), ("verdict", "kind")),
+    ("scenario", "placement"),
+}
+"""Columns that versions 4 and 7 added to tables of earlier versions."""
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def second(database: Path) -> Path:
 
 
 def dump(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table, without the columns that version 4 added."""
+    """Every row of every table, without the columns that versions 4 and 7 added."""
     with closing(sqlite3.connect(path)) as raw:
         names = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {name: sorted(raw.execute(f"SELECT {_columns(raw, name)} FROM {name}"), key=repr) for name in names}
@@ -51,7 +55,7 @@ def dump(path: Path) -> dict[str, list[tuple[object, ...]]]:
 
 def _columns(raw: sqlite3.Connection, table: str) -> str:
     names = [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
-    return ", ".join(f'"{name}"' for name in names if (table, name) not in ADDED_IN_VERSION_4)
+    return ", ".join(f'"{name}"' for name in names if (table, name) not in ADDED_COLUMNS)
 
 
 def layout(path: Path) -> set[tuple[object, ...]]:
@@ -156,7 +160,18 @@ def test_a_database_of_version_4_keeps_every_row_and_its_digests(database: Path)
         assert reader.attachments(1).all() == []
 
 
-@pytest.mark.parametrize("version", ["v1", "v2", "v3", "v4"])
+def test_a_database_of_version_6_keeps_every_row_and_its_digests_and_asks_for_no_hosts(database: Path) -> None:
+    shutil.copy(GOLDEN / "v6.db", database)
+    before = dump(database)
+    Store.open(database).close()
+    assert dump(database) == before
+    with Reader(database) as reader:
+        assert all(verify(reader, run_id).ok for run_id in (1, 2, 3, 4))
+        assert [row.placement for row in reader.runs()] == [{}] * 4
+        assert reader.attachments(1).all() != [], "it has what version 6 added"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v3", "v4", "v6"])
 def test_a_migrated_database_is_laid_out_as_a_new_one(version: str, database: Path, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / f"{version}.db", database)
     Store.open(database).close()

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from labconsole.engine.queue import QueueState
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.profiles.profile import load_profile
 from labconsole_ui.form.segmented_editor import SegmentedEditor
 from labconsole_ui.panels.trial_panel import TrialPanel
@@ -194,13 +195,16 @@ seed = 7
 count = 100
 [thresholds]
 throughput = { min = 1.0 }
+[[hosts.roles]]
+role = "sender-*"
+tag = "obu"
 [[sites]]
 name = "Here"
 plain_port = 5672
 """
 
 
-def test_thresholds_seed_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
+def test_thresholds_seed_hosts_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
     panel: TrialPanel, window: MainWindow, home: Path
 ) -> None:
     (home / "profiles").mkdir(exist_ok=True)
@@ -212,6 +216,8 @@ def test_thresholds_seed_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
     saved = load_profile("copy", panel.context.plugins)
     assert (saved.seed, [site.plain_port for site in saved.sites]) == (7, [5672])
     assert saved.scenarios[0].thresholds == {"throughput": {"min": 1.0}}
+    asked = Placement(roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
+    assert saved.scenarios[0].placement == asked
     panel.form.set_values({"broker": "external", "host": "elsewhere.example", "count": 100})
     assert not panel.sites.isVisibleTo(panel)
     panel.add()
@@ -222,6 +228,12 @@ def test_thresholds_seed_and_sites_of_a_preset_go_into_runs_and_saved_profiles(
     assert [site["name"] for site in same.sites] == ["Here"]
     assert elsewhere.thresholds == same.thresholds
     assert elsewhere.sites == (), "these hosts are not the preset's sites"
+    assert same.placement == elsewhere.placement == asked
+    [again] = window.launcher.run_again(same, {"count": 50})
+    with window.services.reader() as reader, reader.snapshot() as connection:
+        assert reader.run(again).placement == asked
+        texts = connection.exec_driver_sql("SELECT DISTINCT profile_text FROM campaign").scalars().all()
+    assert [tomllib.loads(text)["hosts"] for text in texts] == [{"roles": [{"role": "sender-*", "tag": "obu"}]}] * 3
 
 
 def test_invalid_form_cannot_run_and_shows_why(qtbot: QtBot, panel: TrialPanel) -> None:

@@ -50,9 +50,13 @@ class StoredRuns:
         self.store.close()
 
     def queued(
-        self, *scenarios: tuple[str, Mapping[str, Any]], repeats: int = 1, campaign: str = "Demo campaign"
+        self,
+        *scenarios: tuple[str, Mapping[str, Any]],
+        repeats: int = 1,
+        campaign: str = "Demo campaign",
+        placements: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> list[int]:
-        """A queued campaign of (name, parameters), with interleaved repeats.
+        """A queued campaign of (name, parameters), with interleaved repeats; `placements` by the scenario's name.
 
         It has an open loop, and so latencies. Started runs have definitions 1, which judge throughput there, too."""
         trial = Plugins.discover().trial(KIND)
@@ -63,7 +67,10 @@ class StoredRuns:
             7,
             tuple(
                 NewScenario(
-                    name, KIND, trial.parameters.model_validate({"loop": "open", **values}).model_dump(mode="json")
+                    name,
+                    KIND,
+                    trial.parameters.model_validate({"loop": "open", **values}).model_dump(mode="json"),
+                    placement=(placements or {}).get(name, {}),
                 )
                 for name, values in scenarios
             ),

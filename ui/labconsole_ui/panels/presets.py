@@ -145,6 +145,11 @@ class PresetRow(QWidget):
         return self.scenario.thresholds if self.scenario else {}
 
     @property
+    def placement(self) -> Mapping[str, Any]:
+        """The hosts that the preset asks for, as `NewScenario` has them."""
+        return self.scenario.placement if self.scenario else {}
+
+    @property
     def seed(self) -> int:
         """The seed of the preset."""
         return self.profile.seed if self.profile else 1
@@ -189,6 +194,7 @@ class PresetRow(QWidget):
             self._repeats,
             seed=self.seed,
             thresholds=self.thresholds,
+            placement=self.placement,
             sites=self.sites,
         )
         try:

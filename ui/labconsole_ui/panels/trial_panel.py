@@ -145,7 +145,7 @@ class TrialPanel(QWidget):
         trial, presets = self.context.trial, self.presets
         values = parameters.model_dump(mode="json")
         self.context.launcher.run_scenario(
-            NewScenario(presets.scenario_name, trial.kind, values, presets.thresholds),
+            NewScenario(presets.scenario_name, trial.kind, values, presets.thresholds, presets.placement),
             trial.title,
             self.run_bar.repeats_box.value(),
             at_once=at_once,

@@ -71,7 +71,15 @@ class RunLauncher(QObject):
         """Queue `repeats` runs of one scenario. Returns their ids, none if the store refuses."""
         name, kind = scenario.name, scenario.kind
         text = profile_text(
-            name, title, kind, scenario.parameters, repeats, seed=seed, thresholds=scenario.thresholds, sites=sites
+            name,
+            title,
+            kind,
+            scenario.parameters,
+            repeats,
+            seed=seed,
+            thresholds=scenario.thresholds,
+            placement=scenario.placement,
+            sites=sites,
         )
         return self.run_campaign(
             Profile(name, title, "", kind, text, (scenario,), repeats, seed, sites), at_once=at_once
@@ -99,7 +107,7 @@ class RunLauncher(QObject):
     def run_again(self, run: RunDetail, changes: Mapping[str, Any]) -> list[int]:
         """Queue the scenario of a run again with some parameters changed. Returns the new run's id, or None."""
         row, sites = run.row, tuple(Site.model_validate(dict(site)) for site in run.sites)
-        scenario = NewScenario(row.scenario, row.kind, {**row.parameters, **changes}, run.thresholds)
+        scenario = NewScenario(row.scenario, row.kind, {**row.parameters, **changes}, run.thresholds, run.placement)
         return self.run_scenario(scenario, row.campaign, at_once=True, sites=sites)
 
     def repeat(self, run_id: int) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from labconsole.model.metrics import Direction, Evaluation, Metric, Verdict
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.series import Event, Level
 from labconsole.processes import this_process
 from labconsole.store import edits
@@ -21,12 +22,16 @@ from labconsole.store.records import NewCampaign, NewScenario, RunStatus, Stored
 from labconsole.store.run_store import EventRecord, SampleChunk, Store
 from tests.labconsole.output.conftest import MESSAGES, NOW, PACKETS_CHUNK
 
+PLACED = Placement(roles=(RoleRequest(role="sender", host="lab-1", tag="obu"),)).stored()
 CAMPAIGN = NewCampaign(
     "demo",
     "Demo ✓",
     'title = "Demo ✓"\n',
     7,
-    (NewScenario("Test 1", "swim", {"tls": False}, {"throughput": {"min": 1.5}}), NewScenario("Test 2", "swim", {})),
+    (
+        NewScenario("Test 1", "swim", {"tls": False}, {"throughput": {"min": 1.5}}, PLACED),
+        NewScenario("Test 2", "swim", {}),
+    ),
     ((0, 1), (1, 1), (0, 2), (1, 2)),
     ({"name": "State A"},),
 )

@@ -120,6 +120,14 @@ TAMPERED: dict[str, tuple[Callable[[Members], object], str]] = {
     "manifest deep": (lambda members: members.update({MANIFEST: b"[" * 100_000}), "not a bundle of the lab console"),
     "other format": (_manifest(lambda m: m.update(format="OCI image")), "not a bundle of the lab console"),
     "newer": (_manifest(lambda m: m.update(version=VERSION + 1)), "newer lab console .* update the console"),
+    "hosts changed": (
+        _manifest(lambda m: m["campaigns"][0]["scenarios"][0].update(placement="{}")),
+        "not as it was sealed",
+    ),
+    "hosts that are none": (
+        _manifest(lambda m: m["campaigns"][0]["scenarios"][0].update(placement='{"local": 99}')),
+        "damaged or foreign .*placement: .*hosts of roles: local: input should be less than or equal to 20",
+    ),
     "unknown field": (_manifest(lambda m: m.update(hook="rm")), "damaged or foreign .hook"),
     "run twice": (_manifest(lambda m: m["runs"].append(m["runs"][0])), "a run twice"),
     "campaign that is not there": (_manifest(lambda m: m["runs"][0].update(campaign=5)), "scenario of run .* missing"),

@@ -19,7 +19,7 @@ from labconsole.store.evidence_check import verify
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import Store
-from tests.labconsole.output.bundles.campaign import CAPTURE, counts, digests, filled
+from tests.labconsole.output.bundles.campaign import CAMPAIGN, CAPTURE, PLACED, counts, digests, filled
 from tests.labconsole.output.conftest import HEX, NOW
 
 
@@ -32,6 +32,7 @@ def test_runs_arrive_with_everything_and_the_same_digest(original: Path, good: P
         for run_id in result.imported:
             sent, kept = before.run(run_id), after.run(run_id)
             assert replace(kept, row=sent.row) == sent
+            assert kept.placement == sent.placement == (PLACED if run_id in (1, 3) else {})
             assert replace(kept.row, owner=None, metrics={}) == replace(sent.row, owner=None, metrics={})
             assert dict(kept.row.metrics) == dict(sent.row.metrics)
             assert before.evidence(run_id) == after.evidence(run_id)
@@ -58,6 +59,27 @@ def test_a_bundle_of_version_1_arrives_with_its_digests(other: Path) -> None:
     with Reader(other) as reader:
         assert all(verify(reader, run_id).ok for run_id in result.imported)
         assert {reader.run(run_id).row.definitions for run_id in result.imported} == {1}
+
+
+def test_a_bundle_of_version_3_arrives_with_its_digests_and_asks_for_no_hosts(other: Path) -> None:
+    result = import_bundle(other, Path(__file__).with_name("version-3.lcz"))
+    assert result.imported == (1, 2)
+    with Reader(other) as reader:
+        assert all(verify(reader, run_id).ok for run_id in result.imported)
+        assert [reader.run(run_id).placement for run_id in result.imported] == [{}, {}]
+
+
+def test_the_same_scenario_on_other_hosts_is_of_another_campaign(
+    original: Path, good: Path, other: Path, tmp_path: Path
+) -> None:
+    """An equal campaign with another placement is not the campaign of the imported runs."""
+    with Store.open(other) as store:
+        elsewhere = tuple(replace(one, placement={}) for one in CAMPAIGN.scenarios)
+        store.add_campaign(replace(CAMPAIGN, scenarios=elsewhere, order=((0, 3),)), this_process(), NOW)
+    imported = import_bundle(other, good).imported
+    assert counts(other)["campaign"] == 2
+    with Reader(other) as reader:
+        assert reader.run(imported[0]).placement == PLACED
 
 
 def test_imported_runs_are_compared_with_ones_own(good: Path, other: Path) -> None:

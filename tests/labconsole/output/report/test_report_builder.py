@@ -11,7 +11,10 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import update
 
+from labconsole import __version__
+from labconsole.engine.provenance import surroundings
 from labconsole.errors import UserError
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.plugin import Plugins
 from labconsole.output.report.document import (
     Block,
@@ -107,6 +110,17 @@ def test_wide_comparison_is_split_into_tables_that_repeat_the_baseline(store: St
     ]
 
 
+def test_hosts_are_with_the_parameters(store: Store, reader: Reader) -> None:
+    obu = Placement(roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
+    run_ids = store_post(store, repeats=1, sealed=obu)
+    [differing] = tables(built(reader, run_ids, ReportKind.COMPARISON), "Scenario and parameters")
+    assert [cell.text for cell in row(differing, "Hosts")] == ["Hosts", "this computer", "sender-*: tag obu"]
+    for run_id, shown in zip(run_ids, ([], ["sender-*: tag obu"]), strict=True):
+        parts = blocks(built(reader, [run_id], ReportKind.RUN), "Scenario and parameters")
+        facts = [fact for part in parts if isinstance(part, Facts) for fact in part.rows]
+        assert [fact.value for fact in facts if fact.name == "Hosts"] == shown
+
+
 def test_differing_parameters_are_listed_first(store: Store, reader: Reader) -> None:
     document = built(reader, store_post(store), ReportKind.COMPARISON)
     [table] = tables(document, "Scenario and parameters")
@@ -155,6 +169,16 @@ def test_report_is_written_and_notes_damaged_samples(store: Store, reader: Reade
     [notice] = [block for block in blocks(document, "Charts") if isinstance(block, Callout)]
     assert "Samples of run 1 are damaged" in notice.sentences[0]
     assert tables(document, "Results")
+
+
+def test_hosts_of_a_run_are_in_its_provenance(store: Store, reader: Reader) -> None:
+    run_ids = store_post(store)
+    alpha = {**surroundings(), "cpu": "Host CPU 1", "clock_domain": "boot-7", "clock_source": "tsc, synchronised"}
+    store.amend_provenance(run_ids[0], hosts={"alpha": alpha})
+    document = built(reader, run_ids, ReportKind.COMPARISON)
+    [environment] = [block for block in blocks(document, "Environment and provenance") if isinstance(block, Facts)]
+    (host,) = (fact.value for fact in environment.rows if fact.name == "Host alpha")
+    assert "Host CPU 1" in host and "clock boot-7, tsc, synchronised" in host and __version__ in host
 
 
 def test_provenance_and_evidence_of_every_run(store: Store, reader: Reader) -> None:

@@ -14,10 +14,14 @@ from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt
 from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
+from sqlalchemy import update
 
 from labconsole.analysis.comparison import compare, group_repeats
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.plugin import Plugins
+from labconsole.store import schema
 from labconsole.store.edits import pin_baseline
+from labconsole.store.encoding import to_json
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole_ui.runs.drag_and_drop import RUNS_TYPE, encode_runs
@@ -350,6 +354,17 @@ def test_the_pinned_baseline_is_the_first_column_and_can_be_removed(
     assert "pinned baseline" in view.messages.entries()[0].message.sentence
     act(view, 0, "Remove from the comparison")
     qtbot.waitUntil(lambda: headings(view) == ["Signed, 2 repeats, baseline"])
+
+
+def test_repeats_of_the_pinned_baseline_are_those_on_its_hosts(stored: StoredRuns, opened: Open) -> None:
+    pinned = stored.finished(("Reference", {"test": 1}), ("Reference", {"test": 1}), repeats=2, messages=300)
+    placement = Placement(roles=(RoleRequest(host="host-b"),)).stored()
+    with stored.store.writer.transaction() as connection:
+        second = update(schema.scenario).where(schema.scenario.c.position == 1)
+        connection.execute(second.values(placement=to_json(placement)))
+    pin_baseline(stored.store, pinned[0])
+    view = opened(stored.finished(("Signed", {"test": 3}), repeats=2, messages=300))
+    assert headings(view) == ["Reference, 2 repeats, baseline", "Signed, 2 repeats"]
 
 
 def test_a_pinned_run_among_those_compared_is_the_baseline(stored: StoredRuns, opened: Open) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import update
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.clock import wall_now
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.trial import Evaluation, Verdict, VerdictKind
 from labconsole.store import schema
 from labconsole.store.encoding import time_to_text
@@ -35,6 +36,15 @@ def test_all_runs_are_shown_newest_first_with_their_key_figures(view: HistoryVie
     assert cell(view, 1, "Trial") == "AMQP 1.0 (SWIM)"
     started = view.model.index(2, column_of(view.model.fields, "Started"))
     assert started.data(Qt.ItemDataRole.ToolTipRole) == "2025-05-20 06:00:40 UTC"
+
+
+def test_runs_are_found_by_the_hosts_that_they_ask_for(filled: StoredRuns) -> None:
+    run = stored_run(filled, 1)
+    placed = replace(run, placement=Placement(roles=(RoleRequest(role="sender-*", host="host-b"),)).stored())
+    found = [
+        filter_query.accepts(filter_query.parse("host-b"), one, filter_query.searchable(one)) for one in (run, placed)
+    ]
+    assert found == [False, True]
 
 
 def test_a_run_whose_data_fail_a_check_is_marked(make: Callable[[StoredRuns], HistoryView], filled: StoredRuns) -> None:

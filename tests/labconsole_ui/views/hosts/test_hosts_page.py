@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from labconsole.hosts.cluster_certificates import enrol
@@ -89,3 +90,17 @@ def test_enrolling_shows_the_passphrase_once(qtbot: QtBot, page: HostsPage, tmp_
     assert b"ENCRYPTED PRIVATE KEY" in file.read_bytes()
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
     assert not dialog.isVisible()
+
+
+def test_collecting_asks_the_hosts_of_the_scheduler_on_the_page(qtbot: QtBot, page: HostsPage) -> None:
+    page.address.setText("tls://127.0.0.1:9")
+    qtbot.mouseClick(page.collect_button, Qt.MouseButton.LeftButton)
+    dialog = page.window().findChild(OperationDialog)
+    assert dialog is not None
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=LONG_MS)
+    qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(dialog.close_button.isVisible, timeout=LONG_MS)
+    said = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "The scheduler tls://127.0.0.1:9 does not answer" in said
+    qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not page.busy.isVisible(), timeout=LONG_MS)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
 from pytestqt.qtbot import QtBot
 from sqlalchemy import select, update
 
+from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Evaluation, Metric, Verdict, VerdictKind
 from labconsole.store import edits, schema
@@ -88,6 +89,14 @@ def test_parameters_have_units_and_changed_ones_are_marked(stored: StoredRuns, m
     assert shown["Credit window"] == ["77 messages", "changed"]
     assert shown["Test"] == ["3", "changed"]
     assert shown["Rate"] == ["1,000 msg/s", ""]
+    assert "Hosts" not in shown
+
+
+def test_hosts_are_shown_with_the_parameters(stored: StoredRuns, make: Callable[..., RunView]) -> None:
+    placement = Placement(local=2, roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
+    [run_id] = stored.queued(("Test 1", {"test": 1}), placements={"Test 1": placement})
+    shown = {row[0]: row[1:] for row in rows(make(run_id), "parameters")}
+    assert shown["Hosts"] == ["sender-*: tag obu; 2 local hosts", "changed"]
 
 
 def test_plots_come_from_the_stored_samples(stored: StoredRuns, make: Callable[..., RunView]) -> None:

@@ -187,7 +187,7 @@ class ComparisonLoader:
             run.id
             for run in reader.runs(campaign_id=row.campaign_id, metrics=())
             if run.scenario == row.scenario
-            and run.parameters == row.parameters
+            and (run.parameters, run.placement) == (row.parameters, row.placement)
             and (run.status is RunStatus.FINISHED or run.id == pinned)
         ]
         self._runs |= {run.id: run for run in reader.comparable(sorted(repeats))}

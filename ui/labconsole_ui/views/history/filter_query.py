@@ -49,6 +49,7 @@ def searchable(run: RunRow) -> str:
         run.note,
         *run.tags,
         parameters,
+        run.hosts,
     )
     return "\n".join(parts).casefold()
 

@@ -21,7 +21,7 @@ from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import busy_bar, plain_label, set_tone
 
-ENROL, LIST, SERVE = "hosts.enrol", "hosts.list", "hosts.scheduler"
+ENROL, LIST, SERVE, COLLECT = "hosts.enrol", "hosts.list", "hosts.scheduler", "hosts.collect"
 _ADDRESS_KEY = "hosts/scheduler"
 _ADDRESS = re.compile(r"tls://\S+:\d+")
 
@@ -94,8 +94,18 @@ class HostsPage(QWidget):
 
     def enrol(self) -> OperationDialog:
         """Open the dialog that enrols a host."""
-        operation = self._context.plugins.operation(ENROL)
-        dialog = OperationDialog(self.window(), operation, self._context.theme, operation.parameters().model_dump())
+        return self._dialog(ENROL)
+
+    def collect(self) -> OperationDialog:
+        """Open the dialog that brings the samples which runs have left on hosts."""
+        dialog = self._dialog(COLLECT, scheduler=self.address.text().strip())
+        dialog.finished.connect(self.refresh)
+        return dialog
+
+    def _dialog(self, name: str, **values: Any) -> OperationDialog:
+        operation = self._context.plugins.operation(name)
+        given = operation.parameters().model_dump() | values
+        dialog = OperationDialog(self.window(), operation, self._context.theme, given)
         dialog.open()
         return dialog
 
@@ -110,11 +120,14 @@ class HostsPage(QWidget):
         label.setBuddy(self.address)
         self.refresh_button = self._button(self.tr("&Refresh"), "repeat", self.refresh)
         self.enrol_button = self._button(self.tr("&Enrol a host ..."), "certificate", self.enrol)
+        self.collect_button = self._button(self.tr("&Collect samples ..."), "import", self.collect)
         line = QHBoxLayout(head)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(10)
-        for widget, stretch in ((label, 0), (self.address, 1), (self.refresh_button, 0), (self.enrol_button, 0)):
-            line.addWidget(widget, stretch)
+        line.addWidget(label)
+        line.addWidget(self.address, 1)
+        for button in (self.refresh_button, self.collect_button, self.enrol_button):
+            line.addWidget(button)
         return head
 
     def _button(self, text: str, icon: str, clicked: Any) -> QPushButton:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from labconsole.analysis.parameter_texts import describe_parameters
+from labconsole.analysis.parameter_texts import describe_hosts, describe_parameters
 from labconsole.engine.queue import ShownStatus
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Curve, Verdict
@@ -195,7 +195,10 @@ class RunView(QWidget):
             "parameters",
             self.tr("Parameters"),
             result_tables.parameter_fields(),
-            describe_parameters(detail.row.parameters, model),
+            [
+                *describe_parameters(detail.row.parameters, model),
+                *([describe_hosts(detail.row.hosts)] if detail.placement else []),
+            ],
         )
         if detail.verdicts:
             yield partial(self._show_verdicts, detail.verdicts)

@@ -1,0 +1,44 @@
+"""Brings what the roles of a run have recorded on a host, in pieces: goes on where it was broken off, and checks it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from labconsole.errors import UserError
+from labconsole.hosts.cluster import Cluster
+
+_PIECE = 4 * 1024 * 1024
+
+
+def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
+    """Copy the files of a run from a host into `folder`, after ending what still runs of it there. Returns the bytes.
+
+    Raises UserError: the host does not answer, the disk is full, or a file did not arrive as it was sent.
+    """
+    cluster.call(host, "end", run)
+    contents: dict[str, tuple[int, str]] = cluster.call(host, "contents", run)
+    for name, (size, sha256) in contents.items():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _bring_file(cluster, host, run, folder / name, size)
+            arrived = _sha256(folder / name)
+        except OSError as error:
+            raise UserError(
+                f"Samples of {host} cannot be written to {folder} ({error.strerror}): free space on that disk."
+            ) from error
+        if arrived != sha256:
+            (folder / name).unlink()
+            raise UserError(f"{name} did not arrive from {host} as it was sent: collect it again.")
+    return sum(size for size, _ in contents.values())
+
+
+def _bring_file(cluster: Cluster, host: str, run: str, target: Path, size: int) -> None:
+    with target.open("ab") as file:
+        while (position := file.tell()) < size:
+            file.write(cluster.call(host, "read", run, target.name, position, _PIECE))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,268 @@
+"""Starts the roles of a run on the hosts that its scenario asks for, compares their clocks, brings their samples."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labconsole.analysis.number_format import format_figure
+from labconsole.clock import now_ns
+from labconsole.clock_comparison import AFTER, BEFORE, DURING, HOST_COMPARED, Offset
+from labconsole.engine.collected import collected_folder
+from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
+from labconsole.engine.spool import SpoolWriter
+from labconsole.errors import UserError
+from labconsole.hosts.cluster import Cluster, Host
+from labconsole.hosts.collecting import bring
+from labconsole.hosts.hosted_runs import Lines
+from labconsole.model.placement import Placement, RoleRequest
+from labconsole.model.series import Event, Level
+from labconsole.security.private_files import PRIVATE_KEY_MARK
+
+_POLL_S, _ANSWER_S = 2.0, 10.0
+_PIECE = 4 * 1024 * 1024
+_COMPARE_EVERY_S = 10.0
+_EXCHANGES_DURING = 20
+_LEAD_RTTS = 4
+_ENCRYPTED = b"ENCRYPTED PRIVATE KEY-----"
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """The run that roles are started for: `spool` is the directory of its spool files, `needed` is what its samples
+    need on a disk, bytes."""
+
+    uuid: str
+    spool: Path
+    needed: int
+
+
+class HostLauncher:
+    """`Launcher` of a run with hosts; `local` starts the roles that stay on this computer."""
+
+    def __init__(self, cluster: Cluster, placement: Placement, run: HostRun, local: LocalLauncher) -> None:
+        """Raises UserError: no host suits a request."""
+        self._cluster, self._placement, self._run, self._local = cluster, placement, run, local
+        self._described: dict[str, Mapping[str, Any]] = {
+            name: cluster.call(name, "describe") for name in sorted(cluster.addresses())
+        }
+        for request in placement.roles:
+            self._suiting(request)
+        self._used: dict[str, Host] = {}
+        self._shares: Counter[str] = Counter()
+        self._files: set[tuple[str, str]] = set()
+        self._events = SpoolWriter(run.spool / "hosts.spool")
+        self._ended = threading.Event()
+        self._clocks = threading.Thread(target=self._compare_clocks, name="host-clocks")
+        self._clocks.start()
+        self._brought: list[str] = []
+
+    @property
+    def hosts(self) -> dict[str, Mapping[str, Any]]:
+        """The hosts with roles, each with its surroundings."""
+        return {name: _surroundings(host) for name, host in self._used.items()}
+
+    @property
+    def lead_ns(self) -> int:
+        return max((_LEAD_RTTS * 2 * host.offset.uncertainty_ns for host in self._used.values()), default=0)
+
+    def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
+        """Start a role on `host`, or where the placement wants it. Raises UserError: it cannot."""
+        request = RoleRequest(host=host) if host is not None else self._placement.request(start.name)
+        if request is None:
+            return self._local.launch(start)
+        name = min(self._suiting(request), key=lambda one: ((self._shares[one] + 1) / self._cores(one), one))
+        used = self._host(name)
+        self._shares[name] += 1
+        files = {key: (file.sha256, str(file.named)) for key, file in start.files.items()}
+        for file in start.files.values():
+            self._put(name, file.sha256, file.copy)
+        secrets = {request.key: request.resolve() for request in start.requests if request.key not in start.given}
+        task = role_task(start, {**secrets, **start.given}, _address(used))
+        task["private_files"] = {key: _encrypted(path) for key, path in start.private_files.items()}
+        self._cluster.call(name, "start", self._run.uuid, start.name, task, files, used.offset.offset_ns)
+        return HostRole(self._cluster, used, self._run.uuid, start.name)
+
+    def finish(self) -> None:
+        """Compare the clocks once more, and bring the samples. Raises UserError: some are left on a host."""
+        self._ended.set()
+        self._clocks.join()
+        left = []
+        for name in self._used:
+            try:
+                self._compare(name, AFTER)
+                bring(self._cluster, name, self._run.uuid, collected_folder(self._run.spool, name))
+                self._brought.append(name)
+            except UserError as error:
+                left.append(f"{error} Samples of its roles are left there: collect them once it is back.")
+        self._events.close()
+        if left:
+            raise UserError(" ".join(left))
+
+    def close(self) -> None:
+        """The run is stored: let the hosts forget it."""
+        self._ended.set()
+        self._clocks.join()
+        self._events.close()
+        for name in self._brought:
+            with suppress(UserError):  # it is there yet, and is offered by `labconsole hosts collect`
+                self._cluster.call(name, "forget", self._run.uuid)
+
+    def _suiting(self, request: RoleRequest) -> list[str]:
+        """The hosts that suit a request. Raises UserError: there is none."""
+        suiting = [
+            name
+            for name, described in self._described.items()
+            if request.suits(name, described["tags"], described["cores"], described["interfaces"])
+        ]
+        if not suiting:
+            there = "; ".join(
+                f"{name} ({', '.join(described['tags']) or 'no tags'}, {described['cores']} cores)"
+                for name, described in self._described.items()
+            )
+            raise UserError(
+                f"No host suits the roles {request.role} ({request}): there are {there or 'none'}. Start the agent of "
+                "one that does, or change the scenario's hosts."
+            )
+        return suiting
+
+    def _cores(self, name: str) -> int:
+        return int(self._described[name]["cores"])
+
+    def _host(self, name: str) -> Host:
+        """A host, which is looked at closer when it gets its first role. Raises UserError."""
+        if name not in self._used:
+            host = self._cluster.host(name)
+            host.require_this_version()
+            if (free := host.described["free_bytes"]) < self._run.needed:
+                raise UserError(
+                    f"The run needs up to {format_figure(self._run.needed, 'B')} on the disk of {name}, and "
+                    f"{format_figure(free, 'B')} are free: free space there, or make the run shorter."
+                )
+            self._used[name] = host
+            self._record(name, BEFORE, host.offset)
+        return self._used[name]
+
+    def _put(self, name: str, sha256: str, copy: Path) -> None:
+        """Bring a file to a host, once. Raises UserError."""
+        if (name, sha256) in self._files:
+            return
+        with copy.open("rb") as file:
+            position = 0
+            while (data := file.read(_PIECE)) or not position:
+                self._cluster.call(name, "put", self._run.uuid, sha256, position, data)
+                position += len(data) or 1
+        self._files.add((name, sha256))
+
+    def _compare_clocks(self) -> None:
+        while not self._ended.wait(_COMPARE_EVERY_S):
+            for name in list(self._used):
+                with suppress(UserError):  # a host that is lost: its roles say so
+                    self._compare(name, DURING, _EXCHANGES_DURING)
+
+    def _compare(self, name: str, phase: str, exchanges: int = 100) -> None:
+        wall_offset_ns = self._used[name].described["wall_offset_ns"]
+        self._record(name, phase, self._cluster.offset(name, wall_offset_ns, exchanges))
+
+    def _record(self, name: str, phase: str, offset: Offset) -> None:
+        sentence = (
+            f"{phase.capitalize()} the run the clock of {name} is ahead by {format_figure(offset.offset_ns, 'ns')} "
+            f"± {format_figure(offset.uncertainty_ns, 'ns')}."
+        )
+        data = {**offset.to_json(), "host": name, "phase": phase, "clock_domain": self._domain(name)}
+        self._events.event(Event(now_ns(), "worker", Level.INFO, HOST_COMPARED, sentence, data))
+
+    def _domain(self, name: str) -> str:
+        return str(self._described[name]["clock_domain"])
+
+
+class HostRole:
+    """`LaunchedRole` of a process on a host."""
+
+    pid = None
+
+    def __init__(self, cluster: Cluster, host: Host, run: str, name: str) -> None:
+        self.host = host.name
+        self.clock_domain = str(host.described["clock_domain"])
+        self._cluster, self._run, self._name = cluster, run, name
+        self._sent = 0
+        self._turn = threading.Lock()
+        self._end = threading.Event()
+        self._how = ""
+
+    @property
+    def ended(self) -> bool:
+        return self._end.is_set()
+
+    def send(self, line: bytes) -> None:
+        with self._turn, suppress(UserError):  # it is lost, which `wait` reports
+            self._cluster.ask(self.host, "send", self._run, self._name, self._sent, line)
+            self._sent += 1
+
+    def lines(self) -> Iterator[bytes]:
+        after = 0
+        try:
+            while not self._how:
+                found: Lines = self._cluster.call(
+                    self.host, "lines", self._run, self._name, after, _POLL_S, timeout_s=_POLL_S + _ANSWER_S
+                )
+                after, self._how = found.next, found.ended
+                yield from found.lines
+        except UserError:
+            self._how = f"was lost with its host {self.host}"
+        finally:
+            self._end.set()
+
+    def wait(self) -> str:
+        self._end.wait()
+        return self._how
+
+    def kill(self) -> None:
+        with suppress(UserError):
+            self._cluster.call(self.host, "kill", self._run, self._name)
+
+    def close(self) -> None:
+        """Its host releases it."""
+
+
+def _surroundings(host: Host) -> dict[str, Any]:
+    left_out = ("running", "held", "interfaces")
+    return {name: value for name, value in host.described.items() if name not in left_out}
+
+
+def _address(host: Host) -> str:
+    """The IP address of a host, as its agent listens on it."""
+    return host.address.partition("://")[2].rpartition(":")[0].strip("[]")
+
+
+def _encrypted(path: Path) -> str:
+    """The content of a file with a private key. Raises UserError: it cannot be read, or is not encrypted."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"The file {path} cannot be read ({error.strerror}): check its name.") from error
+    if content.count(PRIVATE_KEY_MARK) != content.count(_ENCRYPTED):
+        raise UserError(f"The key file {path} is not encrypted, and does not leave this computer: encrypt it.")
+    return content.decode()
+
+
+def connected(placement: Placement, closing: ExitStack) -> tuple[Cluster, str]:
+    """The cluster of a placement until `closing` is closed, and the address where its hosts reach this computer.
+
+    Raises UserError.
+    """
+    from labconsole.hosts.cluster_certificates import console_files
+    from labconsole.hosts.cluster_tls import Member
+    from labconsole.hosts.local_cluster import local_cluster
+    from labconsole.hosts.serving import way_to
+
+    scheduler = placement.scheduler
+    member = Member.of_console(console_files())
+    if placement.local:
+        scheduler = closing.enter_context(local_cluster(placement.local))
+    return closing.enter_context(Cluster(scheduler, member)), way_to(scheduler)

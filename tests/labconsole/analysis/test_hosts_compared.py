@@ -1,0 +1,44 @@
+"""Runs of the same parameters on other hosts: a column of their own, with the hosts among the parameters."""
+
+from __future__ import annotations
+
+from labconsole.analysis.columns import group_repeats
+from labconsole.analysis.comparison import compare
+from labconsole.analysis.contrasts import contrasts
+from labconsole.model.placement import Placement, RoleRequest
+from tests.helpers.post_trial import PostTrial, published, run
+
+OBU = Placement(roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
+
+
+def test_runs_on_other_hosts_are_not_repeats_of_each_other() -> None:
+    runs = [
+        run(1, "open", {}),
+        run(2, "open", {}, placement=OBU),
+        run(3, "open", {}),
+        run(4, "open", {}, placement=OBU),
+    ]
+    groups = group_repeats(runs)
+    assert [[one.id for one in group.runs] for group in groups] == [[1, 3], [2, 4]]
+    assert [group.title for group in groups] == ["open · run 1", "open · run 2"]
+    assert [group.hosts for group in groups] == ["", "sender-*: tag obu"]
+
+
+def test_hosts_are_a_parameter_of_a_comparison_where_a_scenario_asks_for_some() -> None:
+    runs = [run(1, "open", {"rate": 1}), run(2, "open", {"rate": 1}, placement=OBU)]
+    column = published({"rate": 1}, {"sealed": True})
+    [line] = [one for one in compare((*group_repeats(runs), column), PostTrial()).parameters if one.name == "hosts"]
+    assert (line.title, line.texts) == ("Hosts", ("this computer", "sender-*: tag obu", "–"))
+    assert line.differs and not line.foreign
+    both = compare(group_repeats([run(1, "open", {}, placement=OBU), run(2, "sealed", {}, placement=OBU)]), PostTrial())
+    assert [one.differs for one in both.parameters if one.name == "hosts"] == [False]
+    neither = compare(group_repeats([run(1, "open", {}), run(2, "sealed", {})]), PostTrial())
+    assert "hosts" not in [one.name for one in neither.parameters]
+
+
+def test_a_step_of_the_trial_is_between_scenarios_on_the_same_hosts() -> None:
+    runs = [run(1, "open", {}), run(2, "open", {}, placement=OBU), run(3, "sealed", {}, placement=OBU)]
+    [pair] = contrasts(group_repeats(runs), 0, PostTrial())
+    assert (pair.reference, pair.other, pair.title) == (1, 2, "sealed against open")
+    [same] = contrasts(group_repeats(runs[:2]), 0, PostTrial())
+    assert (same.reference, same.other, same.title) == (0, 1, "open · run 2 against open · run 1")

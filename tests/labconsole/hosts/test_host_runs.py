@@ -1,0 +1,258 @@
+"""Roles of a run on other hosts, with real agents: where they run, what comes back, what a lost host leaves."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from labconsole.clock_comparison import host_offsets
+from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.left_samples import collect_left
+from labconsole.model.placement import Placement
+from labconsole.paths import HOME_VARIABLE
+from labconsole.store.reader import Reader
+from labconsole.store.records import RunDetail, RunStatus
+from tests.helpers.practice import PLUGIN, Bench, campaign
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+
+SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
+"""beta's clock is an hour ahead, and wins 20 ms a second."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def practice_plugin() -> Iterator[None]:
+    """The practice plugin is on the path of this process and of the hosts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PLUGIN))
+        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
+        importlib.invalidate_caches()
+        yield
+    sys.modules.pop("practice_trial", None)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The console's folder."""
+    return tmp_path_factory.mktemp("hosts") / "console"
+
+
+@pytest.fixture(scope="module")
+def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
+    """A cluster with the hosts alpha (tag obu) and beta, whose clock is another one."""
+    with cluster(home) as found:
+        found.joins("alpha", home.parent / "alpha", "--tag", "obu")
+        found.joins("beta", home.parent / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
+        yield found
+
+
+@pytest.fixture
+def bench(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A queue on a new database, of the console whose cluster it is."""
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    opened = Bench(tmp_path)
+    yield opened
+    opened.close()
+
+
+def submit(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> int:
+    """Queue a run whose roles are placed so; its number."""
+    placement = Placement.model_validate({"scheduler": running.address, "roles": placed})
+    planned = campaign(bench.folder, **parameters)
+    scenarios = tuple(replace(one, placement=placement.model_dump(mode="json")) for one in planned.scenarios)
+    (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
+    return run_id
+
+
+def run(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> RunDetail:
+    """A run that has ended."""
+    run_id = submit(bench, running, placed, **parameters)
+    bench.pump_until_idle()
+    return bench.detail(run_id)
+
+
+def pump_until_counted(bench: Bench, run_id: int, least: int) -> None:
+    """Pump until a run has counted so many numbers; fails as soon as it has ended."""
+
+    def counted() -> bool:
+        detail = bench.detail(run_id)
+        assert not detail.row.status.final, detail.row.reason
+        return any(number == run_id and frame.done >= least for number, frame in bench.listener.frames)
+
+    bench.pump_until(counted)
+
+
+def held(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
+    """The runs that have left samples on a host."""
+    with Cluster(running.address, running.member()) as console:
+        found: dict[str, list[str]] = console.call(host, "describe")["held"]
+        return found
+
+
+def eventually(condition: Any, within_s: float) -> bool:
+    """Whether it comes true in this time."""
+    deadline_s = time.monotonic() + within_s
+    while not (true := condition()) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    return bool(true)
+
+
+def test_roles_run_where_the_scenario_wants_them_and_the_others_here(bench: Bench, running: ClusterProcesses) -> None:
+    placed = [{"role": "counter-0", "host": "beta"}, {"role": "counter-1", "tag": "obu"}]
+    detail = run(bench, running, placed, roles=3, count=2000)
+    assert detail.row.status is RunStatus.FINISHED, detail.row.reason
+    assert [verdict.result for verdict in detail.verdicts] == ["pass"]
+    hosts = {role.name: role.host for role in detail.roles}
+    assert (hosts["counter-0"], hosts["counter-1"]) == ("beta", "alpha")
+    assert hosts["counter-2"] not in ("alpha", "beta")
+    domains = {role.name: role.clock_domain for role in detail.roles}
+    assert domains["counter-0"] != domains["counter-1"]
+    assert set(detail.provenance["hosts"]) == {"alpha", "beta"}
+    assert detail.provenance["hosts"]["alpha"]["cpu"] == detail.provenance["cpu"]
+    measured = {series.role for series in detail.series if series.name == "resources"}
+    assert {"counter-0", "counter-1", "worker"} <= measured or detail.row.duration_s < 1
+    assert held(running, "alpha") == held(running, "beta") == {}
+
+
+def test_times_of_a_drifting_host_are_stored_by_the_clock_of_the_console(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    detail = run(bench, running, [{"role": "*", "host": "beta"}], count=1000, rate=250)
+    with Reader(bench.database) as reader:
+        t_ns = reader.samples(detail.row.id).table("counted", "counter-0")["t_ns"]
+    lasted_s = (t_ns[-1] - t_ns[0]) / 1e9
+    drift = 1 + DRIFT_PPM / 1e6
+    assert lasted_s == pytest.approx(4.0 / drift, abs=0.03)  # 4 s by its own clock: 80 ms more
+    offsets = host_offsets(detail.events)["beta"]
+    assert len(offsets) >= 2 and offsets[0].offset_ns > SHIFT_NS
+    (begun,) = (event for event in detail.events if event.name == "process" and event.source == "counter-0")
+    assert begun.t_ns < t_ns[0] and t_ns[-1] <= offsets[-1].sender_ns
+    assert np.all(np.diff(t_ns) >= 0)
+
+
+def test_live_figures_of_a_host_come_while_it_counts(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*", "host": "beta"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 500)
+    frame = [frame for _, frame in bench.listener.frames][-1]
+    assert frame.begin_ns is not None and 0 < frame.t_ns - frame.begin_ns < 60_000_000_000
+    bench.pump_until(lambda: any("counter-0" in frame.usage for _, frame in bench.listener.frames))
+    bench.queue.cancel(run_id)
+    bench.pump_until_idle()
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.CANCELLED
+    assert len(bench.numbers(run_id)) >= 500
+    assert held(running, "beta") == {}
+
+
+def test_a_request_that_no_host_suits_ends_the_run_before_a_role_starts(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    detail = run(bench, running, [{"role": "counter-*", "tag": "rsu"}], count=10)
+    assert detail.row.status is RunStatus.FAILED and detail.roles == ()
+    assert detail.row.reason.startswith("No host suits the roles counter-* (tag rsu): there are alpha (obu, ")
+
+
+def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    psutil.Process(role_pid(running, "alpha")).kill()
+    bench.pump_until_idle()
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FAILED
+    assert "Role counter-0 was killed by signal 9 in mid-run" in detail.row.reason
+    assert len(bench.numbers(run_id)) >= 500
+
+
+def role_pid(running: ClusterProcesses, host: str) -> int:
+    """The process of the role that runs on a host."""
+    (agent,) = (one for one in running.agents if f"{host}.pem" in " ".join(one.process.args))  # type: ignore[arg-type]
+    (child,) = (
+        one for one in psutil.Process(agent.process.pid).children() if "labconsole.engine.role" in one.cmdline()
+    )
+    return child.pid
+
+
+def test_samples_on_a_host_that_is_lost_are_collected_when_it_is_back(
+    bench: Bench, running: ClusterProcesses, tmp_path: Path
+) -> None:
+    enrolment = running.enrolled("gamma", tmp_path / "gamma")
+    agent = running.starts(enrolment)
+    agent.waits_for("has joined")
+    run_id = submit(bench, running, [{"role": "counter-0", "host": "gamma"}], roles=2, count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 4000)
+    killed_s = time.monotonic()
+    agent.kill()
+    bench.pump_until_idle()
+    assert time.monotonic() - killed_s < 10
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FAILED
+    assert "Role counter-0 was lost with its host gamma in mid-run" in detail.row.reason
+    assert "Samples of its roles are left there" in detail.row.reason
+    assert bench.numbers(run_id) == [] and len(bench.numbers(run_id, "counter-1")) > 500
+    again = running.starts(enrolment)
+    again.waits_for("has joined")
+    with Cluster(running.address, running.member()) as console:
+        found = collect_left(console, bench.database, lambda sentence: None)
+        assert [(one.run, one.host) for one in found.collected] == [(run_id, "gamma")] and not found.warnings
+        assert collect_left(console, bench.database, lambda sentence: None).collected == ()
+    assert again.end() == 0
+    assert len(bench.numbers(run_id)) >= 1000
+    assert bench.detail(run_id).row.status is RunStatus.FAILED
+
+
+def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    worker = bench_worker()
+    worker.kill()
+    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.INTERRUPTED
+    assert "labconsole hosts collect" in detail.row.reason
+    assert eventually(lambda: not running_roles(running, "alpha"), 25), "its roles were not stopped"
+    with Cluster(running.address, running.member()) as console:
+        assert collect_left(console, bench.database, lambda sentence: None).collected
+    assert len(bench.numbers(run_id)) >= 1000
+    assert held(running, "alpha") == {}
+
+
+def bench_worker() -> psutil.Process:
+    """The worker of the run in progress."""
+    (found,) = (one for one in psutil.Process().children() if "labconsole.engine.worker" in one.cmdline())
+    return found
+
+
+def running_roles(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
+    """The roles in progress on a host."""
+    with Cluster(running.address, running.member()) as console:
+        found: dict[str, list[str]] = console.call(host, "describe")["running"]
+        return found
+
+
+def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:
+    planned = campaign(bench.folder, roles=2, count=100)
+    placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
+    scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
+    (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
+    bench.pump_until_idle()
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FINISHED, detail.row.reason
+    assert {role.host for role in detail.roles} == {"local-1", "local-2"}
+    assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
+
+
+def is_local_node(process: psutil.Process, home: Path) -> bool:
+    """Whether it is a node of a cluster that a run of this console has started."""
+    with suppress(psutil.Error):
+        return "labconsole.hosts.local_cluster" in process.cmdline() and process.environ()[HOME_VARIABLE] == str(home)
+    return False
