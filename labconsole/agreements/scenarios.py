@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,8 @@ from labconsole.clock import wall_now
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.profiles.profile import Profile, load_profile, override, profile_text
+from labconsole.profiles.profile import Profile, load_profile, override
+from labconsole.profiles.profile_texts import profile_text
 from labconsole.security.pki.reader import PkiReader
 from labconsole.store.records import NewScenario
 
@@ -20,10 +22,30 @@ DAYS = 7
 _LONGEST_TITLE = 200
 
 
-def chosen_run(
-    profile: str, scenario: str, settings: Sequence[str], fixed: Mapping[str, Any]
-) -> tuple[str, ConsoleRun]:
-    """The title of a profile's scenario, and what this console runs of it, with `KEY=VALUE` settings and `fixed` ones.
+@dataclass(frozen=True)
+class ChosenScenario:
+    """A scenario of a profile of this console."""
+
+    title: str
+    run: ConsoleRun
+    scenario: NewScenario
+    """With the thresholds and hosts of this console, which an agreement leaves to it."""
+
+    def profile(self, id: str) -> str:
+        """The text of the profile `id` with it."""
+        found = self.scenario
+        return profile_text(
+            id,
+            self.title,
+            self.run.trial.kind,
+            self.run.values,
+            thresholds=found.thresholds,
+            placement=found.placement,
+        )
+
+
+def chosen_scenario(profile: str, scenario: str, settings: Sequence[str], fixed: Mapping[str, Any]) -> ChosenScenario:
+    """A scenario of a profile, with `KEY=VALUE` settings and `fixed` parameters.
 
     `scenario` may be empty where there is only one. Raises UserError.
     """
@@ -31,7 +53,8 @@ def chosen_run(
     loaded = load_profile(profile, plugins, dict(_pairs(settings)))
     chosen = _scenario(loaded, scenario)
     title = loaded.title if len(loaded.scenarios) == 1 else f"{loaded.title}: {chosen.name}"
-    return title[:_LONGEST_TITLE], console_run(plugins.trial(loaded.kind), {**chosen.parameters, **fixed})
+    run = console_run(plugins.trial(loaded.kind), {**chosen.parameters, **fixed})
+    return ChosenScenario(title[:_LONGEST_TITLE], run, chosen)
 
 
 def settings_of(settings: Sequence[str], model: type[Parameters]) -> dict[str, Any]:

@@ -142,7 +142,7 @@ class Propose(Operation[ProposeParameters]):
         from labconsole.agreements.agreement_files import keep_proposal
         from labconsole.agreements.documents import Party, Proposal, signed_pem
         from labconsole.agreements.review import counterpart_of
-        from labconsole.agreements.scenarios import chosen_run, profile_of, proposal_times, require_other_state
+        from labconsole.agreements.scenarios import chosen_scenario, proposal_times, require_other_state
         from labconsole.model.trial import TRIAL_ID
         from labconsole.output.export_file import must_be_new_files
 
@@ -150,15 +150,15 @@ class Propose(Operation[ProposeParameters]):
         identity = _Signed.identity(parameters.identity)
         require_other_state(parameters.state)
         id = secrets.token_hex(8)
-        title, run = chosen_run(parameters.profile, parameters.scenario, parameters.settings, {TRIAL_ID: id})
-        other = counterpart_of(run)
+        chosen = chosen_scenario(parameters.profile, parameters.scenario, parameters.settings, {TRIAL_ID: id})
+        run, other = chosen.run, counterpart_of(chosen.run)
         starts, valid_until = proposal_times(
             *(_as_moment(text) if text else None for text in (parameters.starts, parameters.valid_until))
         )
         proposal = Proposal(
             written=wall_now().replace(microsecond=0),
             id=id,
-            title=title,
+            title=chosen.title,
             kind=run.trial.kind,
             proposer=Party(state=identity.state.name, role=run.part.role),
             accepter=Party(state=parameters.state, role=other.part.role),
@@ -167,7 +167,7 @@ class Propose(Operation[ProposeParameters]):
             parameters=other.values,
         )
         signed = signed_pem(proposal, identity, _Signed.prompt(identity, context))
-        keep_proposal(id, signed, profile_of(id, title, run))
+        keep_proposal(id, signed, chosen.profile(id))
         _write_new(parameters.file, signed)
         return Result(
             (

@@ -277,3 +277,19 @@ def test_one_of_several_scenarios_is_proposed(owners: tuple[Owner, Owner], tmp_p
     assert "Between two States: test=2 (amqp.messaging)" in shown
     assert "It begins at 2090-01-01 00:00:00 UTC. The proposal is valid until 2090-01-01 00:00:00 UTC." in shown
     assert "- Test 2: TLS with client certificate." in shown
+
+
+def test_the_proposer_keeps_its_own_thresholds_and_hosts(owners: tuple[Owner, Owner], tmp_path: Path) -> None:
+    a, b = owners
+    profile = sender_profile(tmp_path / "sender.toml")
+    own = '[thresholds]\nlost = { max = 0.0 }\n[[hosts.roles]]\nrole = "sender-*"\nhost = "obu-1"\n'
+    profile.write_text(profile.read_text() + own)
+    said = json.loads(a.does("agreements", "propose", profile, tmp_path / "p.pem", "--identity", "a-signer", "--json"))
+    digest = json.loads(b.does("agreements", "show", tmp_path / "p.pem", "--json"))["sha256"]
+    assert "obu-1" not in b.does("agreements", "show", tmp_path / "p.pem")
+    accept(b, Files(tmp_path / "p.pem", tmp_path / "acceptance.pem", digest, said["id"]))
+    a.does("agreements", "conclude", tmp_path / "acceptance.pem")
+    kept, theirs = profile_of(a, said["id"]), profile_of(b, said["id"])
+    assert kept["thresholds"] == {"lost": {"max": 0.0}}
+    assert kept["hosts"]["roles"][0]["host"] == "obu-1"
+    assert "hosts" not in theirs and "thresholds" not in theirs
