@@ -106,7 +106,9 @@ class Cluster(AbstractContextManager["Cluster"]):
         """By how much the clock of a host is ahead of this console's; `wall_offset_ns` is the host's."""
         with self._answering(name):
             actor = self._actor(name)
-            found: Offset = self._client.sync(_measured, actor, wall_offset_ns, exchanges)  # type: ignore[no-untyped-call]
+            found: Offset = self._client.sync(  # type: ignore[no-untyped-call]
+                _measured, actor, wall_offset_ns, exchanges, callback_timeout=_ANSWER_S
+            )
             return found
 
     def call(self, name: str, method: str, *arguments: Any, timeout_s: float = _ANSWER_S) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ _PIECE = 4 * 1024 * 1024
 _COMPARE_EVERY_S = 10.0
 _EXCHANGES_DURING = 20
 _LEAD_RTTS = 4
-_ENCRYPTED = b"ENCRYPTED PRIVATE KEY-----"
+_ENCRYPTED = "ENCRYPTED PRIVATE KEY-----"
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class HostLauncher:
         for request in placement.roles:
             self._suiting(request)
         self._used: dict[str, Host] = {}
+        self._lost: set[str] = set()
         self._shares: Counter[str] = Counter()
         self._files: set[tuple[str, str]] = set()
         self._events = SpoolWriter(run.spool / "hosts.spool")
@@ -85,8 +86,9 @@ class HostLauncher:
         secrets = {request.key: request.resolve() for request in start.requests if request.key not in start.given}
         task = role_task(start, {**secrets, **start.given}, _address(used))
         task["private_files"] = {key: _encrypted(path) for key, path in start.private_files.items()}
+        task["private_named"] = {key: str(path) for key, path in start.private_files.items()}
         self._cluster.call(name, "start", self._run.uuid, start.name, task, files, used.offset.offset_ns)
-        return HostRole(self._cluster, used, self._run.uuid, start.name)
+        return HostRole(self._cluster, used, self._run.uuid, start.name, self._lost.add)
 
     def finish(self) -> None:
         """Compare the clocks once more, and bring the samples. Raises UserError: some are left on a host."""
@@ -95,6 +97,8 @@ class HostLauncher:
         left = []
         for name in self._used:
             try:
+                if name in self._lost:
+                    raise UserError(f"The host {name} was lost.")
                 self._compare(name, AFTER)
                 bring(self._cluster, name, self._run.uuid, collected_folder(self._run.spool, name))
                 self._brought.append(name)
@@ -161,7 +165,7 @@ class HostLauncher:
 
     def _compare_clocks(self) -> None:
         while not self._ended.wait(_COMPARE_EVERY_S):
-            for name in list(self._used):
+            for name in set(self._used) - self._lost:
                 with suppress(UserError):  # a host that is lost: its roles say so
                     self._compare(name, DURING, _EXCHANGES_DURING)
 
@@ -186,7 +190,8 @@ class HostRole:
 
     pid = None
 
-    def __init__(self, cluster: Cluster, host: Host, run: str, name: str) -> None:
+    def __init__(self, cluster: Cluster, host: Host, run: str, name: str, on_lost: Callable[[str], None]) -> None:
+        self._on_lost = on_lost
         self.host = host.name
         self.clock_domain = str(host.described["clock_domain"])
         self._cluster, self._run, self._name = cluster, run, name
@@ -214,6 +219,7 @@ class HostRole:
                 after, self._how = found.next, found.ended
                 yield from found.lines
         except UserError:
+            self._on_lost(self.host)
             self._how = f"was lost with its host {self.host}"
         finally:
             self._end.set()
@@ -243,12 +249,12 @@ def _address(host: Host) -> str:
 def _encrypted(path: Path) -> str:
     """The content of a file with a private key. Raises UserError: it cannot be read, or is not encrypted."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"The file {path} cannot be read ({error.strerror}): check its name.") from error
-    if content.count(PRIVATE_KEY_MARK) != content.count(_ENCRYPTED):
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"The key file {path} cannot be read as PEM: check it, and its name.") from error
+    if text.count(PRIVATE_KEY_MARK.decode()) != text.count(_ENCRYPTED):
         raise UserError(f"The key file {path} is not encrypted, and does not leave this computer: encrypt it.")
-    return content.decode()
+    return text
 
 
 def connected(placement: Placement, closing: ExitStack) -> tuple[Cluster, str]:

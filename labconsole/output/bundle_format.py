@@ -108,7 +108,8 @@ def _is_columns(text: str) -> bool:
         columns = series_columns(text)
     except StoreError:
         return False
-    if not all(isinstance(field, str) for column in columns for field in vars(column).values()):
+    stored = json.loads(text)  # name, dtype, unit and title of each, and nothing else of a `Column`
+    if not all(len(fields) == 4 and all(isinstance(field, str) for field in fields) for fields in stored):
         return False
     names = {column.name for column in columns}
     return len(names) == len(columns) > 0 and all(_DTYPE.fullmatch(column.dtype) for column in columns)

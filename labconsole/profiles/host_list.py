@@ -1,9 +1,9 @@
 """Host lists: files that name the hosts of the roles of all scenarios of a profile, for `labconsole run --hosts`.
 
 A file whose name ends with `.toml` has the keys of a profile's table `hosts`, with or without that table's header.
-Any other file has a host in each line, as the list `hosts.start` of PRESERVE D3.2 (section 2.2.2) has, and after it the
-names of roles that it may run, with * and ?; without names it may run all. Hosts of the same names share these roles
-evenly. `#` begins a comment.
+Any other file has a host in each line, after the list `hosts.start` of PRESERVE D3.2 (section 2.2.2), and next to it
+the names of roles that it may run, with `*` and `?`; without names it may run all. Hosts of the same names share these
+roles evenly. `#` begins a comment.
 
     obu-1    sender-*
     obu-2    sender-*      # shares the senders with obu-1

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from labconsole.analysis import published_figures
 from labconsole.model.plugin import Plugins
 from labconsole.output import run_json
-from labconsole.profiles import profile, timing_profile
+from labconsole.profiles import host_list, profile, timing_profile
 from labconsole.profiles.profile import list_profiles, load_profile
 from labconsole.profiles.profile_file import ProfileFile
 from labconsole.profiles.timing_profile import TimingProfile
@@ -31,6 +31,8 @@ def format_pages(plugins: Plugins) -> dict[str, str]:
             _docstring(profile),
             "[Write a profile](../how-to/write-a-profile.md) has the steps. All keys:",
             _key_tables(ProfileFile),
+            "## Host lists",
+            _docstring(host_list),
         ),
         "reference/timing-profile-format.md": page(
             "# Timing profile format",

@@ -22,7 +22,8 @@ ASKED = Placement(roles=(RoleRequest(role=NO_ROLE_OF_THE_TRIAL, tag="obu"),)).st
 
 
 def test_a_host_list_replaces_the_hosts_of_the_profile(labconsole: CommandLine) -> None:
-    profile = labconsole.profile(profile_text("p", "P", "practice.counting", {"count": 10}, placement=ASKED))
+    """By runs of a trial that stays on this computer: they fail at once, and look for no scheduler."""
+    profile = labconsole.profile(profile_text("p", "P", "practice.stations", {}, placement=ASKED))
     (labconsole.folder / "hosts.start").write_text(f"obu-1 {NO_ROLE_OF_THE_TRIAL}\nobu-2 {NO_ROLE_OF_THE_TRIAL}\n")
     labconsole("run", profile, "--db", "runs.db")
     labconsole("run", profile, "--hosts", "hosts.start", "--db", "runs.db")

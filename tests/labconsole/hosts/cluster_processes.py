@@ -28,6 +28,7 @@ class Served:
 
     def __init__(self, home: Path, *arguments: str, clock_shift: str = "") -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
+        self.arguments = arguments
         with interruptible():
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "labconsole.cli.main", *arguments],
@@ -94,9 +95,14 @@ class ClusterProcesses:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.scheduler = Served(home, "scheduler", "--port", str(_free_port()))
-        self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
+        self._port = str(_free_port())
         self.agents: list[Served] = []
+        self.start_scheduler()
+
+    def start_scheduler(self) -> None:
+        """Start the scheduler, where it was before if it was lost."""
+        self.scheduler = Served(self.home, "scheduler", "--port", self._port)
+        self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
 
     def member(self) -> Member:
         """The console."""
@@ -124,6 +130,14 @@ class ClusterProcesses:
         agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift)
         agent.waits_for("has joined")
         return agent
+
+    def starts_again(self, agent: Served) -> None:
+        """Start an agent that has ended, with the same arguments."""
+        self.agents.append(Served(self.home / "agent", *agent.arguments))
+
+    def agent(self, host: str) -> Served:
+        """The agent of a host that was started last."""
+        return [one for one in self.agents if f"{host}.pem" in " ".join(one.arguments)][-1]
 
     def close(self) -> None:
         """End every process."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -22,29 +18,22 @@ from labconsole.hosts.left_samples import collect_left
 from labconsole.model.placement import Placement
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail, RunStatus
-from tests.helpers.practice import PLUGIN, Bench, campaign
+from labconsole.store.records import RunStatus
+from tests.helpers.practice import Bench, campaign
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.host_runs import (
+    eventually,
+    held,
+    pump_until_counted,
+    role_process,
+    run,
+    running_roles,
+    submit,
+    worker_process,
+)
 
 SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
 """beta's clock is an hour ahead, and wins 20 ms a second."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def practice_plugin() -> Iterator[None]:
-    """The practice plugin is on the path of this process and of the hosts."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(PLUGIN))
-        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
-        importlib.invalidate_caches()
-        yield
-    sys.modules.pop("practice_trial", None)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The console's folder."""
-    return tmp_path_factory.mktemp("hosts") / "console"
 
 
 @pytest.fixture(scope="module")
@@ -54,57 +43,6 @@ def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
         found.joins("alpha", home.parent / "alpha", "--tag", "obu")
         found.joins("beta", home.parent / "beta", clock_shift=f"{SHIFT_NS},{DRIFT_PPM}")
         yield found
-
-
-@pytest.fixture
-def bench(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """A queue on a new database, of the console whose cluster it is."""
-    monkeypatch.setenv(HOME_VARIABLE, str(home))
-    opened = Bench(tmp_path)
-    yield opened
-    opened.close()
-
-
-def submit(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> int:
-    """Queue a run whose roles are placed so; its number."""
-    placement = Placement.model_validate({"scheduler": running.address, "roles": placed})
-    planned = campaign(bench.folder, **parameters)
-    scenarios = tuple(replace(one, placement=placement.model_dump(mode="json")) for one in planned.scenarios)
-    (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
-    return run_id
-
-
-def run(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> RunDetail:
-    """A run that has ended."""
-    run_id = submit(bench, running, placed, **parameters)
-    bench.pump_until_idle()
-    return bench.detail(run_id)
-
-
-def pump_until_counted(bench: Bench, run_id: int, least: int) -> None:
-    """Pump until a run has counted so many numbers; fails as soon as it has ended."""
-
-    def counted() -> bool:
-        detail = bench.detail(run_id)
-        assert not detail.row.status.final, detail.row.reason
-        return any(number == run_id and frame.done >= least for number, frame in bench.listener.frames)
-
-    bench.pump_until(counted)
-
-
-def held(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
-    """The runs that have left samples on a host."""
-    with Cluster(running.address, running.member()) as console:
-        found: dict[str, list[str]] = console.call(host, "describe")["held"]
-        return found
-
-
-def eventually(condition: Any, within_s: float) -> bool:
-    """Whether it comes true in this time."""
-    deadline_s = time.monotonic() + within_s
-    while not (true := condition()) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    return bool(true)
 
 
 def test_roles_run_where_the_scenario_wants_them_and_the_others_here(bench: Bench, running: ClusterProcesses) -> None:
@@ -165,21 +103,12 @@ def test_a_request_that_no_host_suits_ends_the_run_before_a_role_starts(
 def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 1000)
-    psutil.Process(role_pid(running, "alpha")).kill()
+    role_process(running, "alpha").kill()
     bench.pump_until_idle()
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.FAILED
     assert "Role counter-0 was killed by signal 9 in mid-run" in detail.row.reason
     assert len(bench.numbers(run_id)) >= 500
-
-
-def role_pid(running: ClusterProcesses, host: str) -> int:
-    """The process of the role that runs on a host."""
-    (agent,) = (one for one in running.agents if f"{host}.pem" in " ".join(one.process.args))  # type: ignore[arg-type]
-    (child,) = (
-        one for one in psutil.Process(agent.process.pid).children() if "labconsole.engine.role" in one.cmdline()
-    )
-    return child.pid
 
 
 def test_samples_on_a_host_that_is_lost_are_collected_when_it_is_back(
@@ -213,7 +142,7 @@ def test_samples_on_a_host_that_is_lost_are_collected_when_it_is_back(
 def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 1000)
-    worker = bench_worker()
+    worker = worker_process()
     worker.kill()
     bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
     detail = bench.detail(run_id)
@@ -224,19 +153,6 @@ def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Ben
         assert collect_left(console, bench.database, lambda sentence: None).collected
     assert len(bench.numbers(run_id)) >= 1000
     assert held(running, "alpha") == {}
-
-
-def bench_worker() -> psutil.Process:
-    """The worker of the run in progress."""
-    (found,) = (one for one in psutil.Process().children() if "labconsole.engine.worker" in one.cmdline())
-    return found
-
-
-def running_roles(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
-    """The roles in progress on a host."""
-    with Cluster(running.address, running.member()) as console:
-        found: dict[str, list[str]] = console.call(host, "describe")["running"]
-        return found
 
 
 def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:

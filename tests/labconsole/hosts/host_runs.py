@@ -1,0 +1,79 @@
+"""Runs of the practice trial with roles on the hosts of a cluster of processes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import psutil
+
+from labconsole.hosts.cluster import Cluster
+from labconsole.model.placement import Placement
+from labconsole.store.records import RunDetail
+from tests.helpers.practice import Bench, campaign
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses
+
+
+def submit(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> int:
+    """Queue a run whose roles are placed so; its number."""
+    placement = Placement.model_validate({"scheduler": running.address, "roles": placed})
+    planned = campaign(bench.folder, **parameters)
+    scenarios = tuple(replace(one, placement=placement.model_dump(mode="json")) for one in planned.scenarios)
+    (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
+    return run_id
+
+
+def run(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> RunDetail:
+    """A run that has ended."""
+    run_id = submit(bench, running, placed, **parameters)
+    bench.pump_until_idle()
+    return bench.detail(run_id)
+
+
+def pump_until_counted(bench: Bench, run_id: int, least: int) -> None:
+    """Pump until a run has counted so many numbers; fails as soon as it has ended."""
+
+    def counted() -> bool:
+        detail = bench.detail(run_id)
+        assert not detail.row.status.final, detail.row.reason
+        return any(number == run_id and frame.done >= least for number, frame in bench.listener.frames)
+
+    bench.pump_until(counted)
+
+
+def held(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
+    """The runs that have left samples on a host."""
+    with Cluster(running.address, running.member()) as console:
+        found: dict[str, list[str]] = console.call(host, "describe")["held"]
+        return found
+
+
+def eventually(condition: Any, within_s: float) -> bool:
+    """Whether it comes true in this time."""
+    deadline_s = time.monotonic() + within_s
+    while not (true := condition()) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    return bool(true)
+
+
+def role_process(running: ClusterProcesses, host: str) -> psutil.Process:
+    """The process of the role that runs on a host."""
+    agent = running.agent(host)
+    (child,) = (
+        one for one in psutil.Process(agent.process.pid).children() if "labconsole.engine.role" in one.cmdline()
+    )
+    return child
+
+
+def worker_process() -> psutil.Process:
+    """The worker of the run in progress."""
+    (found,) = (one for one in psutil.Process().children() if "labconsole.engine.worker" in one.cmdline())
+    return found
+
+
+def running_roles(running: ClusterProcesses, host: str) -> dict[str, list[str]]:
+    """The roles in progress on a host."""
+    with Cluster(running.address, running.member()) as console:
+        found: dict[str, list[str]] = console.call(host, "describe")["running"]
+        return found

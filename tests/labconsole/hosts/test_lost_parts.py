@@ -1,0 +1,174 @@
+"""A frozen agent, a lost scheduler, a full disk, and parts killed at random: no sample that was written is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labconsole.engine.launcher import LocalLauncher, RoleStart
+from labconsole.engine.spool import SampleBlock, SpoolReader
+from labconsole.errors import UserError
+from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.host_launcher import HostLauncher, HostRun
+from labconsole.hosts.left_samples import collect_left
+from labconsole.model.placement import Placement, RoleRequest
+from labconsole.store.records import RunStatus
+from tests.helpers.practice import Bench
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.host_runs import (
+    eventually,
+    held,
+    pump_until_counted,
+    role_process,
+    running_roles,
+    submit,
+    worker_process,
+)
+
+KILLS = int(os.environ.get("LABCONSOLE_TEST_KILLS", "10"))
+"""How many parts are killed at random, one in each run."""
+
+
+@pytest.fixture
+def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
+    """A cluster with the host alpha."""
+    with cluster(home) as found:
+        found.joins("alpha", home.parent / "alpha")
+        yield found
+
+
+def collect(bench: Bench, running: ClusterProcesses, host: str = "alpha") -> None:
+    """Collect what is left on a host once its roles have ended."""
+    assert eventually(lambda: not running_roles(running, host), 30), "its roles were not stopped"
+    with Cluster(running.address, running.member()) as console:
+        assert not collect_left(console, bench.database, lambda sentence: None).warnings
+
+
+def test_a_frozen_host_is_given_up_within_15_s_and_its_samples_come_later(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    agent = running.agent("alpha").process
+    os.kill(agent.pid, signal.SIGSTOP)
+    frozen_s = time.monotonic()
+    try:
+        bench.pump_until(lambda: any(event.name == "failed" for _, event in bench.listener.events))
+        assert time.monotonic() - frozen_s < 15
+        bench.pump_until_idle()
+    finally:
+        os.kill(agent.pid, signal.SIGCONT)
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FAILED
+    assert "Role counter-0 was lost with its host alpha" in detail.row.reason
+    assert eventually(lambda: "alpha" in hosts(running), 20)
+    collect(bench, running)
+    assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
+
+
+def hosts(running: ClusterProcesses) -> list[str]:
+    """The hosts that are there now."""
+    with Cluster(running.address, running.member()) as console:
+        return list(console.addresses())
+
+
+def test_a_run_whose_scheduler_is_lost_keeps_its_samples(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    running.scheduler.kill()
+    bench.pump_until_idle()
+    assert bench.detail(run_id).row.status is RunStatus.FAILED
+    running.start_scheduler()
+    assert eventually(lambda: "alpha" in hosts(running), 20)
+    collect(bench, running)
+    assert len(bench.numbers(run_id)) >= 1000
+
+
+def test_a_run_that_would_not_fit_on_a_host_is_refused_before(running: ClusterProcesses, tmp_path: Path) -> None:
+    needed = HostRun(str(uuid.uuid4()), tmp_path, 10**15)
+    start = RoleStart("sender", "practice_trial:CounterRole", {}, (), {}, {}, {}, tmp_path / "sender.spool", 0)
+    with Cluster(running.address, running.member()) as console:
+        launcher = HostLauncher(console, Placement(roles=(RoleRequest(),)), needed, LocalLauncher())
+        try:
+            with pytest.raises(UserError, match=r"needs up to 1,000,000 GB on the disk of alpha, and .* are free"):
+                launcher.launch(start)
+        finally:
+            launcher.close()
+
+
+def test_two_consoles_have_their_runs_on_one_host(
+    bench: Bench, running: ClusterProcesses, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = Bench(tmp_path_factory.mktemp("other"))
+    try:
+        runs = [(one, submit(one, running, [{"role": "*"}], count=2000, rate=1000)) for one in (bench, other)]
+        for one, _ in runs:
+            one.queue.pump()
+        for one, run_id in runs:
+            one.pump_until_idle()
+            assert one.detail(run_id).row.status is RunStatus.FINISHED, one.detail(run_id).row.reason
+            assert len(one.numbers(run_id)) == 2000
+    finally:
+        other.close()
+    assert held(running, "alpha") == {}
+
+
+def test_parts_that_are_killed_at_random_lose_no_sample_that_was_written(
+    bench: Bench, running: ClusterProcesses, home: Path
+) -> None:
+    drawn = random.Random(16)
+    for number in range(KILLS):
+        victim = drawn.choice(("agent", "scheduler", "console", "role"))
+        run_id = submit(bench, running, [{"role": "counter-0"}], count=1_000_000, rate=2000, roles=2)
+        pump_until_counted(bench, run_id, drawn.randrange(500, 4000))
+        kill(victim, running)
+        bench.pump_until(lambda run_id=run_id: bench.detail(run_id).row.status.final and not bench.queue.busy)  # type: ignore[misc]
+        detail = bench.detail(run_id)
+        assert detail.row.status in (RunStatus.FAILED, RunStatus.INTERRUPTED), (number, victim, detail.row.reason)
+        assert eventually(lambda: "alpha" in hosts(running), 30), (number, victim)
+        assert eventually(lambda: not running_roles(running, "alpha"), 30), (number, victim)
+        written = left_numbers(home, detail.row.uuid)
+        collect(bench, running)
+        stored = bench.numbers(run_id)
+        assert stored[: len(written)] == written and len(stored) > 100, (number, victim)
+        again = random.Random(detail.row.seed)
+        assert stored == [again.getrandbits(31) for _ in stored], (number, victim)
+        assert [event.source for event in bench.detail(run_id).events].count("counter-0") == 1, (number, victim)
+        assert held(running, "alpha") == {}
+
+
+def kill(victim: str, running: ClusterProcesses) -> None:
+    """Kill a part; agent and scheduler are started again."""
+    match victim:
+        case "agent":
+            agent = running.agent("alpha")
+            agent.kill()
+            running.starts_again(agent)
+        case "scheduler":
+            running.scheduler.kill()
+            running.start_scheduler()
+        case "console":
+            worker_process().kill()
+        case "role":
+            role_process(running, "alpha").kill()
+
+
+def left_numbers(home: Path, run: str) -> list[int]:
+    """The numbers in the spool that a host still has of a run; none where the console has brought it."""
+    spool = home / "agent" / "hosts" / "runs" / "alpha" / run / "counter-0.spool"
+    if not spool.exists():
+        return []
+    reader, numbers = SpoolReader(spool), list[int]()
+    while blocks := reader.read_new():
+        numbers += [
+            int(number) for block in blocks if isinstance(block, SampleBlock) for number in block.columns["number"]
+        ]
+    assert reader.damage is None
+    return numbers
