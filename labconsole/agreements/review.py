@@ -103,12 +103,18 @@ class Review:
         yield TonedText(signer.sentence, Tone.GOOD if signer.trusted else Tone.BAD)
         yield f"Agreement {proposal.id}: {proposal.title} ({proposal.kind}). SHA-256 {in_groups(self.received.sha256)}."
         yield (
-            f"{proposal.proposer.state} plays {proposal.proposer.role}, this console plays {proposal.accepter.role}. "
+            f"{self._proposer()} plays {proposal.proposer.role}, this console plays {proposal.accepter.role}. "
             f"{_when(proposal)}"
         )
         if self.run is not None:
             yield "What this console would do:"
             yield from (f"- {effect}" for effect in (*self.run.part.effects, *_disk(self.run)))
+
+    def _proposer(self) -> str:
+        """The State that signed, by its name on this console, and the name that it has for itself."""
+        state, claimed = self.received.signer.state, self.proposal.proposer.state
+        known = "An unknown State" if state is None else state.name
+        return known if known == claimed else f"{known}, which calls itself {claimed},"
 
     def table(self) -> TextTable:
         """The parameters that have an effect, as the form has them."""

@@ -124,7 +124,9 @@ class _StatusJudge:
         if refused:
             return Status(StatusKind.UNTRUSTED, refused), state
         if not judgement.accepted:
-            return Status(StatusKind.REVOKED if judgement.revoked else StatusKind.UNTRUSTED, judgement.why), state
+            unknown = "Unknown issuer, no trusted root leads to it: trust the root of its State first."
+            why = judgement.why if judgement.path else unknown
+            return Status(StatusKind.REVOKED if judgement.revoked else StatusKind.UNTRUSTED, why), state
         end = certificate.not_valid_after_utc
         return Status(StatusKind.VALID, f"Valid until {end:%Y-%m-%d}. {judgement.why}"), state
 

@@ -137,6 +137,7 @@ def test_a_signer_that_is_not_trusted_is_named_and_refused(owners: tuple[Owner, 
     assert shown.returncode == 1
     assert "Signed by c-signer of an unknown State, not trusted here (untrusted)" in shown.stdout
     assert "Refused: The proposal is signed by c-signer of an unknown State, which is not trusted here" in shown.stdout
+    assert "Unknown issuer, no trusted root leads to it" in shown.stdout
     refused = b.refuses("agreements", "accept", proposal, tmp_path / "acceptance.pem", "--identity", "b-signer")
     assert "is not trusted here" in refused
     assert not (tmp_path / "acceptance.pem").exists()

@@ -193,3 +193,12 @@ def test_a_message_is_judged_by_the_state_that_is_asked(
     assert received(data, Proposal, snapshot).signer.trusted
     assert not received(data, Proposal, snapshot, second.id).signer.trusted
     assert json.loads(cms.verify(data).content)["id"] == ID
+
+
+def test_a_proposal_in_the_name_of_another_state_shows_who_signed_it(
+    signer: SigningIdentity, reviewed: Reviewer
+) -> None:
+    claimed = signed_pem(proposal(proposer=Party(state="State Z", role="sender")), signer)
+    assert any("State A, which calls itself State Z, plays sender" in one for one in reviewed(claimed).sentences())
+    honest = signed_pem(proposal(), signer)
+    assert any(one.startswith("State A plays sender, this console plays") for one in reviewed(honest).sentences())

@@ -33,7 +33,12 @@ def page(window: MainWindow, owners: tuple[Owner, Owner]) -> AgreementsPage:
 def opened(qtbot: QtBot, page: AgreementsPage, step: str, **values: object) -> OperationDialog:
     """The dialog of a step, filled in."""
     qtbot.mouseClick(page.buttons[step], Qt.MouseButton.LeftButton)
-    [dialog] = [one for one in page.window().findChildren(OperationDialog) if one.isVisible()]
+
+    def shown() -> list[OperationDialog]:
+        return [one for one in page.window().findChildren(OperationDialog) if one.isVisible()]
+
+    qtbot.waitUntil(lambda: bool(shown()))
+    [dialog] = shown()
     dialog.form.set_values({**dialog.form.values(), **values})
     return dialog
 

@@ -15,10 +15,13 @@ from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.file_editor import OpenChoiceEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
 from labconsole_ui.panels.plugin_page import PageContext
+from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.message_bar import Message, Tone
 
+_Choices = Mapping[str, tuple[str, ...]]
 PROPOSE, SHOW, ACCEPT, CONCLUDE = (f"agreements.{name}" for name in ("propose", "show", "accept", "conclude"))
 
 
@@ -28,6 +31,7 @@ class AgreementsPage(QWidget):
     def __init__(self, context: PageContext) -> None:
         super().__init__()
         self._context = context
+        self._background = Background(self)
         self.buttons: dict[str, QPushButton] = {}
         """The button of each step, by the name of its operation."""
         column = QVBoxLayout(self)
@@ -81,12 +85,16 @@ class AgreementsPage(QWidget):
         column.addStretch(1)
         set_chapter(self, "how-to/agree-on-a-trial.md")
 
-    def open_step(self, name: str) -> OperationDialog:
-        """Open the dialog of a step."""
+    def open_step(self, name: str) -> None:
+        """Open the dialog of a step, once identities and profiles are read."""
+        self._background.submit(_choices, partial(self._open, name), self._refused)
+
+    def _open(self, name: str, choices: _Choices) -> None:
         operation = self._context.plugins.operation(name)
-        dialog = OperationDialog(self.window(), operation, self._context.theme, {}, _editors())
-        dialog.open()
-        return dialog
+        OperationDialog(self.window(), operation, self._context.theme, {}, _editors(choices)).open()
+
+    def _refused(self, sentence: str) -> None:
+        self._context.show_message(Message(Tone.BAD, sentence))
 
     def _add_part(self, column: QVBoxLayout, heading: str, steps: tuple[tuple[str, str, str, str], ...]) -> None:
         """Add the steps of one owner: name of the operation, text and icon of its button, explanation."""
@@ -114,11 +122,16 @@ class AgreementsPage(QWidget):
         return label
 
 
-def _editors() -> Mapping[str, EditorFactory]:
-    """Identities and profiles of this console to choose from."""
-    identities = tuple((name, name) for name in names())
-    profiles = tuple((one.name, one.name) for one in list_profiles() if not one.error)
+def _choices() -> _Choices:
+    """The names of this console's identities and profiles. Raises StoreError."""
+    profiles = tuple(one.name for one in list_profiles() if not one.error)
+    return {"identity": names(), "profile": profiles}
+
+
+def _editors(choices: _Choices) -> Mapping[str, EditorFactory]:
+    """Editors that offer these names, by parameter."""
+    offered = {name: tuple((one, one) for one in values) for name, values in choices.items()}
     return {
-        "identity": lambda spec: ChoiceEditor(replace(spec, choices=identities)),
-        "profile": lambda spec: OpenChoiceEditor(replace(spec, choices=profiles)),
+        "identity": lambda spec: ChoiceEditor(replace(spec, choices=offered["identity"])),
+        "profile": lambda spec: OpenChoiceEditor(replace(spec, choices=offered["profile"])),
     }
