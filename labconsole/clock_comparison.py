@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ HOST_COMPARED = "host clock compared"
 """Event: the offset of a host's clock from the console's; data as above, with `host`, `clock_domain`, and the phase
 `DURING` as well."""
 BEFORE, DURING, AFTER = "before", "during", "after"
+MAX_CLOCK_UNCERTAINTY: Final = 0.10
+"""Share of the median latency above which the uncertainty of a clock offset leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,27 @@ def host_offsets(events: Sequence[Event]) -> dict[str, list[Offset]]:
         if event.name == HOST_COMPARED:
             found.setdefault(str(event.data["host"]), []).append(Offset.from_json(event.data))
     return {host: sorted(offsets, key=lambda one: one.sender_ns) for host, offsets in found.items()}
+
+
+def host_uncertainties_ns(events: Sequence[Event]) -> dict[str, int]:
+    """The largest uncertainty of the clock of each host with roles, by host."""
+    return {host: max(one.uncertainty_ns for one in offsets) for host, offsets in host_offsets(events).items()}
+
+
+def between_hosts_ns(events: Sequence[Event]) -> int:
+    """The uncertainty of times between any two hosts of a run, by the console's clock; 0 without other hosts.
+
+    It is the sum of the two largest of all hosts; the console, which may be one of them, has none.
+    """
+    return sum(sorted(host_uncertainties_ns(events).values())[-2:])
+
+
+def uncertainty_doubt(uncertainty_ns: int, median_ns: float) -> str:
+    """Why the uncertainty of clocks leaves a latency with this median open, a short clause; empty: it does not."""
+    if uncertainty_ns > MAX_CLOCK_UNCERTAINTY * median_ns:
+        figures = f"± {uncertainty_ns / 1e6:.3g} ms, median {median_ns / 1e6:.3g} ms"
+        return f"the clock offset is uncertain by more than {MAX_CLOCK_UNCERTAINTY:.0%} of the latency ({figures})"
+    return ""
 
 
 @dataclass(frozen=True)

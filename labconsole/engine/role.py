@@ -140,6 +140,8 @@ class RoleProcess:
         self._named = {file["path"]: file["named"] for file in task["files"].values()}
         self._in_memory = PrivateFiles(task.get("private_files", {}))
         self._files |= self._in_memory.paths
+        named = task.get("private_named", {})
+        self._named |= {str(path): named.get(key, key) for key, path in self._in_memory.paths.items()}
         self._address: str = task["address"]
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []
@@ -213,8 +215,8 @@ class RoleProcess:
 
     def for_operator(self, sentence: str) -> str:
         """A sentence with each file's own path in place of that of its copy, which the operator does not know."""
-        for copy, named in self._named.items():
-            sentence = sentence.replace(copy, named)
+        for copy in sorted(self._named, key=len, reverse=True):  # one in memory may be the beginning of another
+            sentence = sentence.replace(copy, self._named[copy])
         return sentence
 
     def report(self, **data: Any) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.collected import HostClock, collected
 from labconsole.engine.recorder import Recorder, leftovers, spool_directory
 from labconsole.errors import UserError
+from labconsole.hosts.collected import HostClock, collected
 from labconsole.model.metrics import Evaluation, Metric, Verdict
 from labconsole.model.parameters import Parameters
 from labconsole.model.placement import Placement

@@ -110,7 +110,7 @@ def _conduct_run(
         run.id,
         this_process(),
         surroundings,
-        trial.warnings(parameters),
+        (*trial.warnings(parameters), *(trial.local_warnings(parameters) if _is_local(run) else ())),
         wall_now(),
         definitions=trial.definitions,
         is_alive=is_alive,
@@ -131,6 +131,12 @@ def _conduct_run(
         return _brought(launcher, run, status, reason)
     except UserError as error:
         return RunStatus.FAILED, str(error)
+
+
+def _is_local(run: WorkerRun) -> bool:
+    """Whether all roles of the run are on this computer."""
+    placement = Placement.of_stored(run.detail.placement)
+    return placement is None or placement.local > 0
 
 
 def _launcher(run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored: ExitStack) -> Launcher:

@@ -13,11 +13,11 @@ from typing import Any
 from labconsole.analysis.number_format import format_figure
 from labconsole.clock import now_ns
 from labconsole.clock_comparison import AFTER, BEFORE, DURING, HOST_COMPARED, Offset
-from labconsole.engine.collected import collected_folder
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
 from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster, Host
+from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import bring
 from labconsole.hosts.hosted_runs import Lines
 from labconsole.model.placement import Placement, RoleRequest

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from labconsole.engine.collected import collected_folder
 from labconsole.engine.recorder import Recorder
 from labconsole.engine.run_end import WorkerRun, finalize_run
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import bring
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store

@@ -348,3 +348,7 @@ class Trial(ABC, Generic[P]):
         Raises UserError: it needs something that only this console has.
         """
         return None
+
+    def local_warnings(self, parameters: P) -> tuple[str, ...]:
+        """Further caveats of a run whose roles are all on one computer."""
+        return ()

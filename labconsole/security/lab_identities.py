@@ -62,8 +62,10 @@ _PROFILES = {
 LAB_KEY_TYPE = KeyType.RSA_2048
 """As in the source's tool; the paper itself names no algorithm."""
 _DOMAIN = "lab.test"  # reserved for tests by RFC 6761
+LAB_SERVER = "localhost"
+"""The name that the certificate of BROKER has for any client."""
 THIS_MACHINE = (
-    x509.DNSName("localhost"),
+    x509.DNSName(LAB_SERVER),
     x509.IPAddress(ip_address("127.0.0.1")),
     x509.IPAddress(ip_address("::1")),
 )

@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 
 from labconsole.clock import SHIFT_VARIABLE, now_ns
-from labconsole.clock_comparison import AFTER, BEFORE, COMPARED, ClockComparison, Exchange, Offset, best_offset
+from labconsole.clock_comparison import (
+    AFTER,
+    BEFORE,
+    COMPARED,
+    HOST_COMPARED,
+    ClockComparison,
+    Exchange,
+    Offset,
+    best_offset,
+    between_hosts_ns,
+    host_offsets,
+    host_uncertainties_ns,
+)
 from labconsole.model.series import Event, Level
 
 MS = 1_000_000
@@ -75,6 +87,20 @@ def test_with_one_measurement_the_offset_stays_and_without_there_is_no_compariso
     assert comparison is not None and comparison.after is None
     assert comparison.to_sender(np.array([OFFSET + 7])).tolist() == [7]
     assert ClockComparison.of_events(events((AFTER, offset(5, OFFSET)))) is None
+
+
+def host_compared(host: str, phase: str, uncertainty_ns: int) -> Event:
+    data = {"host": host, "phase": phase, "clock_domain": host, **Offset(7, uncertainty_ns, 1, 8, 0, 0, 9).to_json()}
+    return Event(0, "worker", Level.INFO, HOST_COMPARED, "", data)
+
+
+def test_the_uncertainty_between_hosts_is_that_of_the_two_worst_each_in_its_worst_phase() -> None:
+    one = [host_compared("obu-1", BEFORE, 10), host_compared("obu-1", "during", 40), host_compared("obu-1", AFTER, 20)]
+    assert host_uncertainties_ns(one) == {"obu-1": 40} and len(host_offsets(one)["obu-1"]) == 3
+    assert between_hosts_ns(one) == 40, "the console has none"
+    three = [*one, host_compared("obu-2", BEFORE, 5), host_compared("obu-3", BEFORE, 60)]
+    assert between_hosts_ns(three) == 100
+    assert between_hosts_ns(events((BEFORE, offset(5, OFFSET)))) == 0 and not host_offsets([])
 
 
 def test_the_hook_shifts_both_clocks_of_a_console_and_its_clock_domain() -> None:

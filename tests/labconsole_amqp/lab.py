@@ -49,6 +49,7 @@ class _RoleThread(RoleChild):
         self._info = self._result = self._sentence = None
         self._reports = deque()
         self.channels, self.gauges, self.states = {}, {}, {}
+        self.usage = None
         self._changed = threading.Condition()
         settings = json.loads(json.dumps(dict(spec.settings)))
         named = {**spec.files, **spec.private_files}

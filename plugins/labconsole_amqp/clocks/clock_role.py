@@ -15,7 +15,8 @@ from labconsole_amqp.link.connection import Connection, connect
 from labconsole_amqp.parameters import field_label
 from labconsole_amqp.preflight.checks import Check, clocks_not_compared_check, full_sentence, no_clock_queues_check
 from labconsole_amqp.roles.link_role import await_connect_command
-from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, load_own_identity, tls_settings
+from labconsole_amqp.roles.role_keys import load_own_identity
+from labconsole_amqp.roles.role_settings import RoleSettings, endpoint, tls_settings
 
 NOT_COMPARED = "clocks not compared"
 

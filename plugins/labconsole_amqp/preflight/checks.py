@@ -277,6 +277,19 @@ def one_clock_check() -> Check:
     )
 
 
+def clocks_of_hosts_check(uncertainties_ns: Mapping[str, int] | None = None) -> Check:
+    """The clocks of roles on several hosts, to the console's; before their offsets are known, without uncertainties.
+
+    `uncertainties_ns` are those of the offsets by host.
+    """
+    sentence = "Several clocks: the offset of each host's to the console's is measured in the run, and times corrected."
+    if uncertainties_ns is None:
+        return Check(CheckName.CLOCK_OFFSET, CheckResult.PASSED, sentence)
+    each = ", ".join(f"{host} ± {ns / 1e6:,.3f} ms" for host, ns in sorted(uncertainties_ns.items()))
+    sentence = f"Several clocks: the offsets to the console's are measured, and times corrected: {each}."
+    return Check(CheckName.CLOCK_OFFSET, CheckResult.PASSED, sentence, {"uncertainty_ns": dict(uncertainties_ns)})
+
+
 def compared_clocks_check(offset: Offset) -> Check:
     """The measured offset of the clocks of two consoles."""
     wall_ms, uncertainty_ms = offset.wall_ns / 1e6, offset.uncertainty_ns / 1e6

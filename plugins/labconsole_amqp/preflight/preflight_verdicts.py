@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from labconsole.clock_comparison import host_uncertainties_ns
 from labconsole.model.metrics import Verdict, VerdictKind
 from labconsole.model.series import Event
-from labconsole_amqp.preflight.checks import Check, CheckName, CheckResult
+from labconsole_amqp.preflight.checks import Check, CheckName, CheckResult, clocks_of_hosts_check
 
 _WORST_FIRST = (
     CheckResult.FAILED,
@@ -16,6 +17,9 @@ _WORST_FIRST = (
     CheckResult.NOT_APPLICABLE,
 )
 
+_RUN = "worker"
+"""The source of the run's own events."""
+
 
 def preflight_verdicts(events: Sequence[Event]) -> Iterator[Verdict]:
     """Yield a verdict for each check that an event of the run carries, in the order of `CheckName`."""
@@ -24,6 +28,8 @@ def preflight_verdicts(events: Sequence[Event]) -> Iterator[Verdict]:
         for data in event.data.get("checks", ()):
             check = Check.from_json(data)
             by_name.setdefault(check.name, {})[event.source] = check
+    if hosts := host_uncertainties_ns(events):
+        by_name.setdefault(CheckName.CLOCK_OFFSET, {})[_RUN] = clocks_of_hosts_check(hosts)
     for name in CheckName:
         if name in by_name:
             yield _verdict(name, by_name[name])

@@ -12,13 +12,8 @@ from labconsole.model.trial import Level
 from labconsole.security.identities import LoadedIdentity
 from labconsole_amqp.broker.embedded_broker import Broker, BrokerSettings
 from labconsole_amqp.broker.queue import QueueLimits
-from labconsole_amqp.roles.role_settings import (
-    RoleSettings,
-    load_own_identity,
-    report_use,
-    tls_settings,
-    use_newest,
-)
+from labconsole_amqp.roles.role_keys import keeps_identities, load_own_identity, report_use, use_newest
+from labconsole_amqp.roles.role_settings import RoleSettings, tls_settings
 from labconsole_amqp.series import QUEUE_DEPTH, WORK_DONE
 
 MEASURE_COMMAND = {"do": "measure"}
@@ -42,12 +37,13 @@ class BrokerRole(Role):
         self._identity: LoadedIdentity | None = None
 
     def prepare(self) -> dict[str, Any]:
-        """Listen on a free port of the loopback interface and report it. Raises UserError."""
+        """Listen on a free port of the role's address and report both. Raises UserError."""
         parameters = self._settings.parameters
         self._identity = load_own_identity(self._settings, self.context)
         self._broker = Broker(
             BrokerSettings(
                 queues=parameters.addresses,
+                host=self.context.address,
                 plain_port=None if parameters.tls else 0,
                 tls_port=0 if parameters.tls else None,
                 tls=tls_settings(self._identity, parameters),
@@ -56,7 +52,7 @@ class BrokerRole(Role):
             on_refused=lambda reason: self.context.event("refused client", f"Client refused: {reason}.", Level.WARNING),
         )
         ports = self._broker.listen()
-        return {"host": "127.0.0.1", "port": ports.tls if parameters.tls else ports.plain}
+        return {"host": self.context.address, "port": ports.tls if parameters.tls else ports.plain}
 
     def run(self) -> dict[str, Any]:
         """Relay messages."""
@@ -91,11 +87,12 @@ class BrokerRole(Role):
 
         Connections that are open are judged by them. Raises UserError: they cannot be read.
         """
-        use_newest(self.context, self._settings, self._settings.using(command), self._use_settings)
+        if not keeps_identities(self.context, self._settings):
+            use_newest(self.context, self._settings, self._settings.using(command), self._use_settings)
 
     def _use_settings(self, settings: RoleSettings) -> None:
         assert self._broker is not None
-        identity = load_own_identity(settings, self.context, self._identity)
+        identity = load_own_identity(settings, self.context, (self._settings, self._identity))
         tls = tls_settings(identity, settings.parameters)
         assert identity is not None and tls is not None
         self._broker.use(tls)

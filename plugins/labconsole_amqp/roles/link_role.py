@@ -32,17 +32,8 @@ from labconsole_amqp.preflight.checks import (
     full_sentence,
     link_check,
 )
-from labconsole_amqp.roles.role_settings import (
-    USE_IDENTITIES,
-    RoleSettings,
-    endpoint,
-    load_own_identity,
-    report_kept,
-    report_use,
-    require_running,
-    tls_settings,
-    use_newest,
-)
+from labconsole_amqp.roles.role_keys import keeps_identities, load_own_identity, report_kept, report_use, use_newest
+from labconsole_amqp.roles.role_settings import USE_IDENTITIES, RoleSettings, endpoint, require_running, tls_settings
 from labconsole_amqp.series import CONNECTED, LINK_LOST, PREFLIGHT, RECONNECTED
 
 _POLL_S = 0.002
@@ -149,6 +140,8 @@ class LinkRole(Role):
             command = self._postponed.popleft() if self._postponed else self.context.take_command()
             if command is None or command["do"] != USE_IDENTITIES:
                 return command
+            if keeps_identities(self.context, self.settings):
+                continue
             own = self._identity
             tls = self._use_identities(command)
             check, broker = tls.judging(), self.connection.peer_certificates
@@ -167,7 +160,7 @@ class LinkRole(Role):
     def _use(self, settings: RoleSettings) -> TlsSettings:
         before, self.settings = self.settings, settings
         try:
-            identity = load_own_identity(settings, self.context, self._identity)
+            identity = load_own_identity(settings, self.context, (before, self._identity))
             tls = tls_settings(identity, self.parameters, settings.server_name)
             assert tls is not None and self._endpoint is not None
             self.use_message_keys(identity)
@@ -339,7 +332,8 @@ class LinkRole(Role):
             self.context.tick()
             command = self.context.take_command()
             if command is not None and command["do"] == USE_IDENTITIES:  # a new certificate may be what is missing
-                self._use_identities(command)
+                if not keeps_identities(self.context, self.settings):
+                    self._use_identities(command)
             elif command is not None:
                 self._postponed.append(command)
 

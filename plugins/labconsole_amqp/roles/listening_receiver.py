@@ -11,13 +11,12 @@ from labconsole_amqp.link.connection import Connection
 from labconsole_amqp.link.listener import Listener
 from labconsole_amqp.preflight.checks import CheckName
 from labconsole_amqp.roles.receiver_role import ReceiverRole
-from labconsole_amqp.roles.role_settings import load_port_identity, require_running, tls_settings
-
-_HOST = "127.0.0.1"
+from labconsole_amqp.roles.role_keys import load_port_identity
+from labconsole_amqp.roles.role_settings import require_running, tls_settings
 
 
 class ListeningReceiverRole(ReceiverRole):
-    """Reports the port on which it listens once it has loaded, and receives from the sender that connects there.
+    """Reports where it listens once it has loaded, and receives from the sender that connects there.
 
     A sender that has lost its connection may connect again, as often as the parameters allow.
     """
@@ -27,11 +26,11 @@ class ListeningReceiverRole(ReceiverRole):
         self._listener: Listener | None = None
 
     def first_connection(self) -> Connection:
-        """Listen, report the port, and accept the sender. Raises UserError: the run was stopped before."""
+        """Listen, report address and port, and accept the sender. Raises UserError: the run was stopped before."""
         tls = tls_settings(load_port_identity(self.settings, self.context), self.parameters)
         with self.preflight.checking(CheckName.TCP):
-            self._listener = listener = Listener(_HOST, tls, self._record_refused)
-        self.context.report(host=_HOST, port=listener.port)
+            self._listener = listener = Listener(self.context.address, tls, self._record_refused)
+        self.context.report(host=self.context.address, port=listener.port)
         connection = listener.accept(lambda: not self.context.stop_requested)
         if connection is None:
             require_running(self.context)

@@ -21,7 +21,8 @@ from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.envelopes.key_list import keys_in, signed_list
 from labconsole_amqp.envelopes.signing import Verifier, VerifierPool
 from labconsole_amqp.parameters import field_label
-from labconsole_amqp.roles.role_settings import RoleSettings, require_running, token_pin
+from labconsole_amqp.roles.role_keys import token_pin
+from labconsole_amqp.roles.role_settings import RoleSettings, require_running
 from labconsole_amqp.series import GENERATING_KEYS, KEYS_GENERATED
 
 KEY_LISTS = "key lists"
@@ -61,7 +62,7 @@ def make_pool(settings: RoleSettings, keys: ContentKeys, context: RoleContext, o
     """
     parameters, token = settings.parameters, settings.message_token
     assert token is not None and keys.signer is not None
-    pin = token_pin(token, context)
+    pin = token_pin(settings, context)
     generator = opened.enter_context(opened_one_time_keys(token.token, KeyKind(keys.signer.type.value), pin))
     size, made, began_ns = parameters.pool_size + _EXAMPLES, list[OneTimeKey](), now_ns()
     while len(made) < size:

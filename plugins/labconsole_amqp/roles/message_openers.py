@@ -18,7 +18,8 @@ from labconsole_amqp.envelopes.message_envelope import MessageEnvelope
 from labconsole_amqp.link.revocation import RevocationCheck
 from labconsole_amqp.roles.message_key_pool import ListedKeys
 from labconsole_amqp.roles.message_protection import load_signer, receiver_envelope, report_expired
-from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings, peer_certificate_file, with_copies
+from labconsole_amqp.roles.role_files import identity_files, peer_certificate_file
+from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, OpenedMessage, Outcome
 
@@ -116,7 +117,7 @@ class _Judges:
     def __init__(self, settings: RoleSettings, context: RoleContext) -> None:
         """Raises UserError: trust or CRLs cannot be read."""
         signed = settings.parameters.protection is not Protection.NONE
-        files = with_copies(settings.identity, settings, context) if signed and settings.identity else None
+        files = identity_files(settings, "identity", context) if signed else None
         trust = files.trust if files is not None else None
         self._check = RevocationCheck(trust, files.crls) if files is not None and trust is not None else None
         self._has_crls = files is not None and files.crls is not None

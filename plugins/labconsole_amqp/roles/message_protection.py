@@ -29,16 +29,14 @@ from labconsole_amqp.envelopes.message_envelope import (
 from labconsole_amqp.envelopes.signing import KeySigner, Verifier
 from labconsole_amqp.link.revocation import check_of
 from labconsole_amqp.roles.message_key_pool import ListedKeys, make_pool
-from labconsole_amqp.roles.role_settings import (
-    RefusedPeerError,
-    RoleSettings,
+from labconsole_amqp.roles.role_files import identity_files, peer_certificate_file
+from labconsole_amqp.roles.role_keys import (
     load_decryption_key,
     load_message_identity,
     load_recipient_key,
     open_token_key,
-    peer_certificate_file,
-    with_copies,
 )
+from labconsole_amqp.roles.role_settings import RefusedPeerError, RoleSettings
 from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.sign_encrypt import ExpectedPayload, rsa_private_key, rsa_public_key
 
@@ -66,7 +64,7 @@ def sender_envelope(
     with ExitStack() as before:
         pooled, owner = settings.parameters.pool_size > 0, settings.messages
         if settings.message_token is not None:
-            key = open_token_key(settings.message_token, context, before if pooled else opened)
+            key = open_token_key(settings, context, before if pooled else opened)
             if announces_login:
                 context.report(logged_in=True)
         else:
@@ -186,8 +184,8 @@ class _Peer:
         """Read and judge it; an expired one is noted. Raises UserError."""
         file = peer_certificate_file(settings, context)
         certificate, *chain = load_certificates(file)
-        own = settings.identity
-        check = check_of(with_copies(own, settings, context)) if own is not None else None
+        own = identity_files(settings, "identity", context)
+        check = check_of(own) if own is not None else None
         refusal = check.refusal((certificate, *chain), Purpose.ANY) if check is not None else ""
         if not refusal:
             report_expired(certificate, file, context)

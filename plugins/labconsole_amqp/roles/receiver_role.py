@@ -24,7 +24,7 @@ from labconsole_amqp.preflight.checks import awaited_queue_check, own_queue_chec
 from labconsole_amqp.roles.link_role import LinkRole, await_command
 from labconsole_amqp.roles.message_key_pool import KEY_LISTS, ListedKeys
 from labconsole_amqp.roles.message_openers import MessageOpeners, Opener
-from labconsole_amqp.roles.schedule import SendSchedule, open_loop, whole_run
+from labconsole_amqp.roles.schedule import SendSchedule, commanded, whole_run
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import (
     FAILED_CHANNEL,
@@ -230,8 +230,8 @@ class ReceiverRole(LinkRole):
                 p99 = int(np.quantile(latencies, _P99, method="inverted_cdf")) if len(latencies) else None
                 self.context.report(p99_ns=p99, count=len(latencies))
             case "open loop":
-                begin_ns, rate, seconds = command["begin_ns"], command["rate"], command["seconds"]
-                self._open_loops = [open_loop(begin_ns, sequence, rate, seconds) for sequence in command["first"]]
+                start_ns = self.context.start_ns
+                self._open_loops = [commanded(command, start_ns, sequence) for sequence in command["first"]]
                 self._latencies = []
             case "all sent":
                 self._senders_done, self._to_come = True, command["sent"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -91,9 +91,14 @@ def open_loop(begin_ns: int, first: int, rate: float, seconds: float) -> SendSch
     )
 
 
-def open_loop_command(begin_ns: int, first: Sequence[int], rate: float, seconds: float) -> dict[str, Any]:
-    """The command that starts the second of two phases, or a step of a sweep, at `begin_ns`: see `open_loop`.
+def open_loop_command(after_ns: int, first: Sequence[int], rate: float, seconds: float) -> dict[str, Any]:
+    """The command that starts the second of two phases, or a step of a sweep, `after_ns` after T0: see `open_loop`.
 
-    `first`: each sender's first sequence in it.
+    The clock of a role may be another one than that of the run; both know T0. `first`: each sender's first sequence.
     """
-    return {"do": OPEN_LOOP, "begin_ns": begin_ns, "first": list(first), "rate": rate, "seconds": seconds}
+    return {"do": OPEN_LOOP, "after_ns": after_ns, "first": list(first), "rate": rate, "seconds": seconds}
+
+
+def commanded(command: Mapping[str, Any], start_ns: int, first: int) -> SendSchedule:
+    """The schedule of an `open_loop_command` from sequence `first` on, in a role whose T0 is `start_ns`."""
+    return open_loop(start_ns + command["after_ns"], first, command["rate"], command["seconds"])

@@ -22,7 +22,7 @@ from labconsole_amqp.link.sender import Sender, SentBatch
 from labconsole_amqp.preflight.checks import CheckName, size_check
 from labconsole_amqp.roles.link_role import LinkRole
 from labconsole_amqp.roles.message_protection import require_recipient, sender_envelope
-from labconsole_amqp.roles.schedule import SendSchedule, full_speed, open_loop, whole_run
+from labconsole_amqp.roles.schedule import SendSchedule, commanded, full_speed, whole_run
 from labconsole_amqp.roles.sealing_pool import SealingPool
 from labconsole_amqp.run_payloads import load_payloads
 from labconsole_amqp.series import ACKNOWLEDGED, KEY_USES, OPEN_LOOP, SENT, SENT_CHANNEL, WORK_DONE
@@ -163,7 +163,7 @@ class SenderRole(LinkRole):
         if self.parameters.loop is Loop.BOTH:
             yield full_speed(self.parameters, begin_ns)
         while (command := self._next_phase())["do"] == OPEN_LOOP:
-            yield open_loop(command["begin_ns"], self._done, command["rate"], command["seconds"])
+            yield commanded(command, begin_ns, self._done)
 
     def _next_phase(self) -> dict[str, Any]:
         """Report that the phase or step is over, and wait for the command to begin the next one, or to finish."""

@@ -161,16 +161,22 @@ class AmqpTrial(Trial[AmqpParameters]):
             warnings.append(
                 "User name and password go to the broker unencrypted (SASL PLAIN over TCP), and can be read on the way."
             )
-        if parameters.broker is BrokerChoice.EMBEDDED:
-            warnings.append(
-                "Embedded broker: sender, receiver and broker share one computer, over its loopback interface."
-            )
         if parameters.is_direct:
             warnings.append(
-                "No broker: the sender is connected to the receiver, over the loopback interface of one computer, and "
-                "no queue stores messages between them."
+                "No broker: the sender is connected to the receiver, and no queue stores messages between them."
             )
         return tuple(warnings)
+
+    def local_warnings(self, parameters: AmqpParameters) -> tuple[str, ...]:
+        match parameters.broker:
+            case BrokerChoice.EMBEDDED:
+                return (
+                    "Embedded broker: sender, receiver and broker share one computer, over its loopback interface.",
+                )
+            case BrokerChoice.NONE:
+                return ("Sender and receiver share one computer, over its loopback interface.",)
+            case _:
+                return ()
 
 
 _ADDED = {2: "TLS", 3: "signing", 4: "encryption"}

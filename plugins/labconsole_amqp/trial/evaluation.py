@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy
-from labconsole.clock_comparison import ClockComparison
+from labconsole.clock_comparison import ClockComparison, host_offsets
 from labconsole.model.trial import LINK_USE, Evaluation, Event, Metric, Samples, Verdict
 from labconsole_amqp.choices import Loop, MessageSizes, Mode
 from labconsole_amqp.parameters import AmqpParameters
@@ -30,7 +30,12 @@ from labconsole_amqp.series import (
 from labconsole_amqp.trial.address_figures import address_figures
 from labconsole_amqp.trial.integrity import Arrivals, integrity_figures, integrity_verdicts
 from labconsole_amqp.trial.joining import JoinedSamples, load_joined
-from labconsole_amqp.trial.latency import connections_changed, counted_rows, latency_figures
+from labconsole_amqp.trial.latency import (
+    clock_uncertainty_ns,
+    connections_changed,
+    counted_rows,
+    latency_figures,
+)
 from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.trial.soak_evaluation import drift_metrics, find_drifts, latency_metrics, soak_verdicts
 from labconsole_amqp.trial.soak_windows import SoakWindows
@@ -115,6 +120,7 @@ def _evaluate_soak(parameters: AmqpParameters, samples: Samples, events: Sequenc
         *latency_metrics(parameters, windows, samples, events),
         *drift_metrics(soak),
         *_reconnecting(parameters, events),
+        *_clocks(events),
         *_cpu(events),
     ]
     verdicts = (
@@ -162,11 +168,16 @@ def _calibration(events: Sequence[Event]) -> Iterator[Metric]:
 
 
 def _clocks(events: Sequence[Event]) -> Iterator[Metric]:
-    """The offset between the clocks of two consoles."""
-    clocks = ClockComparison.of_events(events)
+    """The hosts of a run, and the offset between the clocks of consoles and hosts."""
+    clocks, hosts = ClockComparison.of_events(events), host_offsets(events)
+    exchanges = sum(one.exchanges for offsets in hosts.values() for one in offsets)
+    if hosts:
+        yield metric("hosts", len(hosts), len(hosts))
     if clocks is not None:
+        exchanges += clocks.before.exchanges
         yield metric("clock_offset", clocks.before.wall_ns / 1e6, clocks.before.exchanges)
-        yield metric("clock_uncertainty", clocks.uncertainty_ns / 1e3, clocks.before.exchanges)
+    if exchanges:
+        yield metric("clock_uncertainty", clock_uncertainty_ns(events) / 1e3, exchanges)
 
 
 def _connecting(parameters: AmqpParameters, events: Sequence[Event]) -> Iterator[Metric]:
@@ -226,7 +237,9 @@ def _send_speed(parameters: AmqpParameters, count: int, first_ns: int, events: S
     connects = [event.data["connect_ns"] for event in events_of(events, CONNECTED, "sender")]
     # If one sender has not finished, the time of the others is too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
-        span_ns = max(event.data["end_ns"] for event in done) - first_ns
+        # Of hosts, times of events are by the console's clock, and those in their data are not.
+        away = bool(host_offsets(events))
+        span_ns = max(event.t_ns if away else event.data["end_ns"] for event in done) - first_ns
         yield metric("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
         if span_ns > 0:
             yield metric("send_rate", count / (span_ns / 1e9), count)

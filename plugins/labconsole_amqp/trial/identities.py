@@ -20,6 +20,7 @@ from labconsole.security.key_files import is_encrypted
 from labconsole.security.lab_identities import (
     BROKER,
     LAB_KEY_TYPE,
+    LAB_SERVER,
     STATE_A,
     STATE_B,
     LabIdentities,
@@ -205,8 +206,7 @@ class RunIdentities:
 
     def of_role(self, role: RoleName) -> RoleIdentities:
         """What a sender, receiver or broker of this console proves itself with and trusts."""
-        tls = self._parameters.tls
-        identity = self.files(role) if tls else None
+        identity = self.files(role) if self._parameters.tls else None
         if role not in _OTHER_END:
             return RoleIdentities(identity=identity)
         own: EndName = "sender" if role == "sender" else "receiver"
@@ -214,7 +214,7 @@ class RunIdentities:
             identity=identity,
             message_identity=self.message_files(own),
             message_token=self.message_token(own),
-            server_name=self.server_name if tls else "",
+            server_name=self.server_name if identity is not None else "",
             peer_certificate=self.message_certificate(_OTHER_END[role]),
             encryption_key=self.encryption_key,
             sender_name=self.message_subject("sender"),
@@ -230,14 +230,15 @@ class RunIdentities:
     def server_name(self) -> str:
         """The name that the broker's certificate must carry; empty: the host.
 
-        A State's certificate for the embedded broker names the State's host, not this computer.
+        A State's certificate names the State's host, and the lab's this computer, wherever the run's broker listens.
         """
-        if self._parameters.server_name or "broker" not in self.local_roles or not self.name("broker"):
-            return self._parameters.server_name
+        if (given := self._parameters.server_name) or "broker" not in self.local_roles:
+            return given
+        if not self.name("broker"):
+            return LAB_SERVER if self.uses_lab_identity("broker") else ""
         certificate = load_certificates(self._files("broker").certificate)[0]
         names = alternative_names(certificate.extensions)
-        hosts = (name.value for name in names if isinstance(name, x509.DNSName))
-        return next((host for host in hosts if "*" not in host), "")
+        return next((one.value for one in names if isinstance(one, x509.DNSName) and "*" not in one.value), "")
 
     def name(self, role: RoleName) -> str:
         """The name of a role's identity in the certificate database; empty for files and lab identities."""

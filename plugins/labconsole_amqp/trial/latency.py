@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.column_figures import offered_rate_too_high
-from labconsole.clock_comparison import ClockComparison
+from labconsole.clock_comparison import ClockComparison, between_hosts_ns, uncertainty_doubt
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
 from labconsole_amqp.choices import Loop, MessageSizes, Mode
 from labconsole_amqp.parameters import AmqpParameters
@@ -26,9 +26,6 @@ MAX_LATENCY_RISE: Final = 1.5
 """Median of the last third over that of the first one: above it, queues were growing."""
 MAX_SENDER_LATENESS_MS: Final = 2.0
 """p99 of how late the sender began a message, above which it is the sender that was measured."""
-
-MAX_CLOCK_UNCERTAINTY: Final = 0.10
-"""Share of the median latency above which the uncertainty of a clock offset leaves it open."""
 
 QUANTILES = {kind.name: kind.quantile for kind in METRICS if kind.quantile is not None}
 
@@ -207,17 +204,20 @@ def _reasons_not_judged(
 
 
 def _clock_doubt(parameters: AmqpParameters, events: Sequence[Event], latencies: NDArray[np.int64]) -> str:
-    """Why the clocks of two consoles leave the latency open, a short clause; empty with one clock, or one offset."""
+    """Why the clocks of consoles and hosts leave the latency open, a short clause; empty with one clock, or one
+    offset."""
     clocks = ClockComparison.of_events(events)
-    if clocks is None:
-        return "the clocks of the two computers were not compared" if parameters.mode is Mode.RECEIVER else ""
-    if clocks.after is None:
+    if clocks is None and parameters.mode is Mode.RECEIVER:
+        return "the clocks of the two computers were not compared"
+    if clocks is not None and clocks.after is None:
         return "the clocks were compared before the run only"
-    median = float(np.median(latencies))
-    if clocks.uncertainty_ns > MAX_CLOCK_UNCERTAINTY * median:
-        figures = f"± {clocks.uncertainty_ns / 1e6:.3g} ms, median {median / 1e6:.3g} ms"
-        return f"the clock offset is uncertain by more than {MAX_CLOCK_UNCERTAINTY:.0%} of the latency ({figures})"
-    return ""
+    return uncertainty_doubt(clock_uncertainty_ns(events), float(np.median(latencies)))
+
+
+def clock_uncertainty_ns(events: Sequence[Event]) -> int:
+    """The uncertainty of times between two consoles and between hosts of a run; 0 with one clock."""
+    clocks = ClockComparison.of_events(events)
+    return between_hosts_ns(events) + (clocks.uncertainty_ns if clocks is not None else 0)
 
 
 def _sender_lag(parameters: AmqpParameters, joined: JoinedSamples, due: NDArray[np.bool_]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from labconsole.security.pki.identities import NamedIdentities
 from labconsole_amqp.choices import BrokerChoice, Leftover, Loop, Mode
 from labconsole_amqp.clocks.clock_ends import RUN_OVER, longest_after_s
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.preflight.checks import Check, one_clock_check
+from labconsole_amqp.preflight.checks import Check, clocks_of_hosts_check, one_clock_check
 from labconsole_amqp.preflight.preflight_verdicts import summary
 from labconsole_amqp.roles.broker_role import MEASURE_COMMAND
 from labconsole_amqp.roles.link_role import connect_command
@@ -59,6 +59,8 @@ class MessagingRun:
         self._parameters, self._context, self._database = parameters, context, database
         self._roles: dict[str, list[RoleHandle]] = {}
         self._given: Mapping[RoleName, RoleIdentities] = {}
+        self._begin_ns = 0
+        """T0."""
 
     def begin(self, besides: Sequence[RoleSpec] = (), sender: str = SENDER_ROLE) -> bool:
         """Start all roles up to T0; False: the run was cancelled before. Raises UserError.
@@ -96,7 +98,8 @@ class MessagingRun:
         direct = connect_command(host, port)
         shaped = [_shaped_command(shaper, direct, parameters) for shaper in shapers]
         sender_info: Mapping[str, Any] = {}
-        checks = [one_clock_check()] if parameters.mode is Mode.BOTH else []
+        several = context.lead_ns > 0
+        checks = [clocks_of_hosts_check() if several else one_clock_check()] if parameters.mode is Mode.BOTH else []
         own = [*checks]
         for clock in clocks:
             clock.command(shaped[0] if parameters.is_shaped_for(parameters.mode) else direct)
@@ -120,7 +123,7 @@ class MessagingRun:
         keep_artefacts(parameters, identities, payloads.sources, sender_info, context)
         for broker in brokers:
             broker.command(MEASURE_COMMAND)
-        begin_ns = now_ns() + _LEAD_NS + context.lead_ns
+        self._begin_ns = begin_ns = now_ns() + _LEAD_NS + context.lead_ns
         # The other console begins to send once a receiver's clock answers.
         for role in (*receivers, *senders, *others, *(clocks if parameters.mode is Mode.RECEIVER else ())):
             role.begin(begin_ns)
@@ -159,9 +162,9 @@ class MessagingRun:
         """Wait for the senders, then for the receivers."""
         parameters, context = self._parameters, self._context
         if parameters.loop is Loop.BOTH:
-            _conduct_phases(parameters, context, receivers, senders)
+            _conduct_phases(parameters, context, self._begin_ns, receivers, senders)
         elif parameters.loop is Loop.SWEEP:
-            _conduct_sweep(parameters, context, receivers, senders)
+            _conduct_sweep(parameters, context, self._begin_ns, receivers, senders)
         reason = (
             "the broker gives no credit, since its queue is full and no receiver empties it, or a limit holds it back"
         )
@@ -262,9 +265,13 @@ def _clocks(parameters: AmqpParameters, identities: RunIdentities) -> tuple[Role
 
 
 def _conduct_phases(
-    parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
+    parameters: AmqpParameters,
+    context: RunContext,
+    start_ns: int,
+    receivers: Sequence[RoleHandle],
+    senders: Sequence[RoleHandle],
 ) -> None:
-    """Wait for the first phase, and command the start of the open loop. Raises UserError."""
+    """Wait for the first phase, and command the start of the open loop; T0 is `start_ns`. Raises UserError."""
     longest_s = parameters.full_speed + _LONGEST_DRAIN_S
     sent = [sender.report(longest_s)["sent"] for sender in senders]
     left = sum(sent) - _received(parameters, receivers, sum(sent))
@@ -278,16 +285,23 @@ def _conduct_phases(
         first=sent,
     )
     for role in (*receivers, *senders):
-        role.command(open_loop_command(begin_ns, sent, parameters.rate, parameters.open_loop))
+        role.command(open_loop_command(begin_ns - start_ns, sent, parameters.rate, parameters.open_loop))
     for sender in senders:
         sender.report(parameters.open_loop + _LONGEST_DRAIN_S)
         sender.command(FINISH)
 
 
 def _conduct_sweep(
-    parameters: AmqpParameters, context: RunContext, receivers: Sequence[RoleHandle], senders: Sequence[RoleHandle]
+    parameters: AmqpParameters,
+    context: RunContext,
+    start_ns: int,
+    receivers: Sequence[RoleHandle],
+    senders: Sequence[RoleHandle],
 ) -> None:
-    """Try one rate after the other, until the highest that keeps the limit is found. Raises UserError."""
+    """Try one rate after the other, until the highest that keeps the limit is found; T0 is `start_ns`.
+
+    Raises UserError.
+    """
     longest_s = parameters.step + _LONGEST_DRAIN_S
     search = RateSearch(parameters.rate)
     sent = [sender.report(longest_s)["sent"] for sender in senders]
@@ -303,7 +317,7 @@ def _conduct_sweep(
             seconds=parameters.step,
         )
         for role in (*receivers, *senders):
-            role.command(open_loop_command(begin_ns, sent, rate, parameters.step))
+            role.command(open_loop_command(begin_ns - start_ns, sent, rate, parameters.step))
         sent = [sender.report(longest_s)["sent"] for sender in senders]
         search.record(_keeps_limit(parameters, receivers, sum(sent)))
     if search.over:

@@ -181,8 +181,8 @@ METRICS: tuple[MetricKind, ...] = (
         "measured clock offset. Not judged where less than 98 % of the rate was achieved, a message was lost or "
         "refused, latency rose during the run, the sender was late, other processes kept the computer busy, the "
         "rate is over a quarter of full speed, or the clocks of two consoles were not compared before and after, or "
-        "with an uncertainty over 10 % of the median latency. A soak's percentiles are exact to within 0.1 %; that its "
-        "latency rose is its drift, and does not leave it unjudged.",
+        "those of consoles and hosts with an uncertainty over 10 % of the median latency. A soak's percentiles are "
+        "exact to within 0.1 %; that its latency rose is its drift, and does not leave it unjudged.",
         at_rate=True,
     ),
     *_drift_metrics(),
@@ -300,8 +300,10 @@ METRICS: tuple[MetricKind, ...] = (
         "us",
         _LOWER,
         "Half of the shortest round trip of the exchanges that gave the clock offset: the offset is within ± this; the "
-        "larger one of before and after the run.",
+        "larger one of before and after the run. With roles on hosts: the sum of the two largest of all hosts, each "
+        "with its largest before, during and after the run; that of a single host is to the console's clock.",
     ),
+    MetricKind("hosts", "Hosts", "", _NEUTRAL, "Hosts on which roles of the run were; not the console's own computer."),
     MetricKind(
         "sign_time",
         "Signing",

@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 from labconsole.analysis.caveats import busy, busy_spans, too_few
 from labconsole.analysis.confidence_intervals import Trend, trend
 from labconsole.analysis.number_format import format_duration, format_figure
+from labconsole.clock_comparison import between_hosts_ns, uncertainty_doubt
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Event, Metric, Samples, Verdict
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import queue_depths
-from labconsole_amqp.trial.latency import MAX_SENDER_LATENESS_MS, MIN_ACHIEVED_RATE, QUANTILES, connections_changed
+from labconsole_amqp.trial.latency import (
+    MAX_SENDER_LATENESS_MS,
+    MIN_ACHIEVED_RATE,
+    QUANTILES,
+    connections_changed,
+)
 from labconsole_amqp.trial.metrics import metric
 from labconsole_amqp.trial.soak_windows import FEWEST_MESSAGES, SHORTEST_S, SoakWindows
 
@@ -128,7 +134,9 @@ def latency_metrics(
         return
     due = sum(span.count for span in windows.sending.values())
     edges = windows.edges_ns.tolist()
-    disturbed = busy(samples, edges[0], edges[-1]), connections_changed(events)
+    median = windows.all_latencies.quantile(0.5)
+    clocks = uncertainty_doubt(between_hosts_ns(events), median) if median is not None else ""
+    disturbed = busy(samples, edges[0], edges[-1]), connections_changed(events), clocks
     not_judged = "; ".join(filter(None, (*_reasons_not_judged(parameters, windows, due), *disturbed)))
     yield metric(OFFERED_RATE, rate, due)
     yield metric("latency_mean", windows.latency_sum_ns / count / 1e6, count, not_judged)

@@ -45,7 +45,7 @@ def evaluate(parameters: AttackParameters, samples: Samples, events: Sequence[Ev
     packets = load_joined(parameters, samples, events)
     if packets is None:
         return Evaluation(())
-    benign = evaluate_joined(parameters, packets, samples)
+    benign = evaluate_joined(parameters, packets, samples, events)
     attacks = AttackPackets(parameters, packets)
     content = _content_rates(parameters, packets, attacks)
     own = [*_shares(parameters, packets, attacks), *_counts(packets, attacks), *_on_air(packets), *content]

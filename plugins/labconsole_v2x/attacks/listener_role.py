@@ -53,8 +53,8 @@ class ListenerRole(Role):
 
     def prepare(self) -> dict[str, Any]:
         """Open the transport: it has no key, and needs no ticket."""
-        self.context.report(keys=[], names=[])
-        transport = open_transport(self._settings.transport_settings(), receiver=False)
+        self.context.report(keys=[], names=[], address=self.context.address)
+        transport = open_transport(self._settings.transport_settings(self.context.address), receiver=False)
         self._resources.callback(transport.close)
         self._reception = Reception(transport, (), on_frame=lambda *frame: self._heard.append(frame))
         self._resources.callback(self._reception.stop)

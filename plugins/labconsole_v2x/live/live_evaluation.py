@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy
+from labconsole.clock_comparison import between_hosts_ns, host_offsets, uncertainty_doubt
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import (
     OFFERED_RATE,
@@ -40,10 +41,12 @@ _MOST_LATENESS_MS = 5.0
 def evaluate(parameters: LiveParameters, samples: Samples, events: Sequence[Event]) -> Evaluation:
     """All figures of a run; what was not recorded is left out."""
     packets = load_joined(parameters, samples, events)
-    return Evaluation(()) if packets is None else evaluate_joined(parameters, packets, samples)
+    return Evaluation(()) if packets is None else evaluate_joined(parameters, packets, samples, events)
 
 
-def evaluate_joined(parameters: LiveParameters, packets: JoinedPackets, samples: Samples) -> Evaluation:
+def evaluate_joined(
+    parameters: LiveParameters, packets: JoinedPackets, samples: Samples, events: Sequence[Event]
+) -> Evaluation:
     """The figures of these packets, without those of attackers."""
     receptions = Receptions(packets)
     disturbed = busy(samples, packets.from_ns, packets.until_ns)
@@ -51,13 +54,14 @@ def evaluate_joined(parameters: LiveParameters, packets: JoinedPackets, samples:
         *_totals(packets),
         *_sending(parameters, packets),
         *_changes(parameters, packets),
-        *_latency(packets, receptions, disturbed),
+        *_latency(packets, receptions, disturbed, between_hosts_ns(events)),
         *_loss(packets, receptions),
         *_receiving(packets, receptions),
         *_times(parameters, packets, receptions),
         *_learning(parameters, packets),
         *_queue(packets, samples),
         *_processes(packets, samples),
+        *_hosts(events),
     ]
     return Evaluation(metric.ordered(metrics), tuple(_verdicts(packets, receptions, metrics)), disturbed)
 
@@ -173,10 +177,11 @@ def _calculated(one: Metric) -> Metric:
     return replace(one, origin=Origin.CALCULATED)
 
 
-def _latency(packets: JoinedPackets, receptions: Receptions, disturbed: str) -> Iterator[Metric]:
+def _latency(packets: JoinedPackets, receptions: Receptions, disturbed: str, uncertainty_ns: int) -> Iterator[Metric]:
     values = latencies_ms(packets, receptions)
     if len(values):
-        yield from latency_metrics(values, "; ".join(filter(None, [*_doubts(packets), disturbed])))
+        clocks = uncertainty_doubt(uncertainty_ns, float(np.median(values)) * 1e6)
+        yield from latency_metrics(values, "; ".join(filter(None, [*_doubts(packets), disturbed, clocks])))
 
 
 def _doubts(packets: JoinedPackets) -> Iterator[str]:
@@ -301,6 +306,13 @@ def _processes(packets: JoinedPackets, samples: Samples) -> Iterator[Metric]:
             count = int(np.count_nonzero(inside))
             yield metric("cpu", float(table["cpu"][inside].mean()), count, role=role)
             yield metric("memory", float(table["rss"][inside].max()) / 1e6, count, role=role)
+
+
+def _hosts(events: Sequence[Event]) -> Iterator[Metric]:
+    if hosts := host_offsets(events):
+        exchanges = sum(one.exchanges for offsets in hosts.values() for one in offsets)
+        yield metric("hosts", len(hosts), len(hosts))
+        yield metric("clock_uncertainty", between_hosts_ns(events) / 1e3, exchanges)
 
 
 def _verdicts(packets: JoinedPackets, receptions: Receptions, metrics: Sequence[Metric]) -> Iterator[Verdict]:

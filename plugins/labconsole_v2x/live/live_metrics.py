@@ -226,6 +226,16 @@ METRICS: tuple[MetricKind, ...] = (
     ),
     MetricKind("cpu", "CPU", "%", _LOWER, "Mean CPU of a process, 100 % is one core, by role, after the warm-up."),
     MetricKind("memory", "Memory", "MB", _LOWER, "Largest resident memory of a process, by role."),
+    MetricKind("hosts", "Hosts", "", _NEUTRAL, "Hosts on which roles of the run were; not the console's own computer."),
+    MetricKind(
+        "clock_uncertainty",
+        "Clock offset, uncertainty",
+        "us",
+        _LOWER,
+        "The sum of the two largest uncertainties of the offsets between the clocks of hosts and the console's, each "
+        "the largest before, during and after the run; that of a single host is to the console's clock. Above 10 % of "
+        "the median latency, latency is not judged.",
+    ),
 )
 
 

@@ -152,6 +152,13 @@ class StationTrial(Trial[P]):
     def warnings(self, parameters: P) -> tuple[str, ...]:
         return tuple(_warnings(parameters))
 
+    def local_warnings(self, parameters: P) -> tuple[str, ...]:
+        if parameters.transport is TransportKind.ETHERNET or not parameters.interface.startswith("127."):
+            return ()
+        return (
+            "Loopback: senders and receiver share one computer, and no frame is on the air. Airtime is calculated.",
+        )
+
 
 class LiveTrial(StationTrial[LiveParameters]):
     """Sends CAMs between stations, signed and verified, and measures latency and loss."""
@@ -192,8 +199,6 @@ def _warnings(parameters: LiveParameters) -> Iterator[str]:
         yield from _rate_warnings(parameters.rate, parameters.instances, parameters.instance_rate)
     if parameters.security.verifies and parameters.duplicate_window == MOST_REMEMBERED:
         yield f"Receivers remember {MOST_REMEMBERED:,} packets: a repeated one that is older is accepted again."
-    if parameters.transport is not TransportKind.ETHERNET and parameters.interface.startswith("127."):
-        yield "Loopback: senders and receiver share one computer, and no frame is on the air. Airtime is calculated."
     if parameters.security is SecurityMode.HEADER:
         yield "Packets carry placeholders for signatures: no station accepts them that verifies."
     if parameters.inclusion is InclusionChoice.NEVER and parameters.security.verifies:
@@ -333,6 +338,7 @@ def _issue(
         if spec.settings["attack"] == Attack.NONE
         for station, name in zip(_stations_of_slots(spec), named, strict=True)
     }
+    addresses = {spec.name: report["address"] for spec, report in zip(specs, reports, strict=True)}
     every_ticket = [ticket.octets.hex() for issued in tickets for ticket in issued]
     for role, spec, issued, named in zip(roles, specs, tickets, names, strict=True):
         known = []
@@ -348,6 +354,7 @@ def _issue(
                 "roots": [] if pki is None else [pki.root.octets.hex()],
                 "known": known,
                 "sources": sources,
+                "receiver": addresses.get("receiver", ""),
             }
         )
     if pki is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from labconsole_v2x.choices import Attack, ChangeChoice, Falsehood, Unchanged
 from labconsole_v2x.security.verification import AcceptanceWindow, CheckOrder, CheckSettings
-from labconsole_v2x.stations.transports import TransportKind, TransportSettings
+from labconsole_v2x.stations.transports import LOOPBACK_ADDRESS, TransportKind, TransportSettings
 
 TICKETS_COMMAND = "tickets"
 STATION_COMMAND = "station"
@@ -89,9 +89,16 @@ class ProcessSettings:
         cam, denm, other = (AcceptanceWindow(past, future) for past, future in self.windows_us)
         return CheckSettings(CheckOrder[self.order], cam, denm, other, self.duplicate_window, decode_content=False)
 
-    def transport_settings(self) -> TransportSettings:
-        """The transport."""
-        return TransportSettings(**{**self.transport, "kind": TransportKind(self.transport["kind"])})
+    def transport_settings(self, address: str = LOOPBACK_ADDRESS, receiver: str = "") -> TransportSettings:
+        """The transport of a process that others reach at `address`; in unicast they send to that of the `receiver`.
+
+        Where stations are on several hosts, each uses the interface of its own address, whatever the parameters say.
+        """
+        settings = TransportSettings(**{**self.transport, "kind": TransportKind(self.transport["kind"])})
+        if settings.kind is TransportKind.ETHERNET or address == LOOPBACK_ADDRESS:
+            return settings
+        group = (receiver or address) if settings.kind is TransportKind.UNICAST else settings.group
+        return replace(settings, interface=address, group=group)
 
 
 def root_key(number: int) -> str:

@@ -91,7 +91,7 @@ class StationRecords:
         if settings.records:
             self._received_series, self._queue_series = context.series(RECEIVED), context.series(QUEUE)
         if settings.records and settings.capture:
-            transport = settings.transport_settings()
+            transport = settings.transport_settings(context.address)
             self._capture_file = context.attachment("capture.pcapng", "application/x-pcapng")
             self._capture_file.write(capture_header([f"{transport.kind} {transport.interface}"], "lab console"))
             self._wall_offset_ns = wall_offset_ns()

@@ -117,6 +117,7 @@ class StationRole(Role):
         self.context.report(
             keys=[encode_verification_key(key.public_key).hex() for key in keys if key is not None],
             names=[random.randbytes(8).hex() for key in keys if key is None],
+            address=self.context.address,
         )
         given = self._given()
         if given is None:
@@ -138,7 +139,8 @@ class StationRole(Role):
         ]
         if settings.records or self._mode.verifies:
             compiled(1)  # 0.25 s, which the first CAM of another kind would wait
-        self._transport = open_transport(settings.transport_settings(), receiver=settings.unicast_receiver)
+        transport = settings.transport_settings(self.context.address, given["receiver"])
+        self._transport = open_transport(transport, receiver=settings.unicast_receiver)
         self._resources.callback(self._transport.close)
         self._prepare_reception()
         self._records.begin(self._instances)

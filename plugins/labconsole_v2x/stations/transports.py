@@ -27,7 +27,8 @@ MOST_PEERS = 1024
 """Addresses to which the receiver of a unicast transport sends; frames from further ones are received, too."""
 _RECEIVE_BUFFER = 4 * 1024 * 1024
 _POLL_S = 0.1
-_LOOPBACK = "127.0.0.1"
+LOOPBACK_ADDRESS = "127.0.0.1"
+"""The address of stations that only those of this computer reach."""
 T = TypeVar("T")
 _NOT_PERMITTED = (errno.EPERM, errno.EACCES)
 _SO_RCVBUFFORCE, _SO_ATTACH_FILTER = 33, 26
@@ -85,8 +86,10 @@ def open_transport(settings: TransportSettings, *, receiver: bool) -> Transport:
 
 def open_pair() -> tuple[Transport, Transport]:
     """A receiver and a sender to it, both on this computer, over a UDP port that the system chooses."""
-    receiver = _Unicast(TransportSettings(TransportKind.UNICAST, _LOOPBACK, _LOOPBACK, 0), receiver=True)
-    sender = _Unicast(TransportSettings(TransportKind.UNICAST, _LOOPBACK, _LOOPBACK, receiver.port), receiver=False)
+    receiver = _Unicast(TransportSettings(TransportKind.UNICAST, LOOPBACK_ADDRESS, LOOPBACK_ADDRESS, 0), receiver=True)
+    sender = _Unicast(
+        TransportSettings(TransportKind.UNICAST, LOOPBACK_ADDRESS, LOOPBACK_ADDRESS, receiver.port), receiver=False
+    )
     return receiver, sender
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labconsole_amqp.parameters import AmqpParameters
-from labconsole_amqp.roles.schedule import full_speed, open_loop, whole_run
+from labconsole_amqp.roles.schedule import commanded, full_speed, open_loop, open_loop_command, whole_run
 from labconsole_amqp.series import Phase
 
 MS = 1_000_000
@@ -36,3 +36,9 @@ def test_an_open_loop_has_the_messages_that_are_due_in_it_and_its_first_200_ms_a
         250,
     )
     assert (schedule.over(339, 10**15), schedule.over(340, 0)) == (False, True)
+
+
+def test_a_commanded_open_loop_begins_after_the_roles_own_t0_whatever_its_clock() -> None:
+    command = open_loop_command(300 * MS, first=[40, 50], rate=250.0, seconds=1.0)
+    assert commanded(command, 1000 * MS, 50) == open_loop(1300 * MS, 50, 250.0, 1.0)
+    assert commanded(command, 7 * MS, 40) == open_loop(307 * MS, 40, 250.0, 1.0)

@@ -226,7 +226,7 @@ def test_a_passphrase_that_the_operator_knows_is_asked_for(tmp_path: Path) -> No
     ]
     parameters = AmqpParameters.model_validate(settings)
     specs = chain.from_iterable(role_specs(parameters, RunIdentities(parameters)))
-    allowed = {role.name: role.secrets for role in specs}
+    allowed = {role.name: {one.key for one in role.secrets} for role in specs}
     assert request.key in allowed["receiver-0"] and request.key not in allowed["sender-0"]
     with pytest.raises(Exception, match="There is no passphrase for"):
         request.resolve()

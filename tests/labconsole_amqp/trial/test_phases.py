@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from labconsole.clock_comparison import AFTER, BEFORE, COMPARED, Offset
+from labconsole.clock_comparison import AFTER, BEFORE, COMPARED, HOST_COMPARED, Offset
 from labconsole.model.series import MACHINE
 from labconsole.model.trial import Evaluation, Event, Metric
 from labconsole_amqp.envelopes import message_envelope
@@ -49,6 +50,8 @@ class Run:
         self.outcome = np.zeros(len(self.sent["seq"]), np.uint8)
         self.arrived = np.ones(len(self.sent["seq"]), np.bool_)
         self.busy_from_ns = 10**15
+        self.clocks: tuple[Event, ...] = ()
+        """Events of clocks of hosts."""
 
     def evaluated(self, parameters: AmqpParameters = PARAMETERS) -> Evaluation:
         received_ns = (self.sent["intended_ns"] + self.latency_ns)[self.arrived]
@@ -60,7 +63,7 @@ class Run:
         tables = Tables({("sent", "sender-0"): self.sent, ("received", "receiver-0"): received})
         tables.tables[MACHINE.name, "worker"] = machine | {"steal_ns": np.zeros_like(t_ns)}
         begins: list[Event] = [event("worker", "T0", begin_ns=0), event("worker", OPEN_LOOP, begin_ns=2000 * MS)]
-        return evaluate(parameters, tables, [*begins, *ended()])
+        return evaluate(parameters, tables, [*begins, *ended(), *self.clocks])
 
     def not_judged(self, name: str, parameters: AmqpParameters = PARAMETERS) -> str:
         return {one.name: one.not_judged for one in self.evaluated(parameters).metrics}[name]
@@ -149,6 +152,41 @@ def test_latency_between_consoles_is_judged_where_their_clocks_were_compared_wel
     assert receiver_alone(0, 8, before).not_judged == "the clocks were compared before the run only"
     assert receiver_alone(0, 8).not_judged == "the clocks of the two computers were not compared"
     assert receiver_alone(0, 8, definitions=3).not_judged == "", "as it was when that run was recorded"
+
+
+def host_compared(host: str, uncertainty_ns: int, phase: str = BEFORE) -> Event:
+    offset = Offset(10**15, uncertainty_ns, 0, 10**15, 0, 0, 8)
+    return event("worker", HOST_COMPARED, host=host, phase=phase, clock_domain=host, **offset.to_json())
+
+
+def test_latency_between_hosts_is_judged_where_the_two_worst_clocks_are_well_enough_known() -> None:
+    run = Run()
+    run.clocks = (
+        host_compared("a", 100_000),
+        host_compared("a", 300_000, "during"),
+        host_compared("b", 200_000),
+        host_compared("c", 50_000, AFTER),
+    )
+    found = figures(run.evaluated())
+    assert (found["hosts"], found["clock_uncertainty"]) == (3, 500.0)
+    assert run.not_judged("latency_mean") == "", "10 % of 5 ms"
+    run.clocks += (host_compared("b", 200_002, AFTER),)
+    reason = "the clock offset is uncertain by more than 10% of the latency (± 0.5 ms, median 5 ms)"
+    assert run.not_judged("latency_mean") == reason
+    assert run.not_judged("throughput") == ""
+    [clocks] = [one for one in run.evaluated().verdicts if one.name == "preflight: clock offset"]
+    assert "a ± 0.300 ms, b ± 0.200 ms, c ± 0.050 ms" in clocks.reason
+    assert not {"hosts", "clock_uncertainty"} & set(figures(Run().evaluated()))
+
+
+def test_the_duration_of_a_sender_on_a_host_is_by_the_corrected_time_of_its_event() -> None:
+    parameters = AmqpParameters.model_validate({"loop": "closed", "count": 100})
+    sent = sent_table(np.arange(100) * MS)
+    tables = Tables({("sent", "sender-0"): sent})
+    done = [replace(one, t_ns=200 * MS) for one in ended(end_ns=10**15)]
+    found = figures(evaluate(parameters, tables, [*done, host_compared("a", 1000)]))
+    assert found["send_duration"] == pytest.approx(203)
+    assert found["send_rate"] == pytest.approx(500)
 
 
 def test_latencies_that_rise_during_the_run_are_not_judged() -> None:

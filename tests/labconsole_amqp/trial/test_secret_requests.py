@@ -66,7 +66,7 @@ def test_a_role_may_ask_for_its_own_secrets_only(own: dict[str, Any]) -> None:
     parameters = AmqpParameters(**own)
     password, sender, receiver = (request.key for request in AmqpTrial().secrets(parameters))
     specs = chain.from_iterable(role_specs(parameters, RunIdentities(parameters)))
-    allowed = {role.name: set(role.secrets) for role in specs}
+    allowed = {role.name: {request.key for request in role.secrets} for role in specs}
     assert allowed == {"receiver-0": {receiver, password}, "sender-0": {sender, password}}
 
 

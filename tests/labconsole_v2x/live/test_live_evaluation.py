@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from labconsole.model.trial import Origin
+from labconsole.clock_comparison import HOST_COMPARED, Offset
+from labconsole.model.trial import Event, Level, Origin
 from labconsole_v2x.live.live_curves import curves
 from labconsole_v2x.live.live_evaluation import distributions, evaluate
 from labconsole_v2x.live.live_metrics import METRICS
@@ -91,6 +92,21 @@ def test_latency_counts_from_the_due_time() -> None:
         assert found[f"latency_{name}"].samples == 10
     assert found["send_lateness_p99"].value == pytest.approx(40)
     assert not evaluated(samples(cams(A, late=4.9), rows)).metrics[1].not_judged
+
+
+def test_latency_between_hosts_is_judged_by_the_uncertainty_of_their_clocks() -> None:
+    def compared(host: str, uncertainty_ns: int) -> Event:
+        offset = Offset(10**12, uncertainty_ns, 0, 10**12, 0, 0, 8).to_json()
+        return Event(0, "worker", Level.INFO, HOST_COMPARED, "", {"host": host, "phase": "before", **offset})
+
+    rows = [received(A, due, after=1.0, done=1.0) for due in DUE]
+    tables = samples(cams(A), rows)
+    for second_ns, doubt in ((50_000, ""), (150_000, "(± 0.25 ms, median 2 ms)")):
+        events = [*EVENTS, compared("obu-1", 100_000), compared("obu-2", second_ns)]
+        found = {metric.name: metric for metric in evaluate(parameters(), tables, events).metrics}
+        assert found["latency_p50"].not_judged.endswith(doubt) and bool(found["latency_p50"].not_judged) is bool(doubt)
+        assert (found["hosts"].value, found["clock_uncertainty"].value) == (2, (100_000 + second_ns) / 1e3)
+    assert "hosts" not in figures(tables)
 
 
 def test_busy_computer_is_a_reason_not_to_judge_latency() -> None:
@@ -339,7 +355,7 @@ def test_figures_have_unit_order_and_origin_of_their_kinds() -> None:
     metrics = evaluated(samples([*cams(A), *cams(B)], rows, usage=usage, queue=queue), tickets=2).metrics
     kinds = {kind.name: (kind.unit, kind.direction) for kind in METRICS}
     names = [kind.name for kind in METRICS]
-    assert {metric.name for metric in metrics} == set(names)
+    assert {metric.name for metric in metrics} == set(names) - {"hosts", "clock_uncertainty"}, "a run on one computer"
     assert all((metric.unit, metric.direction) == kinds[metric.name] for metric in metrics)
     assert [names.index(metric.name) for metric in metrics] == sorted(names.index(metric.name) for metric in metrics)
     calculated = {metric.name for metric in metrics if metric.origin is Origin.CALCULATED}

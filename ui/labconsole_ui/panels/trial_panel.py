@@ -234,7 +234,9 @@ class TrialPanel(QWidget):
         self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in self.presets.sites])
         # Parameters that are refused have no facts: those of the last valid ones would be read as theirs.
         self.facts_card.show_facts([] if parameters is None else self.facts(parameters))
-        self._show_warnings(() if parameters is None else self.context.trial.warnings(parameters))
+        trial = self.context.trial
+        shown = () if parameters is None else (*trial.warnings(parameters), *trial.local_warnings(parameters))
+        self._show_warnings(shown)
         self._remember()
 
     def _offer_campaign(self) -> None:

@@ -1,0 +1,191 @@
+"""Roles on other hosts, which have nothing of the console's disk, do what they do on the console's computer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+
+from labconsole.security.key_files import load_private_key
+from labconsole.security.lab_identities import STATE_A, lab_identities
+from labconsole.security.private_files import PRIVATE_KEY_MARK
+from labconsole.security.secrets import Secret
+from tests.helpers.other_hosts import OtherHosts
+from tests.labconsole_amqp.lab import Lab, Outcome
+from tests.labconsole_amqp.link.test_revocation import States, states
+from tests.labconsole_amqp.trial.test_followed_identities import SETTINGS as FOLLOWED
+
+__all__ = ["states"]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 and /proc are Linux's")
+
+COUNT = 20
+ADDRESSES = {"broker": "127.0.0.2", "receiver": "127.0.0.3", "sender": "127.0.0.4"}
+
+
+class HostLab(Lab):
+    """A run of the messaging trial whose roles have nothing of the folders of the console."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *console: Path,
+        secrets: Mapping[str, Secret] | None = None,
+        during: Callable[[HostLab], None] | None = None,
+    ) -> None:
+        self.launcher = OtherHosts(folder.with_name(f"{folder.name}-hosts"), ADDRESSES, console)
+        self.context_type = self.launcher.context_type  # type: ignore[misc]
+        super().__init__(folder, secrets=secrets, during=during)
+
+    def shown(self) -> bytes:
+        """Environment and command line of all roles, once they have loaded their secrets."""
+        while not self.context.frame().begin_ns and not self.wait(0.005):
+            pass
+        return b"".join(role.shown() for role in self.launcher.roles.values())
+
+
+class Found:
+    """What a run left on its hosts, and what the system showed of its roles."""
+
+    def __init__(self, lab: HostLab, outcome: Outcome, shown: bytes) -> None:
+        self.lab, self.outcome, self.shown = lab, outcome, shown
+
+    def is_whole(self) -> None:
+        """All messages have arrived, and each was good."""
+        outcome = self.outcome
+        assert outcome.failure is None, outcome.failure
+        assert (outcome.figures["sent"], outcome.figures["received"], outcome.figures["lost"]) == (COUNT, COUNT, 0)
+        assert outcome.figures["failed_verifications"] == 0 and not outcome.column("received", "outcome").any()
+
+    def keeps_secrets(self, *more: str) -> None:
+        """No secret is on a host's disk, or shown by the system; no keyring was asked."""
+        secrets = [secret.reveal() for role in self.lab.launcher.roles.values() for secret in role.secrets.values()]
+        for secret in (*secrets, *more):
+            assert len(secret) > 5 and secret.encode() not in self.shown
+        for path in filter(Path.is_file, self.lab.launcher.folder.rglob("*")):
+            octets = path.read_bytes()
+            assert PRIVATE_KEY_MARK not in octets, path
+            assert not any(secret.encode() in octets for secret in secrets), path
+        asked = {name: role.asked_for for name, role in self.lab.launcher.roles.items()}
+        assert {name: path.read_text() for name, path in asked.items() if path.exists()} == {}
+
+
+def run(folder: Path, *console: Path, secrets: dict[str, Secret] | None = None, **settings: Any) -> Found:
+    shown: list[bytes] = []
+    lab = HostLab(folder, *console, secrets=secrets, during=lambda lab: shown.append(lab.shown()))
+    outcome = lab.run(**{"count": COUNT, "payload": "small", "warm_up": 0, **settings})
+    return Found(lab, outcome, shown[0] if shown else b"")
+
+
+@pytest.fixture
+def home(lab_home: Path) -> Iterator[Path]:
+    """The console's home, which no host has."""
+    lab_identities()
+    yield lab_home
+
+
+@pytest.mark.parametrize("test", [1, 2, 3, 4])
+def test_each_test_runs_with_the_labs_identities(home: Path, tmp_path: Path, test: int) -> None:
+    payload = tmp_path / "payload.txt"
+    payload.write_text("flight plan")
+    found = run(tmp_path / "run", home, tmp_path / "payload.txt", test=test, payload=str(payload))
+    found.is_whole()
+    if test > 1:
+        found.keeps_secrets()
+        assert set(found.lab.launcher.roles["sender-0"].secrets), "a key of the lab has a passphrase"
+    checks = next(event for event in found.outcome.events_named("connected") if event.source == "sender-0")
+    [tcp] = [check for check in checks.data["checks"] if check["name"] == "TCP"]
+    assert tcp["evidence"]["peer"].startswith(ADDRESSES["broker"])
+
+
+@pytest.mark.parametrize("test", [1, 4])
+def test_a_receiver_without_a_broker_listens_on_the_address_of_its_host(home: Path, tmp_path: Path, test: int) -> None:
+    found = run(tmp_path / "run", home, test=test, broker="none")
+    found.is_whole()
+    checks = next(event for event in found.outcome.events_named("connected") if event.source == "sender-0")
+    [tcp] = [check for check in checks.data["checks"] if check["name"] == "TCP"]
+    assert tcp["evidence"]["peer"].startswith(ADDRESSES["receiver"])
+
+
+@pytest.mark.parametrize("envelope", ["cms", "hybrid", "ml-dsa-65"])
+def test_keys_of_messages_travel_too(home: Path, tmp_path: Path, envelope: str) -> None:
+    found = run(tmp_path / "run", home, test=4, envelope=envelope)
+    found.is_whole()
+    found.keeps_secrets()
+
+
+PASSPHRASE = "only the operator knows it"
+
+
+def own_files(folder: Path, passphrase: str = PASSPHRASE) -> dict[str, str]:
+    """Settings of a sender whose certificate and key are in one file, with a passphrase that is typed."""
+    folder.mkdir()
+    lab, combined = lab_identities().files(STATE_A), folder / "sender.pem"
+    key = load_private_key(lab.key, lab.secret_source.resolve("the lab"))
+    combined.touch(0o600)
+    combined.write_bytes(
+        lab.certificate.read_bytes()
+        + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passphrase.encode()))
+    )
+    return {"sender_certificate": str(combined), "sender_key": str(combined)}
+
+
+def test_a_file_with_certificate_and_key_is_never_on_a_hosts_disk(home: Path, tmp_path: Path) -> None:
+    own = own_files(folder := tmp_path / "keys")
+    typed = {f"key {own['sender_key']}": Secret(PASSPHRASE)}
+    found = run(tmp_path / "run", home, folder, test=4, secrets=typed, **own)
+    found.is_whole()
+    found.keeps_secrets(PASSPHRASE)
+
+
+def test_a_passphrase_file_of_the_console_is_not_read_on_a_host(home: Path, tmp_path: Path) -> None:
+    own = own_files(folder := tmp_path / "keys")
+    (file := folder / "passphrase").touch(0o600)
+    file.write_text(f"{PASSPHRASE}\n")
+    found = run(tmp_path / "run", home, folder, test=3, sender_passphrase_file=str(file), **own)
+    found.is_whole()
+    found.keeps_secrets(PASSPHRASE)
+
+
+def test_a_wrong_passphrase_names_the_consoles_file(home: Path, tmp_path: Path) -> None:
+    own = own_files(tmp_path / "keys")
+    typed = {f"key {own['sender_key']}": Secret("another one")}
+    failure = run(tmp_path / "run", home, test=3, secrets=typed, **own).outcome.failure
+    assert failure is not None and f"The key file {own['sender_key']}" in failure
+    assert "/proc/" not in failure
+
+
+def test_roles_keep_their_identities_when_those_of_the_database_change(states: States, tmp_path: Path) -> None:
+    def change(lab: HostLab) -> None:
+        lab.until("received", 50)
+        states.named(states.alpha, "alpha-client")
+        states.crl(states.alpha, "alpha-client")
+
+    lab = HostLab(tmp_path / "run", states.store.directory.parent, during=change)
+    outcome = lab.run(**FOLLOWED | {"test": 4, "count": 800})
+    assert outcome.failure is None, outcome.failure
+    kept = {event.source: event.message for event in outcome.events_named("identities kept")}
+    assert set(kept) == {"broker", "receiver-0", "sender-0"}
+    assert kept["sender-0"] == (
+        "The sender keeps the identities that it has: the files of the new ones are on the console's computer, and it "
+        "is on another."
+    )
+    assert not outcome.events_named("identities used")
+    assert outcome.figures["lost"] == outcome.figures["failed_verifications"] == 0
+
+
+def test_phases_begin_by_the_clock_of_each_host(home: Path, tmp_path: Path) -> None:
+    found = run(tmp_path / "run", home, test=1, loop="both", full_speed=0.5, open_loop=0.5, rate=100.0)
+    outcome = found.outcome
+    assert outcome.failure is None, outcome.failure
+    assert outcome.figures["lost"] == 0 and outcome.figures["latency_p50"] < 50
+
+
+def test_the_preflight_says_that_there_are_several_clocks(home: Path, tmp_path: Path) -> None:
+    outcome = run(tmp_path / "run", home, test=1).outcome
+    [verdict] = [one for one in outcome.evaluation.verdicts if one.name == "preflight: clock offset"]
+    assert "Several clocks" in verdict.reason and "One clock" not in verdict.reason
