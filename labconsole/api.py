@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from labconsole.doctor import Check as Check
     from labconsole.engine.protocol import LiveFrame as LiveFrame
     from labconsole.errors import UserError as UserError
+    from labconsole.model.console_part import TRIAL_ID as TRIAL_ID
+    from labconsole.model.console_part import ConsolePart as ConsolePart
     from labconsole.model.metrics import FULL_SPEED as FULL_SPEED
     from labconsole.model.metrics import LINK_RATE as LINK_RATE
     from labconsole.model.metrics import LINK_USE as LINK_USE
@@ -125,6 +127,7 @@ PLACES = {
     "labconsole.store.rows": "Rows",
     "labconsole.store.writer": "Writer",
     "labconsole.profiles.timing_profile": "TimingProfile load_timing",
+    "labconsole.model.console_part": "TRIAL_ID ConsolePart",
     "labconsole.model.metrics": (
         "FULL_SPEED LINK_RATE LINK_USE OFFERED_RATE Direction Evaluation Metric MetricKind Question Ranking "
         "ServiceLevel Verdict VerdictKind"

@@ -55,6 +55,11 @@ def hosts_dir() -> Path:
     return _private_directory(data_dir() / "hosts")
 
 
+def agreements_dir() -> Path:
+    """Return the directory of agreements with other owners' consoles, created if it is missing."""
+    return _private_directory(data_dir() / "agreements")
+
+
 def profiles_dir() -> Path:
     """Return the directory of the profiles that come with the console.
 

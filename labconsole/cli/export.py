@@ -10,6 +10,7 @@ from rich.progress import Progress as Bars
 
 from labconsole.cli.database import chosen_runs, open_database
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
+from labconsole.cli.secret_prompts import prompt
 from labconsole.cli.terminal import output
 from labconsole.model.plugin import Plugins
 from labconsole.output.bundle_import import import_bundle
@@ -53,18 +54,28 @@ def _bar(bars: Bars, title: str) -> Progress:
 
 
 def bundle(arguments: argparse.Namespace) -> int:
-    """Write runs to a bundle. Raises StoreError and ExportError."""
+    """Write runs to a bundle, and sign it if asked for. Raises UserError."""
+    identity = None
+    if arguments.sign is not None:
+        from labconsole.agreements.signed_bundles import sign_bundle  # most bundles do not need the certificate layer
+        from labconsole.security.pki.signing_identities import signing_identity
+
+        identity = signing_identity(arguments.sign)
     with open_database(arguments.db) as reader:
-        write_bundle(reader, arguments.run, arguments.file)
-    output().print(arguments.file, soft_wrap=True)
+        write_bundle(reader, arguments.run, arguments.file, signed=identity is not None)
+        output().print(arguments.file, soft_wrap=True)
+        if identity is not None:
+            output().print(sign_bundle(arguments.file, reader, arguments.run, identity, prompt), soft_wrap=True)
     return FINISHED
 
 
 def import_runs(arguments: argparse.Namespace) -> int:
     """Import the runs of a bundle into the database. Raises StoreError and BundleError."""
     database: Path = arguments.db or database_path()
-    result = import_bundle(database, arguments.file)
+    result = import_bundle(database, arguments.file, signed_only=arguments.signed)
     console = output()
+    if result.signer is not None:
+        console.print(result.signer.sentence, soft_wrap=True)
     for run_id in result.imported:
         console.print(f"Run {run_id} was imported.")
     for uuid in result.skipped:

@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 import threading
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -15,12 +16,14 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from labconsole.analysis.answers import answers
 from labconsole.analysis.comparison import compare, group_repeats
+from labconsole.analysis.number_format import format_duration
 from labconsole.cli.arguments import parse_settings
 from labconsole.cli.comparison_table import print_answers, print_comparison
 from labconsole.cli.exit_codes import BAD_USAGE, CANCELLED, CHECK_FAILED, FAILED, FINISHED
 from labconsole.cli.interrupts import interrupts
 from labconsole.cli.secret_prompts import ask_secrets
 from labconsole.cli.terminal import output
+from labconsole.clock import wall_now
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState, RunQueue
 from labconsole.engine.run_end import PREFIX
@@ -53,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         secrets = ask_secrets(campaign, plugins)
     except KeyboardInterrupt:
         return CANCELLED
+    _wait_for_agreed_start(profile.name)
     database: Path = arguments.db or database_path()
     wakeup = threading.Event()
     queue = RunQueue(database, live_hz=_LIVE_HZ, wake=wakeup.set)
@@ -84,6 +88,28 @@ def run(arguments: argparse.Namespace) -> int:
         queue.close()
     _back_up(database)
     return CANCELLED if cancelled else _exit_code(details)
+
+
+def _wait_for_agreed_start(profile: str) -> None:
+    """Wait until the agreement with another owner begins whose scenario this profile is, if it has a time.
+
+    Raises KeyboardInterrupt, and UserError: the agreement's files are damaged.
+    """
+    if not (data_dir() / "agreements").exists():
+        return
+    from labconsole.agreements.agreement_files import agreed_start  # it needs the certificate layer, which runs do not
+
+    starts = agreed_start(profile)
+    if starts is None or starts <= wall_now():
+        return
+    left = format_duration((starts - wall_now()).total_seconds())
+    print(
+        f"The agreement {profile} begins at {starts:%Y-%m-%d %H:%M:%S} UTC, in {left}: waiting, Ctrl+C cancels.",
+        file=sys.stderr,
+        flush=True,
+    )
+    while (remaining := (starts - wall_now()).total_seconds()) > 0:  # asked each second: the wall clock may be set
+        time.sleep(min(remaining, 1.0))
 
 
 def _back_up(database: Path) -> None:

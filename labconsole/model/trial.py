@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from labconsole.model.console_part import TRIAL_ID as TRIAL_ID
+from labconsole.model.console_part import ConsolePart as ConsolePart
 from labconsole.model.metrics import FULL_SPEED as FULL_SPEED
 from labconsole.model.metrics import LINK_RATE as LINK_RATE
 from labconsole.model.metrics import LINK_USE as LINK_USE
@@ -334,6 +336,18 @@ class Trial(ABC, Generic[P]):
     def warnings(self, parameters: P) -> tuple[str, ...]:
         """Caveats for a reader of the figures, one sentence each ("closed loop: latency includes queueing")."""
         return ()
+
+    def console_part(self, parameters: P) -> ConsolePart | None:
+        """The part of this console in a trial of two consoles; None: it plays all of it."""
+        return None
+
+    def counterpart(self, parameters: P) -> P | None:
+        """What the other console runs, if this one has these parameters: with the same `TRIAL_ID`, and without names
+        of identities and files that only this console has. None: there is no other console.
+
+        Raises UserError: it needs something that only this console has.
+        """
+        return None
 
     def local_warnings(self, parameters: P) -> tuple[str, ...]:
         """Further caveats of a run whose roles are all on one computer."""

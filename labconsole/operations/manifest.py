@@ -14,9 +14,15 @@ OWN = Plugin(
     name="console",
     title="The console",
     description="Tokens (HSM): list, add and remove them, see what they can do, initialise them. Hosts: enrol and list "
-    "them, serve as scheduler or agent.",
-    command_groups={"hosts": "computers that run roles of this console's trials: enrol one, list them"},
-    pages={"hosts": PluginPage("Hosts", "labconsole_ui.views.hosts.hosts_page:HostsPage")},
+    "them, serve as scheduler or agent. Agreements: propose a trial to another owner's console, accept one.",
+    command_groups={
+        "hosts": "computers that run roles of this console's trials: enrol one, list them",
+        "agreements": "trials with another owner's console: propose one, show it, accept it, conclude the agreement",
+    },
+    pages={
+        "hosts": PluginPage("Hosts", "labconsole_ui.views.hosts.hosts_page:HostsPage"),
+        "agreements": PluginPage("Agreements", "labconsole_ui.views.agreements.agreements_page:AgreementsPage"),
+    },
     operations={
         "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "inspect a token and try its mechanisms"),
         "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),
@@ -38,6 +44,20 @@ OWN = Plugin(
         ),
         "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
         "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),
+        "agreements.propose": _operation(
+            "agreements:Propose", "agreements propose", "write a signed proposal of a trial of two consoles"
+        ),
+        "agreements.show": _operation(
+            "agreements:ShowProposal",
+            "agreements show",
+            "show what a proposal would run here, and reasons to refuse it",
+        ),
+        "agreements.accept": _operation(
+            "agreements:Accept", "agreements accept", "accept a proposal, and save what this console runs as a profile"
+        ),
+        "agreements.conclude": _operation(
+            "agreements:Conclude", "agreements conclude", "check an acceptance, and save what this console runs"
+        ),
     },
 )
 """Two names begin with `keypool`, whose plugin had them in version 0.1.0: names do not change."""

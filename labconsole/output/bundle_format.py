@@ -16,6 +16,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -42,6 +43,11 @@ _DTYPE = re.compile(rf"[iu][1248]|f[248]|{BYTES}")
 
 class BundleError(UserError):
     """A file that cannot be imported as a bundle; nothing of it was."""
+
+
+def signature_path(bundle: Path) -> Path:
+    """The file next to `bundle` that has its signature (`labconsole.agreements.signed_bundles`)."""
+    return bundle.with_name(f"{bundle.name}.p7s")
 
 
 def run_member(uuid: str) -> str:

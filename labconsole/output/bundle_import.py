@@ -13,12 +13,14 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from labconsole.errors import BadInput, UserError
 from labconsole.output.bundle_format import (
     LARGEST_JSON,
     MANIFEST,
@@ -38,6 +40,7 @@ from labconsole.output.bundle_format import (
     parsed_rows,
     run_member,
     series_member,
+    signature_path,
     unpacked,
 )
 from labconsole.output.bundle_writer import Progress
@@ -52,6 +55,9 @@ from labconsole.store.run_transfer import (
     place_campaign,
 )
 from labconsole.store.samples import StoredChunk
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.signing_identities import Signer
 
 _Read = Callable[[int], bytes]
 """Returns the next so many bytes of a member, or all that are left for -1. Raises BundleError."""
@@ -73,13 +79,19 @@ class ImportResult:
 
     imported: tuple[int, ...]
     skipped: tuple[str, ...]
+    signer: Signer | None = None
+    """Who signed the bundle, trusted or not; None where no signature is next to it."""
 
 
-def import_bundle(database: Path, file: Path, progress: Progress | None = None) -> ImportResult:
+def import_bundle(
+    database: Path, file: Path, progress: Progress | None = None, *, signed_only: bool = False
+) -> ImportResult:
     """Import the runs of the bundle `file` into `database` (created if missing), without those it has already.
 
     They keep uuid and digest, and get numbers of their own. Campaigns that are the same in every respect become one.
-    `progress` as in `write_bundle`. Raises BundleError and StoreError, with nothing written.
+    `progress` as in `write_bundle`. A bundle that is not as it was signed (`labconsole.agreements.signed_bundles`) is
+    refused; with `signed_only` also one without the signature of a State that is trusted here.
+    Raises BundleError and StoreError, with nothing written.
     """
     if database.exists() and file.exists() and file.samefile(database):
         raise BundleError(f"{file} is the database itself: name a bundle.")
@@ -89,12 +101,43 @@ def import_bundle(database: Path, file: Path, progress: Progress | None = None) 
         with _zip_faults():
             bundle, size = zipfile.ZipFile(file), file.stat().st_size
         with bundle:
+            signer = _signer(file, signed_only=signed_only)
             contents = _Contents(bundle, size, progress or (lambda share: None))
             contents.check()
             with Store.open(database) as store, store.writer.transaction(durable=True) as connection:
-                return contents.write_into(connection)
+                result, uuids = contents.write_into(connection)
+                if signer is not None:
+                    _keep_statement(file, uuids)
+                return replace(result, signer=signer)
     except BundleError as error:
         raise BundleError(f"{file} was not imported, and nothing was changed. {error}") from error
+
+
+def _signer(file: Path, *, signed_only: bool) -> Signer | None:
+    """Who signed the bundle, if a signature is next to it. Raises BundleError: changed since, or not trusted."""
+    if not signature_path(file).exists():
+        if signed_only:
+            raise BundleError(f"There is no signature {signature_path(file).name} next to it: ask for both files.")
+        return None
+    from labconsole.agreements.signed_bundles import statement_of  # it needs the certificate layer
+
+    try:
+        signer = statement_of(file).signer
+    except BadInput as error:
+        raise BundleError(str(error)) from error
+    if signed_only and not signer.trusted:
+        raise BundleError(signer.sentence)
+    return signer
+
+
+def _keep_statement(file: Path, uuids: Sequence[str]) -> None:
+    """Keep the statement next to the bundle for these runs. Raises BundleError."""
+    from labconsole.agreements.signed_bundles import keep_statement
+
+    try:
+        keep_statement(file, uuids)
+    except UserError as error:
+        raise BundleError(str(error)) from error
 
 
 @contextmanager
@@ -136,12 +179,17 @@ class _Contents:
         with scratch_database() as connection:
             self._take(connection, manifest.runs, self._take_rows)
 
-    def write_into(self, connection: Connection) -> ImportResult:
-        """Insert the runs that the database does not have. Raises StoreError and as `check` does."""
+    def write_into(self, connection: Connection) -> tuple[ImportResult, list[str]]:
+        """Insert the runs that the database does not have; also returns their uuids.
+
+        Raises StoreError and as `check` does.
+        """
         runs = self._manifest.runs
         skipped = known_uuids(connection, [entry.uuid for entry in runs])
-        imported = self._take(connection, [entry for entry in runs if entry.uuid not in skipped], self._take_run)
-        return ImportResult(tuple(imported), tuple(entry.uuid for entry in runs if entry.uuid in skipped))
+        new = [entry for entry in runs if entry.uuid not in skipped]
+        imported = self._take(connection, new, self._take_run)
+        result = ImportResult(tuple(imported), tuple(entry.uuid for entry in runs if entry.uuid in skipped))
+        return result, [entry.uuid for entry in new]
 
     def _take(
         self, connection: Connection, runs: Sequence[RunEntry], take: Callable[[Connection, int, RunRows], int]

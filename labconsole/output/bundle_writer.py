@@ -25,6 +25,7 @@ from labconsole.output.bundle_format import (
     chunk_bytes,
     run_member,
     series_member,
+    signature_path,
 )
 from labconsole.output.export_file import ExportError, complete_file
 from labconsole.store.encoding import time_to_text
@@ -37,12 +38,19 @@ Progress = Callable[[float], None]
 """Called with the progress, 0 to 1; an exception that it raises ends the work, with no file left."""
 
 
-def write_bundle(reader: Reader, run_ids: Sequence[int], path: Path, progress: Progress | None = None) -> None:
+def write_bundle(
+    reader: Reader, run_ids: Sequence[int], path: Path, progress: Progress | None = None, *, signed: bool = False
+) -> None:
     """Write runs that have ended to the bundle `path`; a file there is replaced, at once and only by a complete one.
 
+    `signed`: it will be signed after. Otherwise the signature of another bundle must not be next to it.
     Raises StoreError for a run that is not there, damaged samples; ExportError for one in progress or changed since it
     was sealed, or a target that cannot be written.
     """
+    if not signed and signature_path(path).exists():
+        raise ExportError(
+            f"{signature_path(path)} is the signature of another bundle: remove it, or choose another name."
+        )
     chosen = list(dict.fromkeys(run_ids))
     total = sum(_length(reader, run_id) for run_id in chosen)
     done = 0

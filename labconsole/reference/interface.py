@@ -14,7 +14,8 @@ from labconsole.reference.markdown import code, page, table
 
 _TOPICS = {
     "Plugin": "Plugin OperationEntry PluginPage API_VERSION Command Check",
-    "Trial": "Trial Parameters STORED MetricKind Question Ranking ServiceLevel TrialCommand Direction",
+    "Trial": "Trial Parameters STORED MetricKind Question Ranking ServiceLevel TrialCommand Direction "
+    "ConsolePart TRIAL_ID",
     "Run": "RunContext RoleSpec RoleHandle LiveFrame REMEDY",
     "Role": "Role RoleContext SeriesWriter Attachment",
     "Samples": "Series Column BYTES LiveChannel LiveKind Event Level Origin",

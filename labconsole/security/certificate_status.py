@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from cryptography import x509
 
-from labconsole.security.pki.domains import path_refusal
+from labconsole.security.pki.domains import path_refusal, state_of_path
 from labconsole.security.pki.known_crls import crls_under
-from labconsole.security.pki.records import CertificateRecord, TrustKind
+from labconsole.security.pki.records import CertificateRecord, State, TrustKind
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.fingerprints import fingerprint
@@ -54,6 +54,20 @@ def all_statuses(snapshot: Snapshot, at: datetime, observer: int | None = None) 
     return {record.id: eyes.status(record) for record in snapshot.certificates}
 
 
+def status_of_received(
+    certificate: x509.Certificate,
+    further: Sequence[x509.Certificate],
+    snapshot: Snapshot,
+    at: datetime,
+    observer: int | None = None,
+) -> tuple[Status, State | None]:
+    """Status of a certificate that came with a file, and the State that it belongs to, if that is known.
+
+    `further` are the other certificates of the file, none of them trusted; time and observer are as in `status_of`.
+    """
+    return _StatusJudge(snapshot, at, observer).received(certificate, further)
+
+
 class _StatusJudge:
     """Judges certificates at one time, with the trust of the observing States."""
 
@@ -83,21 +97,47 @@ class _StatusJudge:
         judgement = self._validator.validate(record.certificate)
         above = self._revoked_above(judgement.path)
         if above is not None:
-            return Status(
-                StatusKind.REVOKED, f"{short_name(above.certificate)}, through which it is trusted, was revoked."
-            )
+            return _revoked_issuer(above)
         if judgement.accepted:
             return self._valid_or_expiring(record, judgement.why)
         if judgement.revoked:
             return Status(StatusKind.REVOKED, judgement.why)
         return Status(StatusKind.UNTRUSTED, self._why_untrusted(record, judgement))
 
+    def received(
+        self, certificate: x509.Certificate, further: Sequence[x509.Certificate]
+    ) -> tuple[Status, State | None]:
+        """Status and State of a certificate that need not be in the database."""
+        record = self._snapshot.certificate_by_sha256.get(fingerprint(certificate))
+        judgement = self._validator.validate(certificate, presented=further)
+        path = judgement.path or (certificate,)
+        state = state_of_path(self._snapshot, path)
+        if record is not None and (record.sha256 in self._pinned or not judgement.accepted):
+            return self.status(record), state  # with the cause that the database knows
+        ended = self._status_of_record(record) if record is not None else self._status_of_dates(certificate)
+        refused = path_refusal(self._snapshot, path)
+        above = self._revoked_above(path)
+        if ended is not None:
+            return ended, state
+        if above is not None:
+            return _revoked_issuer(above), state
+        if refused:
+            return Status(StatusKind.UNTRUSTED, refused), state
+        if not judgement.accepted:
+            unknown = "Unknown issuer, no trusted root leads to it: trust the root of its State first."
+            why = judgement.why if judgement.path else unknown
+            return Status(StatusKind.REVOKED if judgement.revoked else StatusKind.UNTRUSTED, why), state
+        end = certificate.not_valid_after_utc
+        return Status(StatusKind.VALID, f"Valid until {end:%Y-%m-%d}. {judgement.why}"), state
+
     def _status_of_record(self, record: CertificateRecord) -> Status | None:
         """The status by the certificate's own record and dates, for any observer; None if these leave it valid."""
         if record.revoked is not None:
             reason = record.revoked.reason.value
             return Status(StatusKind.REVOKED, f"Revoked on {record.revoked.at:%Y-%m-%d %H:%M} UTC ({reason}).")
-        certificate = record.certificate
+        return self._status_of_dates(record.certificate)
+
+    def _status_of_dates(self, certificate: x509.Certificate) -> Status | None:
         if self._at > certificate.not_valid_after_utc:
             return Status(StatusKind.EXPIRED, f"Expired on {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC.")
         if self._at < certificate.not_valid_before_utc:
@@ -143,6 +183,10 @@ class _StatusJudge:
 
     def _is_observer(self, state: int) -> bool:
         return any(observer.id == state for observer in self._observers)
+
+
+def _revoked_issuer(above: CertificateRecord) -> Status:
+    return Status(StatusKind.REVOKED, f"{short_name(above.certificate)}, through which it is trusted, was revoked.")
 
 
 def _intermediates(snapshot: Snapshot) -> Sequence[x509.Certificate]:

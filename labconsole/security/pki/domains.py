@@ -70,13 +70,20 @@ def notice(snapshot: Snapshot, state: State, names: Iterable[x509.GeneralName]) 
 def path_refusal(snapshot: Snapshot, path: Sequence[x509.Certificate]) -> str:
     """Why the end certificate at the begin of `path` is refused for its names; empty: it is not.
 
-    Its State is the one that it is known to certify, else the State of the nearest CA in the path that is known.
+    Its State is that of the path (`state_of_path`).
     """
+    state = state_of_path(snapshot, path)
+    return "" if state is None else refusal(state, alternative_names(path[0].extensions))
+
+
+def state_of_path(snapshot: Snapshot, path: Sequence[x509.Certificate]) -> State | None:
+    """The State of the end certificate at the begin of `path`: the one that it is known to certify, else that of the
+    nearest CA in the path that is known; None where no certificate of the path is known."""
     for certificate in path:
         record = snapshot.certificate_by_sha256.get(fingerprint(certificate))
         if record is not None and record.state is not None:
-            return refusal(snapshot.state_by_id[record.state], alternative_names(path[0].extensions))
-    return ""
+            return snapshot.state_by_id[record.state]
+    return None
 
 
 def claim_question(snapshot: Snapshot, state: State | None, name: str, domain: str) -> str:

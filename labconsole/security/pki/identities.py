@@ -49,6 +49,16 @@ class NamedIdentities:
         self._in_use = in_use is not None
         self._snapshot = in_use or _read(self._directory)
 
+    @property
+    def directory(self) -> Path:
+        """The directory of the database."""
+        return self._directory
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The database at that moment."""
+        return self._snapshot
+
     def files(self, name: str) -> IdentityFiles:
         """The files of the identity `name`: its State's roots and all that the State trusts are its trust.
 
@@ -58,11 +68,11 @@ class NamedIdentities:
             UserError: there is no such identity, its certificate is revoked, expired or not yet valid, its key is
                 in a token, or files cannot be written.
         """
-        return files_of(self._usable(name), self._snapshot, self._directory)
+        return files_of(self.usable(name), self._snapshot, self._directory)
 
     def certificate(self, name: str) -> Path:
         """The PEM file of the certificate of `name` and its chain, wherever its key is. Raises UserError."""
-        return _chain_file(self._usable(name), self._snapshot, self._directory)
+        return _chain_file(self.usable(name), self._snapshot, self._directory)
 
     def token_identity(self, name: str) -> TokenIdentity | None:
         """The identity `name`, whose key signs in a token; None where its key is in a file. Raises UserError."""
@@ -72,7 +82,8 @@ class NamedIdentities:
             return None
         return TokenIdentity(certificate=self.certificate(name), token=place.token, label=place.label)
 
-    def _usable(self, name: str) -> IdentityRecord:
+    def usable(self, name: str) -> IdentityRecord:
+        """The identity `name`. Raises UserError: there is none, or its certificate is of no use."""
         identity = identity_named(name, self._snapshot.identities)
         record = self._snapshot.certificate_by_id[identity.certificate]
         status = status_of(record, self._snapshot, datetime.now(UTC))

@@ -103,6 +103,21 @@ def profile_extensions(
     return tuple(found)
 
 
+def signature_problem(certificate: x509.Certificate) -> str:
+    """Why `certificate` signs no files ("is not for signatures ..."), as CMS tools have it; empty: it does.
+
+    Its keyUsage has digitalSignature or nonRepudiation, its extended key usage emailProtection, where it has them.
+    """
+    usage = extension_of(certificate.extensions, x509.KeyUsage)
+    if usage is not None and not (usage.digital_signature or usage.content_commitment):
+        return "is not for signatures (its key usage has neither digitalSignature nor nonRepudiation)"
+    purposes = extension_of(certificate.extensions, x509.ExtendedKeyUsage)
+    signing = {ExtendedKeyUsageOID.EMAIL_PROTECTION, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+    if purposes is not None and not signing & set(purposes):
+        return "is not for signed files (its extended key usage lacks emailProtection)"
+    return ""
+
+
 def naming(subject: x509.Name, names: Sequence[x509.GeneralName]) -> Extensions:
     """subjectAltName with `names`, if there are any: critical where the subject is empty (RFC 5280, 4.2.1.6).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -66,6 +67,7 @@ class MergeRuns(Operation[MergeParameters]):
         database = parameters.db or database_path()
         with open_database(database) as reader, Store.open(database) as store:
             both = BothEnds.of(_end(reader, parameters.run), _end(reader, parameters.other))
+            owners = _owners(reader, both)
             run_id, new = add_merged_run(store, _merged(reader, both))
         with Reader(database) as reader:
             row, evidence = reader.run(run_id).row, reader.evidence(run_id)
@@ -74,8 +76,8 @@ class MergeRuns(Operation[MergeParameters]):
         shown = ", ".join(f"{one.name.replace('_', ' ')} {format_figure(one.value, one.unit)}" for one in figures)
         done = f"Run {run_id} is runs {both.sender.detail.row.id} and {both.receiver.detail.row.id} merged"
         sentence = f"{done}: {shown}." if new else f"{done} already: nothing was changed."
-        data = {"run": run_id, "new": new, "trial": both.sender.trial, "evidence": digest}
-        return Result((sentence,), data, tuple(row.failed_checks))
+        data = {"run": run_id, "new": new, "trial": both.sender.trial, "evidence": digest, "signers": owners.signers}
+        return Result((sentence, *owners.sentences), data, (*row.failed_checks, *owners.warnings))
 
 
 def newest_pair(database: Path) -> tuple[int, int] | None:
@@ -152,6 +154,41 @@ def _merged(reader: Reader, both: BothEnds) -> MergedRun:
         artefacts=list(_artefacts(reader, both)),
         evaluation=trial.evaluate(parameters, both, both.events),
     )
+
+
+@dataclass
+class _Owners:
+    """Who signed the bundles of the two runs, and whether the runs were as agreed upon."""
+
+    sentences: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    signers: dict[str, str] = field(default_factory=dict)
+    """By end."""
+
+
+def _owners(reader: Reader, both: BothEnds) -> _Owners:
+    """Raises UserError: a run is not as it was signed."""
+    # The window imports this module when it starts, and both need the certificate layer.
+    from labconsole.agreements.agreed_runs import departures
+    from labconsole.agreements.signed_bundles import signer_of_run
+
+    owners, trial = _Owners(), AmqpTrial()
+    for end in (both.sender, both.receiver):
+        row, evidence = end.detail.row, reader.evidence(end.detail.row.id)
+        signer = signer_of_run(row.uuid, evidence.digest if evidence is not None else "")
+        if signer is not None:
+            owners.signers[end.name] = signer.title
+            said = owners.sentences if signer.trusted else owners.warnings
+            said.append(f"Run {row.id} ({end.name}) came in a signed bundle. {signer.sentence}")
+        try:
+            departed = departures(trial, row.parameters)
+        except UserError as error:  # the agreement's files are of another version: the runs can be merged nevertheless
+            owners.warnings.append(str(error))
+            continue
+        if departed == ():
+            owners.sentences.append(f"Run {row.id} ({end.name}) was as agreed upon in {both.sender.trial}.")
+        owners.warnings += [f"Run {row.id} ({end.name}): {one}" for one in departed or ()]
+    return owners
 
 
 def _payloads(reader: Reader, run_id: int) -> tuple[bytes, ...]:

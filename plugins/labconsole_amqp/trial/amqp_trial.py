@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from labconsole.analysis.parameter_texts import in_effect
 from labconsole.model.trial import (
+    ConsolePart,
     Curve,
     DerivedTable,
     Distribution,
@@ -23,6 +24,7 @@ from labconsole.model.trial import (
     Trial,
 )
 from labconsole.security.secrets import SecretRequest
+from labconsole_amqp import counterpart
 from labconsole_amqp.choices import BrokerChoice, Loop, MessageKeys, Mode, Settlement
 from labconsole_amqp.envelopes.formats import EnvelopeFormat
 from labconsole_amqp.parameters import AmqpParameters
@@ -125,6 +127,12 @@ class AmqpTrial(Trial[AmqpParameters]):
         self, parameters: AmqpParameters, samples: Samples, events: Sequence[Event]
     ) -> tuple[DerivedTable, ...]:
         return message_tables(parameters, samples, events)
+
+    def console_part(self, parameters: AmqpParameters) -> ConsolePart | None:
+        return counterpart.console_part(parameters)
+
+    def counterpart(self, parameters: AmqpParameters) -> AmqpParameters | None:
+        return counterpart.counterpart(parameters)
 
     def disk_bytes(self, parameters: AmqpParameters) -> int:
         return disk_needed(parameters).during_run

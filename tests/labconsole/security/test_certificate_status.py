@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from labconsole.security.certificate_status import Status, StatusKind, all_statuses, status_of
+from labconsole.security.certificate_status import Status, StatusKind, all_statuses, status_of, status_of_received
 from labconsole.security.pki.change import Change
 from labconsole.security.pki.records import CertificateRecord, Origin, State, TrustKind
 from labconsole.security.pki.store import PkiStore
@@ -203,3 +203,59 @@ def test_an_unknown_issuer_is_distinguished_from_an_untrusted_root(lab: Lab) -> 
 
     assert lab.status(record).kind is StatusKind.UNTRUSTED
     assert lab.status(record).cause.startswith("The issuer of d is not known: import its certificate. ")
+
+
+def _received(
+    lab: Lab,
+    certificate: x509.Certificate,
+    *further: x509.Certificate,
+    observer: State | None = None,
+    at: datetime = NOW,
+) -> tuple[StatusKind, State | None]:
+    snapshot = lab.store.snapshot()
+    status, state = status_of_received(certificate, further, snapshot, at, None if observer is None else observer.id)
+    return status.kind, state
+
+
+def test_a_received_certificate_is_judged_by_its_path(lab: Lab) -> None:
+    received = lab.issued(YEAR)
+    assert _received(lab, received) == (StatusKind.UNTRUSTED, None)
+    lab.trust(lab.a, lab.root_record)
+    assert _received(lab, received) == (StatusKind.VALID, lab.c)
+    assert _received(lab, received, observer=lab.b)[0] is StatusKind.UNTRUSTED
+    assert _received(lab, received, at=NOW + timedelta(days=400))[0] is StatusKind.EXPIRED
+    assert _received(lab, received, at=NOW - timedelta(days=2))[0] is StatusKind.NOT_YET_VALID
+    lab.publish(lab.between, lab.between_record, received)
+    assert _received(lab, received)[0] is StatusKind.REVOKED
+
+
+def test_a_received_certificate_may_bring_its_intermediate_but_no_root(lab: Lab) -> None:
+    lab.trust(lab.a, lab.root_record)
+    other = new_authority("State C Root", Validity.for_days(800))
+    ca_key = key_of(KeyType.P_256)
+    profile = CertificateProfile.INTERMEDIATE
+    brought = issue(lab.root, ca_key.public_key(), named("CN=another CA"), (), profile, YEAR)
+    forged = issue(other, ca_key.public_key(), named("CN=another CA"), (), profile, YEAR)
+    for certificate, root, expected in (
+        (brought, lab.root.certificate, (StatusKind.VALID, lab.c)),
+        (forged, other.certificate, (StatusKind.UNTRUSTED, None)),
+    ):
+        issuer = Issuer(certificate, ca_key, (root,))
+        leaf = issue(issuer, KEY.public_key(), named("CN=leaf"), (), CertificateProfile.MESSAGE_SIGNING, YEAR)
+        assert _received(lab, leaf, certificate, root) == expected
+        assert _received(lab, leaf)[0] is StatusKind.UNTRUSTED
+
+
+def test_a_received_certificate_that_is_known_has_the_revocation_of_its_record(lab: Lab) -> None:
+    lab.trust(lab.a, lab.root_record)
+    assert _received(lab, lab.client.certificate) == (StatusKind.VALID, lab.c)
+    with lab.store.change() as change:
+        change.revoke(lab.client.id, x509.ReasonFlags.key_compromise)
+    assert _received(lab, lab.client.certificate) == (StatusKind.REVOKED, lab.c)
+
+
+def test_a_received_certificate_under_a_revoked_intermediate_is_revoked(lab: Lab) -> None:
+    lab.trust(lab.a, lab.root_record)
+    with lab.store.change() as change:
+        change.revoke(lab.between_record.id, x509.ReasonFlags.ca_compromise)
+    assert _received(lab, lab.issued(YEAR)) == (StatusKind.REVOKED, lab.c)

@@ -14,6 +14,8 @@ from pytestqt.qtbot import QtBot
 from labconsole.store.run_store import Store
 from labconsole_ui.runs.run_files import ExportFormat
 from labconsole_ui.shell.main_window import MainWindow
+from labconsole_ui.widgets.message_bar import Tone
+from tests.labconsole.agreements.two_owners import new_owner
 from tests.labconsole_ui.shown_messages import shown_sentences
 from tests.labconsole_ui.views.conftest import StoredRuns
 
@@ -104,3 +106,21 @@ def test_of_several_bundles_each_is_accounted_for(
     assert "Runs that this database had already: 2." in good.sentence
     assert bad.sentence.endswith("2 more faults are in the details.")
     assert all(str(file) in bad.details for file in refused)
+
+
+def test_the_signer_of_a_bundle_is_reported_and_a_changed_one_refused(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    other = new_owner(tmp_path / "other", "b")
+    with closing(StoredRuns(other.folder / "runs.db")) as runs:
+        runs.finished(("A", {"test": 1}), messages=50)
+    file = tmp_path / "b.lcz"
+    other.does("bundle", "1", file, "--sign", "b-signer")
+    window.files.import_bundles([file])
+    qtbot.waitUntil(lambda: any("Imported: run" in one for one in shown_sentences(window)), timeout=LIMIT_MS)
+    message = window.messages.entries()[0].message
+    assert "Signed by b-signer of an unknown State. A signer is not trusted here" in message.sentence
+    assert (message.tone, "not trusted here (untrusted)" in message.details) == (Tone.WARNING, True)
+    file.write_bytes(file.read_bytes() + b" ")
+    window.files.import_bundles([file])
+    qtbot.waitUntil(lambda: any("signed, but was changed" in one for one in shown_sentences(window)), timeout=LIMIT_MS)

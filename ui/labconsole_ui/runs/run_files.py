@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QMimeData, QObject, Signal
 from PySide6.QtGui import QAction
@@ -27,6 +28,9 @@ from labconsole_ui.runtime.services import Services
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.widgets.message_bar import Message, MessageBar, Tone
 from labconsole_ui.widgets.status_text import number_ranges
+
+if TYPE_CHECKING:
+    from labconsole.security.pki.signing_identities import Signer
 
 
 class ExportFormat(StrEnum):
@@ -70,11 +74,12 @@ BUNDLE_SUFFIX = ".lcz"
 
 @dataclass
 class Imported:
-    """The result of an import: new runs, number of existing runs, reasons of refused bundles."""
+    """The result of an import: new runs, number of existing runs, reasons of refused bundles, signers of the others."""
 
     run_ids: list[int] = field(default_factory=list)
     skipped: int = 0
     refused: list[str] = field(default_factory=list)
+    signers: list[Signer] = field(default_factory=list)
 
 
 class RunFiles(QObject):
@@ -166,6 +171,7 @@ class RunFiles(QObject):
                 else:
                     imported.run_ids.extend(result.imported)
                     imported.skipped += len(result.skipped)
+                    imported.signers += [result.signer] if result.signer is not None else []
             return imported
 
         self._jobs.run(self.tr("Importing {name}").format(name=name), work, self._show_imported)
@@ -221,7 +227,14 @@ class RunFiles(QObject):
             else (self.tr("Compare"), lambda: self.compare_wanted.emit(run_ids))
         )
         sentence = f"{text} {skipped}" if result.skipped else text
-        self._messages.show_message(Message(Tone.GOOD, sentence, link=link))
+        signed = "\n".join(dict.fromkeys(signer.sentence for signer in result.signers))
+        tone = Tone.GOOD if all(signer.trusted for signer in result.signers) else Tone.WARNING
+        if signed:
+            names = ", ".join(dict.fromkeys(signer.title for signer in result.signers))
+            sentence += self.tr(" Signed by {0}.").format(names)
+            if tone is Tone.WARNING:
+                sentence += self.tr(" A signer is not trusted here: the details have the reason.")
+        self._messages.show_message(Message(tone, sentence, signed, link=link))
 
     def _bundles(self) -> str:
         return self.tr("Bundles of runs (*{0})").format(BUNDLE_SUFFIX)

@@ -1,0 +1,29 @@
+"""Two owners that trust each other, created once; a test that changes one of them works on a copy."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.labconsole.agreements.two_owners import Owner, trusting_owners
+
+
+@pytest.fixture(scope="session")
+def owners_made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Owner, Owner]:
+    """State A and State B."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        return trusting_owners(tmp_path_factory.mktemp("owners"))
+
+
+@pytest.fixture
+def owners(owners_made: tuple[Owner, Owner], tmp_path: Path) -> tuple[Owner, Owner]:
+    """State A, who proposes, and State B, who accepts."""
+    a, b = (
+        replace(owner, folder=Path(shutil.copytree(owner.folder, tmp_path / owner.folder.name)))
+        for owner in owners_made
+    )
+    return a, b

@@ -1,0 +1,157 @@
+"""Two owners, each with a console of its own: State A and State B, whose roots trust each other, and its commands."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from labconsole.cli.main import main
+from labconsole.paths import HOME_VARIABLE
+from labconsole.security.pki.keys import make_key
+from labconsole.security.pki.records import Origin, TrustKind
+from labconsole.security.pki.store import PkiStore
+from labconsole.security.x509.certificate_profiles import CertificateProfile
+from labconsole.security.x509.crl_issuing import Revoked, issue_crl
+from labconsole.security.x509.issuing import Issuer, issue
+from labconsole.security.x509.key_types import KeyType
+from labconsole.security.x509.validity import Validity
+from tests.helpers.signals import interruptible
+from tests.labconsole.security.pki.pki_lab import OwnState, named
+
+CONSOLE = [sys.executable, "-m", "labconsole.cli.main"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A console with the home `folder`: its State, and the issuer of its certificates."""
+
+    folder: Path
+    state: str
+    issuer: Issuer
+
+    @property
+    def pki(self) -> Path:
+        return self.folder / "pki"
+
+    @property
+    def root_file(self) -> Path:
+        """The root, for openssl."""
+        path = self.folder / "root.pem"
+        path.write_bytes(self.issuer.certificate.public_bytes(Encoding.PEM))
+        return path
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, HOME_VARIABLE: str(self.folder)}
+
+    def command(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run a command of this console, without a terminal, in this process."""
+        words, out, err = [*map(str, arguments)], io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setenv(HOME_VARIABLE, str(self.folder))
+            patch.setattr(sys, "stdin", io.StringIO())
+            code = main(words)
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+    def does(self, *arguments: str | Path) -> str:
+        """What a command that must succeed prints."""
+        done = self.command(*arguments)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        return done.stdout
+
+    def refuses(self, *arguments: str | Path) -> str:
+        """What a command that must fail says."""
+        done = self.command(*arguments)
+        assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+        return done.stderr
+
+    def begin(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start a command."""
+        with interruptible():
+            return subprocess.Popen(
+                [*CONSOLE, *map(str, arguments)],
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    def name_signer(
+        self,
+        name: str,
+        profile: CertificateProfile = CertificateProfile.MESSAGE_SIGNING,
+        validity: Validity | None = None,
+        type: KeyType = KeyType.P_256,
+    ) -> x509.Certificate:
+        """An identity of this console by a certificate of its State's CA."""
+        with PkiStore.open(self.pki) as store:
+            state = next(one for one in store.snapshot().states if one.local)
+            made = make_key(store.directory, type)
+            lasting = validity or Validity.for_days(30)
+            certificate = issue(self.issuer, made.private.public_key(), named(name), [], profile, lasting)
+            with store.change() as change:
+                change.add_key(state.id, name, made.private.public_key(), made.place)
+                added = change.add_certificate(certificate, origin=Origin.ISSUED, profile=profile)
+                change.name_identity(name, added.id)
+        return certificate
+
+    def import_crl(self, issuer: Issuer, *revoked: x509.Certificate) -> None:
+        """Import a CRL of another State's CA."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        entries = [Revoked(one.serial_number, now, x509.ReasonFlags.key_compromise) for one in revoked]
+        crl = issue_crl(issuer, entries, 1, Validity.for_days(30))
+        with PkiStore.open(self.pki) as store:
+            root = next(one for one in store.snapshot().certificates if one.certificate == issuer.certificate)
+            with store.change() as change:
+                change.add_crl(crl, root.id)
+
+    def trust(self, state: str, root: x509.Certificate) -> None:
+        """Trust the root of another console's State."""
+        with PkiStore.open(self.pki) as store:
+            own = next(one for one in store.snapshot().states if one.local)
+            with store.change() as change:
+                other = change.add_state(state, local=False)
+                added = change.add_certificate(
+                    root, origin=Origin.IMPORTED, state=other.id, profile=CertificateProfile.ROOT
+                )
+                change.trust(own.id, added.id, TrustKind.ROOT, "by the test")
+
+
+def new_owner(folder: Path, letter: str) -> Owner:
+    """A console with State `letter` and the identity `LETTER-signer`."""
+    folder.mkdir(parents=True)
+    state = f"State {letter.upper()}"
+    with PkiStore.open(folder / "pki") as store:
+        issuer = OwnState(store, state).issuer
+    owner = Owner(folder, state, issuer)
+    owner.name_signer(f"{letter}-signer")
+    return owner
+
+
+def trusting_owners(folder: Path) -> tuple[Owner, Owner]:
+    """State A and State B, which trust each other's roots."""
+    a, b = new_owner(folder / "a", "a"), new_owner(folder / "b", "b")
+    a.trust(b.state, b.issuer.certificate)
+    b.trust(a.state, a.issuer.certificate)
+    return a, b
+
+
+def sender_profile(path: Path, **parameters: Any) -> Path:
+    """A profile in which this console plays the sender."""
+    settings = {"mode": "sender", "broker": "external", "address": "q", "test": 1, "count": 50, **parameters}
+    lines = ["format = 1", 'kind = "amqp.messaging"', 'title = "Between two States"', "[parameters]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
