@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 from labconsole.errors import UserError
@@ -28,8 +28,11 @@ def local_cluster(hosts: int) -> Iterator[str]:
     console_files()  # made before its processes need it
     with ExitStack() as started:
         scheduler = started.enter_context(_process(_SCHEDULER))
+        # At once: they import Dask while the scheduler does.
+        agents = [started.enter_context(_process(f"local-{number}")) for number in range(1, hosts + 1)]
         address = scheduler.ready()
-        agents = [started.enter_context(_process(f"local-{number}", address)) for number in range(1, hosts + 1)]
+        for agent in agents:
+            agent.join(address)
         for agent in agents:
             agent.ready()
         yield address
@@ -38,11 +41,18 @@ def local_cluster(hosts: int) -> Iterator[str]:
 class _Process:
     """A node of the cluster; it ends when its standard input is closed."""
 
-    def __init__(self, *arguments: str) -> None:
-        self._name = arguments[0]
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.process = subprocess.Popen(
-            own_program("labconsole.hosts.local_cluster", *arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            own_program("labconsole.hosts.local_cluster", name), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+
+    def join(self, scheduler: str) -> None:
+        """Let an agent join the cluster of this scheduler."""
+        assert self.process.stdin is not None
+        with suppress(OSError):  # it has ended, which `ready` reports
+            self.process.stdin.write(f"{scheduler}\n".encode())
+            self.process.stdin.flush()
 
     def ready(self) -> str:
         """Wait until it serves; returns where. Raises UserError: it has ended."""
@@ -54,8 +64,8 @@ class _Process:
 
 
 @contextmanager
-def _process(*arguments: str) -> Iterator[_Process]:
-    started = _Process(*arguments)
+def _process(name: str) -> Iterator[_Process]:
+    started = _Process(name)
     with started.process as process:
         try:
             yield started
@@ -103,14 +113,14 @@ class _Served:
 
 
 def main() -> int:
-    """Entry of a node: `scheduler`, or the name of a host and the scheduler's address."""
-    name, *scheduler = sys.argv[1:]
+    """Entry of a node: `scheduler`, or the name of a host, which gets the scheduler's address on standard input."""
+    (name,) = sys.argv[1:]
     member = Member.of_console(console_files())
     try:
         if name == _SCHEDULER:
             serve_scheduler(member, _ADDRESS, 0, _Served())
-        else:
-            serve_agent(replace(member, name=name), scheduler[0], _ADDRESS, ("local",), _Served())
+        elif scheduler := sys.stdin.buffer.readline().decode().strip():
+            serve_agent(replace(member, name=name), scheduler, _ADDRESS, ("local",), _Served())
     except UserError as error:
         print(error, file=sys.stderr)
         return 1

@@ -80,7 +80,7 @@ def test_the_pin_is_asked_for_and_only_the_sender_has_it(states: States) -> None
     parameters = AmqpParameters(test=3, sender_message_identity="signer", **NAMES)
     assert "pin office" in [request.key for request in AmqpTrial().secrets(parameters)]
     specs = list(chain.from_iterable(role_specs(parameters, RunIdentities(parameters))))
-    assert [spec.name for spec in specs if "pin office" in spec.secrets] == ["sender-0"]
+    assert [spec.name for spec in specs if "pin office" in [request.key for request in spec.secrets]] == ["sender-0"]
     assert not [spec for spec in specs if PIN.reveal() in repr(spec)]
 
 
