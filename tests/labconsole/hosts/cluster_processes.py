@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -26,12 +26,12 @@ _START_S = 30.0
 class Served:
     """A command that serves; its output is read to the end."""
 
-    def __init__(self, home: Path, *arguments: str, clock_shift: str = "") -> None:
+    def __init__(self, home: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = ()) -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
         self.arguments = arguments
         with interruptible():
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "labconsole.cli.main", *arguments],
+                [*within, sys.executable, "-m", "labconsole.cli.main", *arguments],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -93,15 +93,16 @@ class Served:
 class ClusterProcesses:
     """A scheduler, and the agents that a test starts; `home` is the console's."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, host: str = "127.0.0.1") -> None:
         self.home = home
+        self._host = host
         self._port = str(_free_port())
         self.agents: list[Served] = []
         self.start_scheduler()
 
     def start_scheduler(self) -> None:
         """Start the scheduler, where it was before if it was lost."""
-        self.scheduler = Served(self.home, "scheduler", "--port", self._port)
+        self.scheduler = Served(self.home, "scheduler", "--host", self._host, "--port", self._port)
         self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
 
     def member(self) -> Member:
@@ -118,16 +119,20 @@ class ClusterProcesses:
             file.write_bytes(content)
         return files
 
-    def starts(self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "") -> Served:
+    def starts(
+        self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "", within: Sequence[str] = ()
+    ) -> Served:
         """The agent of an enrolled host, which may not have joined yet."""
         file, passphrase = map(str, enrolment)
         given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
-        self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift))
+        self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift, within=within))
         return self.agents[-1]
 
-    def joins(self, name: str, folder: Path, *arguments: str, clock_shift: str = "") -> Served:
-        """An agent that has joined."""
-        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift)
+    def joins(
+        self, name: str, folder: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = ()
+    ) -> Served:
+        """An agent that has joined; `within`: the command that starts it elsewhere."""
+        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift, within=within)
         agent.waits_for("has joined")
         return agent
 
@@ -158,9 +163,9 @@ def _free_port() -> int:
 
 
 @contextmanager
-def cluster(home: Path) -> Iterator[ClusterProcesses]:
-    """A cluster that ends with the block."""
-    running = ClusterProcesses(home)
+def cluster(home: Path, host: str = "127.0.0.1") -> Iterator[ClusterProcesses]:
+    """A cluster that ends with the block; its scheduler is at this address."""
+    running = ClusterProcesses(home, host)
     try:
         yield running
     finally:
