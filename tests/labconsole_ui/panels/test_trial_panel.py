@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from labconsole.engine.queue import QueueState
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.profiles.profile import load_profile
+from labconsole.store.reader import Reader
 from labconsole_ui.form.segmented_editor import SegmentedEditor
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.runtime.services import Services
@@ -321,3 +322,42 @@ def test_no_live_plot_switch_follows_the_queue_s(panel: TrialPanel) -> None:
     assert not panel.context.bridge.live_plots
     panel.context.bridge.set_live_plots(True)
     assert not panel.run_bar.live_box.isChecked()
+
+
+def shown_warnings(panel: TrialPanel) -> str:
+    items = (panel._warnings.itemAt(place) for place in range(panel._warnings.count()))
+    notes = [item.widget() for item in items if item is not None]
+    return " ".join(label.text() for note in notes if note is not None for label in note.findChildren(QLabel))
+
+
+def test_a_preset_with_hosts_says_where_its_roles_run(qtbot: QtBot, panel: TrialPanel) -> None:
+    choose_profile(qtbot, panel, "hosts-demo")
+    qtbot.waitUntil(lambda: "Roles run on hosts. broker: host local-1" in shown_warnings(panel))
+    assert "share one computer" in shown_warnings(panel), "its three hosts are on this one"
+    choose_profile(qtbot, panel, "demo")
+    qtbot.waitUntil(lambda: "Roles run on hosts" not in shown_warnings(panel))
+
+
+def test_a_host_list_says_where_the_roles_of_runs_and_campaigns_go(
+    qtbot: QtBot, panel: TrialPanel, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts.start"
+    hosts.write_text("obu-1 sender-*\n")
+    panel.presets.take_hosts(hosts)
+    qtbot.waitUntil(lambda: "Roles run on hosts. sender-*: host obu-1" in shown_warnings(panel))
+    assert "share one computer" not in shown_warnings(panel)
+    panel.form.set_values({"count": 60})
+    qtbot.mouseClick(panel.run_bar.run_button, Qt.MouseButton.LeftButton)
+    bridge = panel.context.bridge
+    with Reader(bridge.queue.database) as reader:
+        detail = reader.run(bridge.queue.items[-1].run_id)
+    assert detail.placement["roles"][0]["host"] == "obu-1" and detail.row.parameters["count"] == 60
+    campaign = panel.presets.campaign()
+    assert campaign is not None and {str(one.placement["roles"][0]["role"]) for one in campaign.scenarios} == {
+        "sender-*"
+    }
+    panel.presets.take_hosts(None)
+    qtbot.waitUntil(lambda: "Roles run on hosts" not in shown_warnings(panel))
+    hosts.write_text("-obu sender\n")
+    panel.presets.take_hosts(hosts)
+    assert panel.presets.placement == {}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import tomli_w
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QLabel, QMenu, QMessageBox, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QInputDialog, QLabel, QMenu, QMessageBox, QToolButton, QWidget
 
+from labconsole.model.placement import Placement
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Trial
+from labconsole.profiles.host_list import read_host_list
 from labconsole.profiles.profile import (
     Profile,
     ProfileError,
@@ -36,6 +39,8 @@ class PresetRow(QWidget):
     chosen = Signal(object)
     failed = Signal(str)
     saved = Signal(str)
+    placed = Signal()
+    """Other hosts were chosen."""
 
     def __init__(self, trial: Trial[Any], plugins: Plugins, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -44,6 +49,8 @@ class PresetRow(QWidget):
         self._current: Mapping[str, Any] = {}
         self._repeats = 1
         self._hosts: frozenset[str] = frozenset()
+        self._placement: Mapping[str, Any] = {}
+        """The hosts without a preset."""
         self.profile: Profile | None = None
         self.scenario: NewScenario | None = None
         self._line = QHBoxLayout(self)
@@ -79,6 +86,13 @@ class PresetRow(QWidget):
         self.copy_menu.addAction(self.tr("Copy as JSON"), lambda: self._copy(json.dumps(self._current, indent=2)))
         self.copy_button.setMenu(self.copy_menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.hosts_button = self._button(theme, "plugin-console", self.tr("Hosts of the roles"), None)
+        self.hosts_menu = QMenu(self.hosts_button)
+        self.hosts_menu.addAction(self.tr("Take hosts from a file ..."), self._ask_for_hosts)
+        self.hosts_menu.addAction(self.tr("All roles on this computer"), lambda: self.take_hosts(None))
+        self.hosts_button.setMenu(self.hosts_menu)
+        self.hosts_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.hosts_button.setVisible(trial.on_hosts)
         self.load_profiles()
         self.profile_combo.activated.connect(self._choose_profile)
         self.scenario_combo.activated.connect(self._choose_scenario)
@@ -146,8 +160,29 @@ class PresetRow(QWidget):
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """The hosts that the preset asks for, as `NewScenario` has them."""
-        return self.scenario.placement if self.scenario else {}
+        """The hosts that the preset or the last host list asks for, as `NewScenario` has them."""
+        return self.scenario.placement if self.scenario else self._placement
+
+    def take_hosts(self, file: Path | None) -> None:
+        """Let the roles of all scenarios run where a host list says; None: on this computer."""
+        try:
+            placement = read_host_list(file) if file is not None else Placement()
+            if self.profile is not None and self.scenario is not None:
+                place = self.profile.scenarios.index(self.scenario)
+                self.profile = load_profile(self.profile_name, self._plugins, hosts=placement)
+                self.scenario = self.profile.scenarios[place]
+        except ProfileError as error:
+            self.failed.emit(str(error))
+            return
+        self._placement = placement.stored()
+        self.placed.emit()
+
+    def _ask_for_hosts(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(
+            self, self.tr("Host list"), "", self.tr("Host lists (*.toml *.start *.txt);;All files (*)")
+        )
+        if name:
+            self.take_hosts(Path(name))
 
     @property
     def seed(self) -> int:
@@ -231,6 +266,7 @@ class PresetRow(QWidget):
         """Show profile `name` and its scenarios; none if it is missing or cannot be used."""
         self.profile = None
         self.scenario = None
+        self._placement = {}
         self.scenario_combo.clear()
         index = self.profile_combo.findData(name)
         self.profile_combo.setCurrentIndex(max(index, 0))

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLay
 
 from labconsole.analysis.parameter_texts import describe_parameters
 from labconsole.model.field_spec import FieldSpec
+from labconsole.model.placement import Placement
 from labconsole.model.plugin import Plugin, Plugins
 from labconsole.model.trial import Parameters, Trial
 from labconsole.profiles.profile import Profile, ProfileError
@@ -173,6 +174,7 @@ class TrialPanel(QWidget):
         yield
         self.presets = PresetRow(self.context.trial, self.context.plugins, self.context.theme, column.parentWidget())
         self.presets.chosen.connect(self._preset_chosen)
+        self.presets.placed.connect(lambda: self.form.validate())  # the form is built later
         self.presets.failed.connect(lambda text: self.context.show_message(Message(Tone.BAD, text)))
         yield
         first = next(filter(self.presets.offers, self.context.plugin.profiles), "")
@@ -234,10 +236,15 @@ class TrialPanel(QWidget):
         self.sites.show_sites([_site(site.model_dump(exclude_none=True)) for site in self.presets.sites])
         # Parameters that are refused have no facts: those of the last valid ones would be read as theirs.
         self.facts_card.show_facts([] if parameters is None else self.facts(parameters))
-        trial = self.context.trial
-        shown = () if parameters is None else (*trial.warnings(parameters), *trial.local_warnings(parameters))
-        self._show_warnings(shown)
+        self._show_warnings(() if parameters is None else self._caveats(parameters))
         self._remember()
+
+    def _caveats(self, parameters: Parameters) -> tuple[str, ...]:
+        """What a reader of the figures must know, and where roles run that do not run here."""
+        trial, placement = self.context.trial, Placement.of_stored(self.presets.placement)
+        placed = () if placement is None else (self.tr("Roles run on hosts. {hosts}.").format(hosts=placement),)
+        local = trial.local_warnings(parameters) if placement is None or placement.local else ()
+        return (*placed, *trial.warnings(parameters), *local)
 
     def _offer_campaign(self) -> None:
         """Show in the line above the buttons what the campaign would run, and with which edits."""
