@@ -77,8 +77,8 @@ class AgreementsPage(QWidget):
         column.addWidget(
             self._text(
                 self.tr(
-                    "Run the profile on both consoles. On the terminal, `labconsole run ID` waits for the time that "
-                    "was agreed upon; `labconsole bundle RUN FILE --sign IDENTITY` signs the results."
+                    "Run the profile on both consoles. On the terminal, “labconsole run ID” waits for the time that "
+                    "was agreed upon; “labconsole bundle RUN FILE --sign IDENTITY” signs the results."
                 )
             )
         )
