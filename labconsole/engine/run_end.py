@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.recorder import Recorder, leftovers, spool_directory
+from labconsole.engine.recorder import COLLECTING, Recorder, leftovers, spool_directory
 from labconsole.errors import UserError
 from labconsole.hosts.collected import HostClock, collected
 from labconsole.model.metrics import Evaluation, Metric, Verdict
@@ -52,6 +52,8 @@ class WorkerRun:
 
     store: Store
     detail: RunDetail
+    collecting: bool = False
+    """Whether samples that hosts still have are added to it once it has ended."""
 
     @property
     def id(self) -> int:
@@ -60,8 +62,9 @@ class WorkerRun:
 
     @property
     def spool(self) -> Path:
-        """The directory of its spool files."""
-        return spool_directory(self.store.path, self.detail.row.uuid)
+        """The directory of its spool files; while they are collected it has another one, which no recovery removes."""
+        directory = spool_directory(self.store.path, self.detail.row.uuid)
+        return directory.with_suffix(COLLECTING) if self.collecting else directory
 
 
 def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:

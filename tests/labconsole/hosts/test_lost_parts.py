@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import time
 import uuid
@@ -11,11 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from labconsole.engine.launcher import LocalLauncher, RoleStart
+from labconsole.engine.recorder import spool_directory, spool_root
 from labconsole.engine.spool import SampleBlock, SpoolReader
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.collecting import bring
 from labconsole.hosts.host_launcher import HostLauncher, HostRun
 from labconsole.hosts.left_samples import collect_left
 from labconsole.model.placement import Placement, RoleRequest
@@ -89,6 +93,34 @@ def test_a_run_whose_scheduler_is_lost_keeps_its_samples(bench: Bench, running: 
     assert eventually(lambda: "alpha" in hosts(running), 20)
     collect(bench, running)
     assert len(bench.numbers(run_id)) >= 1000
+
+
+def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collected(
+    bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    worker_process().kill()
+    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+
+    def bring_while_another_console_recovers(cluster: Cluster, host: str, run: str, folder: Path) -> int:
+        size = bring(cluster, host, run, folder)
+        shutil.rmtree(spool_directory(bench.database, run), ignore_errors=True)
+        return size
+
+    monkeypatch.setattr("labconsole.hosts.left_samples.bring", bring_while_another_console_recovers)
+    collect(bench, running)
+    assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
+    assert list(spool_root(bench.database).iterdir()) == []
+
+
+def test_samples_are_collected_by_one_process_at_a_time(bench: Bench, running: ClusterProcesses) -> None:
+    with (
+        Cluster(running.address, running.member()) as console,
+        FileLock(bench.database.with_name(f"{bench.database.name}.collecting.lock")),
+        pytest.raises(UserError, match="Another process collects samples"),
+    ):
+        collect_left(console, bench.database, lambda sentence: None)
 
 
 def test_a_run_that_would_not_fit_on_a_host_is_refused_before(running: ClusterProcesses, tmp_path: Path) -> None:
