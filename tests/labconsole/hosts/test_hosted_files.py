@@ -5,14 +5,19 @@ from __future__ import annotations
 import hashlib
 import uuid
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
+from labconsole.engine.child_channel import ChildChannel
+from labconsole.engine.launcher import Launcher
+from labconsole.engine.run_end import WorkerRun
+from labconsole.engine.worker import _brought
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.collecting import bring
 from labconsole.hosts.hosted_runs import HostedRun, HostedRuns
+from labconsole.store.records import RunStatus
 
 RUN = str(uuid.uuid4())
 
@@ -64,3 +69,31 @@ def test_an_agent_survives_a_full_disk(tmp_path: Path, monkeypatch: pytest.Monke
     run = HostedRun(tmp_path, "alpha", 0)
     run.look()
     run.close()
+
+
+def test_a_cancelled_run_is_not_killed_while_its_samples_are_brought() -> None:
+    order: list[str] = []
+
+    class Parts:
+        """What `_brought` uses: launcher, store and channel."""
+
+        hosts: ClassVar = {"alpha": {"cores": 2}}
+        id = 1
+
+        @property
+        def store(self) -> Parts:
+            return self
+
+        def amend_provenance(self, run_id: int, **found: Any) -> None:
+            order.append("hosts")
+
+        def send(self, message: dict[str, Any]) -> None:
+            order.append(message["t"])
+
+        def finish(self) -> None:
+            order.append("bring")
+
+    parts = Parts()
+    launcher, run, channel = cast(Launcher, parts), cast(WorkerRun, parts), cast(ChildChannel, parts)
+    assert _brought(launcher, run, channel, RunStatus.CANCELLED, "Cancelled.") == (RunStatus.CANCELLED, "Cancelled.")
+    assert order.index("settling") < order.index("bring")
