@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from filelock import FileLock
@@ -18,8 +20,9 @@ from labconsole.engine.launcher import LocalLauncher, RoleStart
 from labconsole.engine.recorder import spool_directory, spool_root
 from labconsole.engine.spool import SampleBlock, SpoolReader
 from labconsole.errors import UserError
-from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.cluster import Cluster, HostLostError
 from labconsole.hosts.collecting import bring
+from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_launcher import HostLauncher, HostRun
 from labconsole.hosts.left_samples import collect_left
 from labconsole.model.placement import Placement, RoleRequest
@@ -75,6 +78,31 @@ def test_a_frozen_host_is_given_up_within_15_s_and_its_samples_come_later(
     assert eventually(lambda: "alpha" in hosts(running), 20)
     collect(bench, running)
     assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
+
+
+class SilentHost:
+    """A cluster whose host does not answer."""
+
+    def addresses(self) -> dict[str, str]:
+        """As `Cluster.addresses`."""
+        return {"alpha": "tls://192.0.2.1:1"}
+
+    def host(self, name: str) -> None:
+        """As `Cluster.host`."""
+        raise HostLostError(f"The host {name} does not answer.")
+
+
+def test_a_host_that_is_silent_before_a_run_is_named(tmp_path: Path) -> None:
+    placement, needed = Placement(roles=(RoleRequest(),)), HostRun(str(uuid.uuid4()), tmp_path, 0)
+    with pytest.raises(UserError, match="there are none; no answer from alpha"):
+        HostLauncher(cast(Cluster, SilentHost()), placement, needed, LocalLauncher())
+
+
+def test_the_log_has_no_messages_of_dask() -> None:
+    with dask_settings():
+        names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+        assert "distributed.client" in names
+        assert min(logging.getLogger(name).getEffectiveLevel() for name in names) >= logging.CRITICAL
 
 
 def hosts(running: ClusterProcesses) -> list[str]:
