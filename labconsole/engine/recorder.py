@@ -23,6 +23,8 @@ _RESERVE_FOR_END = 1024 * 1024
 BATCH_BYTES = 8 * 1024 * 1024
 """How much of the spool is stored in one transaction at least, if there is so much."""
 _DAMAGED = ".damaged"
+COLLECTING = ".collecting"
+"""Suffix of a directory in which samples of a run are collected from hosts after its end."""
 
 
 def spool_root(database: Path) -> Path:

@@ -123,6 +123,8 @@ class RoleLive:
         return total
 
 
+LATE_NS = 1_000_000
+"""A role that learns T0 so long after it is reported: it begins later than the others."""
 SPOOL_INTERVAL_NS = 250_000_000
 _QUIET_INTERVAL_NS = 1_000_000_000
 """Between reports where no live view wants any: the worker must still see that the role progresses."""
@@ -154,6 +156,7 @@ class RoleProcess:
         self._stop = threading.Event()
         self._begin = threading.Event()
         self._start_ns = 0
+        self._late_ns = 0
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -235,6 +238,8 @@ class RoleProcess:
         match message["t"]:
             case "begin":
                 self._start_ns = message["at_ns"]
+                if message.get("ahead"):  # one that begins at once has no time to keep
+                    self._late_ns = now_ns() - self._start_ns
                 self._begin.set()
             case "stop":
                 self._stop.set()
@@ -248,6 +253,9 @@ class RoleProcess:
     def wait_for_begin(self) -> None:
         """Wait for T0; returns at once when the role is stopped before."""
         self._begin.wait()
+        if self._late_ns > LATE_NS:
+            late = f"{self._name} was sent T0 {self._late_ns / 1e6:.3g} ms too late: the link or a computer is slow."
+            self.event("late begin", late, Level.WARNING, late_ns=self._late_ns)
         self._stop.wait(max(0, self._start_ns - now_ns()) / 1e9)
 
     def flush(self) -> None:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labconsole.clock import now_ns
 from labconsole.engine.launcher import LaunchedRole
 from labconsole.engine.protocol import ChannelFrame, Usage, decode_line, encode_line
 from labconsole.errors import UserError
@@ -85,7 +86,7 @@ class RoleChild:
         raise UserError(self._sentence or f"Role {self.name} ended before it had reported.")
 
     def begin(self, at_ns: int) -> None:
-        self._send({"t": "begin", "at_ns": at_ns})
+        self._send({"t": "begin", "at_ns": at_ns, "ahead": at_ns > now_ns()})
 
     def stop(self) -> None:
         self._send({"t": "stop"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
-from labconsole.engine.recorder import Recorder, leftovers, spool_directory
+from labconsole.engine.recorder import COLLECTING, Recorder, leftovers, spool_directory
 from labconsole.errors import UserError
-from labconsole.hosts.collected import HostClock, collected
+from labconsole.hosts.collected import HostClock, collected, copy_of_local_hosts, recorded_folder
 from labconsole.model.metrics import Evaluation, Metric, Verdict
 from labconsole.model.parameters import Parameters
 from labconsole.model.placement import Placement
@@ -52,6 +53,8 @@ class WorkerRun:
 
     store: Store
     detail: RunDetail
+    collecting: bool = False
+    """Whether samples that hosts still have are added to it once it has ended."""
 
     @property
     def id(self) -> int:
@@ -60,8 +63,9 @@ class WorkerRun:
 
     @property
     def spool(self) -> Path:
-        """The directory of its spool files."""
-        return spool_directory(self.store.path, self.detail.row.uuid)
+        """The directory of its spool files; while they are collected it has another one, which no recovery removes."""
+        directory = spool_directory(self.store.path, self.detail.row.uuid)
+        return directory.with_suffix(COLLECTING) if self.collecting else directory
 
 
 def load_trial(row: RunRow) -> tuple[Trial[Any], Parameters]:
@@ -130,13 +134,21 @@ def recover(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: str) 
     row = run.detail.row
     if not row.status.final and row.owner is not None and is_alive(row.owner):
         raise UserError(f"Run {row.id} is in progress in process {row.owner.pid}; it cannot be taken over.")
-    if Placement.of_stored(run.detail.placement) is not None and not row.status.final:
+    placement, left = Placement.of_stored(run.detail.placement), list[Path]()
+    if placement is not None and placement.local:  # their scheduler is gone as well: no host could be asked
+        try:
+            left = copy_of_local_hosts(row.uuid, run.spool)
+        except OSError as error:
+            reason += f" Samples of its local hosts are in {recorded_folder('')} ({error.strerror})."
+    elif placement is not None and not row.status.final:
         reason += " Samples on hosts are brought by `labconsole hosts collect`."
     try:
         finalize_run(run, recorder, status, reason)
     except StoreError:
         recorder.release_reserve()
         raise
+    for folder in left:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:

@@ -128,7 +128,7 @@ def _conduct_run(
                 context.end_roles()
                 if refused := context.refused_secrets:
                     channel.send({"t": "refused", "secrets": refused})
-        return _brought(launcher, run, status, reason)
+        return _brought(launcher, run, channel, status, reason)
     except UserError as error:
         return RunStatus.FAILED, str(error)
 
@@ -161,9 +161,12 @@ def _launcher(run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored:
     return launcher
 
 
-def _brought(launcher: Launcher, run: WorkerRun, status: RunStatus, reason: str) -> tuple[RunStatus, str]:
+def _brought(
+    launcher: Launcher, run: WorkerRun, channel: ChildChannel, status: RunStatus, reason: str
+) -> tuple[RunStatus, str]:
     """Bring what roles recorded on other hosts; returns status and reason of the run with it."""
     if hosts := launcher.hosts:
+        channel.send({"t": "settling"})  # a cancelled run has its samples brought, however long that takes
         run.store.amend_provenance(run.id, hosts=hosts)
     try:
         launcher.finish()

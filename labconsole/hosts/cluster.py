@@ -19,7 +19,8 @@ from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_actor import HostActor
 
-_CONNECT_S, _ANSWER_S = 5.0, 10.0
+_CONNECT_S = 5.0
+ANSWER_S = 10.0
 _GONE = (OSError, TimeoutError, RuntimeError)
 """What Dask raises where a host is lost, does not answer, or has ended with its actor."""
 _EXCHANGES = 100
@@ -107,11 +108,11 @@ class Cluster(AbstractContextManager["Cluster"]):
         with self._answering(name):
             actor = self._actor(name)
             found: Offset = self._client.sync(  # type: ignore[no-untyped-call]
-                _measured, actor, wall_offset_ns, exchanges, callback_timeout=_ANSWER_S
+                _measured, actor, wall_offset_ns, exchanges, callback_timeout=ANSWER_S
             )
             return found
 
-    def call(self, name: str, method: str, *arguments: Any, timeout_s: float = _ANSWER_S) -> Any:
+    def call(self, name: str, method: str, *arguments: Any, timeout_s: float = ANSWER_S) -> Any:
         """What a method of `HostActor` returns on a host. Raises UserError as it does."""
         with self._answering(name):
             return getattr(self._actor(name), method)(*arguments).result(timeout=timeout_s)
@@ -145,7 +146,7 @@ class Cluster(AbstractContextManager["Cluster"]):
                     allow_other_workers=False,
                     key=f"host-{uuid.uuid4().hex}",
                 )
-                self._actors[name] = future.result(timeout=_ANSWER_S)
+                self._actors[name] = future.result(timeout=ANSWER_S)
             return self._actors[name]
 
 

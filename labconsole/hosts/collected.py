@@ -6,6 +6,7 @@ comparisons during and after it, is taken from its times when they are stored.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,30 @@ from numpy.typing import NDArray
 from labconsole.clock_comparison import host_offsets
 from labconsole.engine.spool import Block, EventBlock, SampleBlock
 from labconsole.model.series import Event
+from labconsole.paths import hosts_dir
 
+LOCAL = "local-"
+"""With what the names of hosts begin that a run starts on this computer."""
 _FOLDER = "hosts"
+
+
+def recorded_folder(host: str) -> Path:
+    """Where the agent of a host keeps what its roles record, a folder for each run."""
+    return hosts_dir() / "runs" / host
+
+
+def copy_of_local_hosts(run: str, spool: Path) -> list[Path]:
+    """Copy what local hosts that are gone have left of a run into its spool directory; returns the folders they left.
+
+    Raises OSError: the disk is full.
+    """
+    left = sorted(recorded_folder("").glob(f"{LOCAL}*/{run}"))
+    for folder in left:
+        target = collected_folder(spool, folder.parent.name)
+        target.mkdir(parents=True, exist_ok=True)
+        for file in folder.glob("*.spool"):
+            shutil.copyfile(file, target / file.name)
+    return left
 
 
 def collected_folder(spool: Path, host: str) -> Path:

@@ -6,9 +6,12 @@ import hashlib
 from pathlib import Path
 
 from labconsole.errors import UserError
-from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.cluster import ANSWER_S, Cluster
+from labconsole.model.series import FILE_NAME
 
 _PIECE = 4 * 1024 * 1024
+_HASHED_PER_S = 10_000_000
+"""Bytes of its samples that the slowest host reads and hashes in a second."""
 
 
 def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
@@ -17,8 +20,11 @@ def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
     Raises UserError: the host does not answer, the disk is full, or a file did not arrive as it was sent.
     """
     cluster.call(host, "end", run)
-    contents: dict[str, tuple[int, str]] = cluster.call(host, "contents", run)
+    longest_s = ANSWER_S + cluster.call(host, "size", run) / _HASHED_PER_S
+    contents: dict[str, tuple[int, str]] = cluster.call(host, "contents", run, timeout_s=longest_s)
     for name, (size, sha256) in contents.items():
+        if not FILE_NAME.fullmatch(name):
+            raise UserError(f"{host} has a file {name!r}, which cannot be one of samples: check that host.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _bring_file(cluster, host, run, folder / name, size)

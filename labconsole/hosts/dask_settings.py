@@ -12,10 +12,14 @@ from labconsole.paths import hosts_dir
 FROZEN_S = 6
 """A host that is not heard of for so long is given up (`worker-ttl`); Dask looks every few seconds."""
 
+_LOGGERS = ("distributed", "distributed.client", "distributed.gc")
+"""Those to which Dask gives a level: the others inherit it."""
+
 
 def dask_settings() -> AbstractContextManager[object]:
     """Apply the settings until the context ends; Dask's own messages are left out: what fails is raised."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return dask.config.set(
         {
             "temporary-directory": str(hosts_dir()),

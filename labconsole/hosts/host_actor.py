@@ -76,6 +76,10 @@ class HostActor:
         """As `HostedRuns.contents`."""
         return self._runs.contents(run)
 
+    def size(self, run: str) -> int:
+        """As `HostedRuns.size`."""
+        return self._runs.size(run)
+
     def read(self, run: str, name: str, offset: int, size: int) -> bytes:
         """As `HostedRuns.read`."""
         return self._runs.read(run, name, offset, size)

@@ -54,6 +54,7 @@ class HostLauncher:
         self._cluster, self._placement, self._run, self._local = cluster, placement, run, local
         answers = _at_once(cluster.host, sorted(cluster.addresses()))
         self._hosts = {name: host for name, host in answers.items() if isinstance(host, Host)}
+        self._silent = [name for name in answers if name not in self._hosts]
         for request in placement.roles:
             self._suiting(request)
         self._used: dict[str, Host] = {}
@@ -136,9 +137,10 @@ class HostLauncher:
                 f"{name} ({', '.join(host.described['tags']) or 'no tags'}, {host.described['cores']} cores)"
                 for name, host in self._hosts.items()
             )
+            silent = f"; no answer from {', '.join(self._silent)}" if self._silent else ""
             raise UserError(
-                f"No host suits the roles {request.role} ({request}): there are {there or 'none'}. Start the agent of "
-                "one that does, or change the scenario's hosts."
+                f"No host suits the roles {request.role} ({request}): there are {there or 'none'}{silent}. Start the "
+                "agent of one that does, or change the scenario's hosts."
             )
         return suiting
 

@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -193,7 +193,8 @@ class HostedRun:
 
     def look(self) -> None:
         """Measure the roles, and stop those whose console is gone."""
-        self._usage.read()
+        with suppress(UserError):  # the disk is full: roles that cannot record report it, and the others continue
+            self._usage.read()
         for name, usage in self._usage.latest.items():
             self.roles[name].say(encode_line({"t": "usage", "cpu": usage.cpu, "rss": usage.rss}))
         running = [role for role in self.roles.values() if role.running]
@@ -247,21 +248,23 @@ class HostedRuns:
         return {name: roles for name, roles in found.items() if roles}
 
     def put(self, run: str, sha256: str, offset: int, data: bytes) -> None:
-        """Write a piece of a file that roles of a run read; `sha256` is its name."""
-        folder = self._folder(run) / "files"
-        folder.mkdir(exist_ok=True)
-        descriptor = os.open(folder / _hash(sha256), os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-        with os.fdopen(descriptor, "r+b") as file:
-            file.seek(offset)
-            file.write(data)
+        """Write a piece of a file that roles of a run read; `sha256` is its name. Raises UserError: a full disk."""
+        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        with self._explained():
+            folder = self._folder(run) / "files"
+            folder.mkdir(exist_ok=True)
+            with os.fdopen(os.open(folder / _hash(sha256), flags, 0o600), "r+b") as file:
+                file.seek(offset)
+                file.write(data)
 
     def start(
         self, run: str, name: str, task: Mapping[str, Any], files: Mapping[str, tuple[str, str]], ahead_ns: int
     ) -> None:
         """Start a role of a run."""
-        if run not in self._runs:
-            self._runs[run] = HostedRun(self._folder(run), self._host, ahead_ns)
-        self._runs[run].start(name, task, files)
+        with self._explained():
+            if run not in self._runs:
+                self._runs[run] = HostedRun(self._folder(run), self._host, ahead_ns)
+            self._runs[run].start(name, task, files)
 
     def role(self, run: str, name: str) -> HostedRole:
         """A role that was started. Raises UserError: the agent was started again since."""
@@ -283,13 +286,19 @@ class HostedRuns:
 
     def contents(self, run: str) -> dict[str, tuple[int, str]]:
         """What the roles of a run have recorded: size in bytes and SHA-256 by file name."""
-        return {path.name: (path.stat().st_size, _sha256(path)) for path in _spools(self._folder(run))}
+        with self._explained():
+            return {path.name: (path.stat().st_size, _sha256(path)) for path in _spools(self._folder(run))}
+
+    def size(self, run: str) -> int:
+        """The bytes of all of it."""
+        with self._explained():
+            return sum(path.stat().st_size for path in _spools(self._folder(run)))
 
     def read(self, run: str, name: str, offset: int, size: int) -> bytes:
         """A piece of such a file."""
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"{name!r} cannot name a file of samples.")
-        with (self._folder(run) / name).open("rb") as file:
+        with self._explained(), (self._folder(run) / name).open("rb") as file:
             file.seek(offset)
             return file.read(size)
 
@@ -301,7 +310,8 @@ class HostedRuns:
     def forget(self, run: str) -> None:
         """Remove what a run has left here: the console has stored it."""
         self.end(run)
-        shutil.rmtree(self._folder(run))
+        with self._explained():
+            shutil.rmtree(self._folder(run))
 
     def look(self) -> None:
         """Call a few times a second."""
@@ -320,6 +330,17 @@ class HostedRuns:
             time.sleep(_POLL_S)
         for run in self._runs.values():
             run.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise UserError where files cannot be used in the block: the console takes an OSError for a lost host."""
+        try:
+            yield
+        except OSError as error:
+            raise UserError(
+                f"{self._host} cannot work with {error.filename or self._directory} ({error.strerror or error}): check "
+                "the disk of that host."
+            ) from error
 
     def _folder(self, run: str) -> Path:
         if not _RUN.fullmatch(run):

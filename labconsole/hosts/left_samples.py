@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from labconsole.engine.recorder import Recorder
+from filelock import FileLock, Timeout
+
+from labconsole.engine.recorder import Recorder, spool_directory
 from labconsole.engine.run_end import WorkerRun, finalize_run
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
@@ -35,11 +38,14 @@ class LeftSamples:
 
 
 def collect_left(cluster: Cluster, database: Path, say: Callable[[str], None]) -> LeftSamples:
-    """Collect from all hosts; `say` gets a sentence on each step. Raises UserError: the database cannot be written."""
+    """Collect from all hosts; `say` gets a sentence on each step.
+
+    Raises UserError: the database cannot be written, or another process collects for it.
+    """
     collected: list[Collected] = []
     unknown: set[str] = set()
     warnings: list[str] = []
-    with Store.open(database) as store:
+    with _collecting_alone(database), Store.open(database) as store:
         with Reader(database) as reader:
             known = {row.uuid: row.id for row in reader.runs(include_trashed=True)}
         for host in sorted(cluster.addresses()):
@@ -58,13 +64,25 @@ def collect_left(cluster: Cluster, database: Path, say: Callable[[str], None]) -
     return LeftSamples(tuple(collected), tuple(sorted(unknown)), tuple(warnings))
 
 
+@contextmanager
+def _collecting_alone(database: Path) -> Iterator[None]:
+    """No other process collects for this database in the block. Raises UserError."""
+    try:
+        with FileLock(database.with_name(f"{database.name}.collecting.lock"), timeout=0):
+            yield
+    except Timeout as error:
+        raise UserError(f"Another process collects samples for {database}: wait for it to finish.") from error
+
+
 def _collected(cluster: Cluster, store: Store, run_id: int, host: str) -> list[Collected]:
     """Collect what a host has of a run that has ended. Raises UserError."""
     with Reader(store.path) as reader:
-        run = WorkerRun(store, reader.run(run_id))
+        run = WorkerRun(store, reader.run(run_id), collecting=True)
     row = run.detail.row
     if not row.status.final:
         return []  # it is in progress, and collects by itself
+    if spool_directory(store.path, row.uuid).exists():  # its clock comparisons may be in there
+        raise UserError(f"Run {run_id} is still being stored: collect its samples once that has finished.")
     size = bring(cluster, host, row.uuid, collected_folder(run.spool, host))
     finalize_run(run, Recorder(store, run_id, run.spool), row.status, row.reason)
     cluster.call(host, "forget", row.uuid)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from labconsole.errors import UserError
 from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import Member
+from labconsole.hosts.collected import LOCAL
 from labconsole.hosts.serving import serve_agent, serve_scheduler
 from labconsole.processes import own_program
 from labconsole.security.secrets import Secret
@@ -29,7 +30,7 @@ def local_cluster(hosts: int) -> Iterator[str]:
     with ExitStack() as started:
         scheduler = started.enter_context(_process(_SCHEDULER))
         # At once: they import Dask while the scheduler does.
-        agents = [started.enter_context(_process(f"local-{number}")) for number in range(1, hosts + 1)]
+        agents = [started.enter_context(_process(f"{LOCAL}{number}")) for number in range(1, hosts + 1)]
         address = scheduler.ready()
         for agent in agents:
             agent.join(address)

@@ -13,10 +13,10 @@ from tornado.httpserver import HTTPServer
 
 from labconsole.errors import UserError
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
+from labconsole.hosts.collected import recorded_folder
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.hosted_runs import HostedRuns
 from labconsole.model.operation import OperationContext
-from labconsole.paths import hosts_dir
 
 _LOOK_S = 0.2
 _JOIN_S = 6.0
@@ -97,7 +97,7 @@ def serve_agent(
     """
     listens_on = host or way_to(scheduler)
     security = ClusterSecurity(member)
-    runs = HostedRuns(hosts_dir() / "runs" / member.name, member.name)
+    runs = HostedRuns(recorded_folder(member.name), member.name)
 
     async def joined() -> Agent | None:
         """The agent once it has joined; None: it was stopped before."""

@@ -156,7 +156,7 @@ def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Ben
     assert held(running, "alpha") == {}
 
 
-def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path) -> None:
+def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path, practice_plugin: None) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")
     scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
@@ -166,6 +166,23 @@ def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: P
     assert detail.row.status is RunStatus.FINISHED, detail.row.reason
     assert {role.host for role in detail.roles} == {"local-1", "local-2"}
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
+
+
+def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(
+    bench: Bench, home: Path, practice_plugin: None
+) -> None:
+    planned = campaign(bench.folder, roles=2, count=100_000, rate=1000)
+    placement = Placement.model_validate({"local": 1, "roles": [{"role": "*"}]}).model_dump(mode="json")
+    scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
+    (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
+    pump_until_counted(bench, run_id, 3000)
+    worker_process().kill()
+    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+    row = bench.detail(run_id).row
+    assert row.status is RunStatus.INTERRUPTED and "collect" not in row.reason
+    assert min(len(bench.numbers(run_id)), len(bench.numbers(run_id, "counter-1"))) >= 500
+    assert not list((home / "hosts" / "runs").glob(f"local-*/{row.uuid}"))
+    assert eventually(lambda: not [one for one in psutil.process_iter() if is_local_node(one, home)], 15)
 
 
 def is_local_node(process: psutil.Process, home: Path) -> bool:

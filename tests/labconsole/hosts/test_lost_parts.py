@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import shutil
 import signal
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+from filelock import FileLock
 
 from labconsole.engine.launcher import LocalLauncher, RoleStart
+from labconsole.engine.recorder import spool_directory, spool_root
 from labconsole.engine.spool import SampleBlock, SpoolReader
 from labconsole.errors import UserError
-from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.cluster import Cluster, HostLostError
+from labconsole.hosts.collecting import bring
+from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_launcher import HostLauncher, HostRun
 from labconsole.hosts.left_samples import collect_left
 from labconsole.model.placement import Placement, RoleRequest
@@ -73,6 +80,31 @@ def test_a_frozen_host_is_given_up_within_15_s_and_its_samples_come_later(
     assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
 
 
+class SilentHost:
+    """A cluster whose host does not answer."""
+
+    def addresses(self) -> dict[str, str]:
+        """As `Cluster.addresses`."""
+        return {"alpha": "tls://192.0.2.1:1"}
+
+    def host(self, name: str) -> None:
+        """As `Cluster.host`."""
+        raise HostLostError(f"The host {name} does not answer.")
+
+
+def test_a_host_that_is_silent_before_a_run_is_named(tmp_path: Path) -> None:
+    placement, needed = Placement(roles=(RoleRequest(),)), HostRun(str(uuid.uuid4()), tmp_path, 0)
+    with pytest.raises(UserError, match="there are none; no answer from alpha"):
+        HostLauncher(cast(Cluster, SilentHost()), placement, needed, LocalLauncher())
+
+
+def test_the_log_has_no_messages_of_dask() -> None:
+    with dask_settings():
+        names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+        assert "distributed.client" in names
+        assert min(logging.getLogger(name).getEffectiveLevel() for name in names) >= logging.CRITICAL
+
+
 def hosts(running: ClusterProcesses) -> list[str]:
     """The hosts that are there now."""
     with Cluster(running.address, running.member()) as console:
@@ -89,6 +121,34 @@ def test_a_run_whose_scheduler_is_lost_keeps_its_samples(bench: Bench, running: 
     assert eventually(lambda: "alpha" in hosts(running), 20)
     collect(bench, running)
     assert len(bench.numbers(run_id)) >= 1000
+
+
+def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collected(
+    bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    worker_process().kill()
+    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+
+    def bring_while_another_console_recovers(cluster: Cluster, host: str, run: str, folder: Path) -> int:
+        size = bring(cluster, host, run, folder)
+        shutil.rmtree(spool_directory(bench.database, run), ignore_errors=True)
+        return size
+
+    monkeypatch.setattr("labconsole.hosts.left_samples.bring", bring_while_another_console_recovers)
+    collect(bench, running)
+    assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
+    assert list(spool_root(bench.database).iterdir()) == []
+
+
+def test_samples_are_collected_by_one_process_at_a_time(bench: Bench, running: ClusterProcesses) -> None:
+    with (
+        Cluster(running.address, running.member()) as console,
+        FileLock(bench.database.with_name(f"{bench.database.name}.collecting.lock")),
+        pytest.raises(UserError, match="Another process collects samples"),
+    ):
+        collect_left(console, bench.database, lambda sentence: None)
 
 
 def test_a_run_that_would_not_fit_on_a_host_is_refused_before(running: ClusterProcesses, tmp_path: Path) -> None:
@@ -140,7 +200,8 @@ def test_parts_that_are_killed_at_random_lose_no_sample_that_was_written(
         assert stored[: len(written)] == written and len(stored) > 100, (number, victim)
         again = random.Random(detail.row.seed)
         assert stored == [again.getrandbits(31) for _ in stored], (number, victim)
-        assert [event.source for event in bench.detail(run_id).events].count("counter-0") == 1, (number, victim)
+        started = [event.source for event in bench.detail(run_id).events if event.name == "process"]
+        assert started.count("counter-0") == 1, (number, victim)
         assert held(running, "alpha") == {}
 
 
