@@ -9,7 +9,8 @@ from labconsole.errors import UserError
 from labconsole.hosts.cluster import ANSWER_S, Cluster
 from labconsole.model.series import FILE_NAME
 
-_PIECE = 4 * 1024 * 1024
+PIECE, PIECE_S = 1024 * 1024, 30.0
+"""Bytes that are sent at once, and how long they may take: links of 2 Mbit/s are slow, and several hosts share one."""
 _HASHED_PER_S = 10_000_000
 """Bytes of its samples that the slowest host reads and hashes in a second."""
 
@@ -42,7 +43,7 @@ def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
 def _bring_file(cluster: Cluster, host: str, run: str, target: Path, size: int) -> None:
     with target.open("ab") as file:
         while (position := file.tell()) < size:
-            file.write(cluster.call(host, "read", run, target.name, position, _PIECE))
+            file.write(cluster.call(host, "read", run, target.name, position, PIECE, timeout_s=PIECE_S))
 
 
 def _sha256(path: Path) -> str:

@@ -19,14 +19,14 @@ from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster, Host
 from labconsole.hosts.collected import collected_folder
-from labconsole.hosts.collecting import bring
+from labconsole.hosts.collecting import PIECE, PIECE_S, bring
 from labconsole.hosts.hosted_runs import Lines
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.series import Event, Level
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 
 _POLL_S, _ANSWER_S = 2.0, 10.0
-_PIECE = 4 * 1024 * 1024
+_KILL_S = 2.0
 _COMPARE_EVERY_S = 10.0
 _EXCHANGES_DURING = 20
 _LEAD_RTTS = 4
@@ -167,8 +167,8 @@ class HostLauncher:
             return
         with copy.open("rb") as file:
             position = 0
-            while (data := file.read(_PIECE)) or not position:
-                self._cluster.call(name, "put", self._run.uuid, sha256, position, data)
+            while (data := file.read(PIECE)) or not position:
+                self._cluster.call(name, "put", self._run.uuid, sha256, position, data, timeout_s=PIECE_S)
                 position += len(data) or 1
         self._files.add((name, sha256))
 
@@ -226,8 +226,7 @@ class HostRole:
                 after, self._how = found.next, found.ended
                 yield from found.lines
         except UserError:
-            self._on_lost(self.host)
-            self._how = f"was lost with its host {self.host}"
+            self._lose()
         finally:
             self._end.set()
 
@@ -236,8 +235,15 @@ class HostRole:
         return self._how
 
     def kill(self) -> None:
-        with suppress(UserError):
-            self._cluster.call(self.host, "kill", self._run, self._name)
+        try:
+            self._cluster.call(self.host, "kill", self._run, self._name, timeout_s=_KILL_S)
+        except UserError:  # a frozen host: the run ends without it
+            self._lose()
+
+    def _lose(self) -> None:
+        self._on_lost(self.host)
+        self._how = f"was lost with its host {self.host}"
+        self._end.set()
 
     def close(self) -> None:
         """Its host releases it."""

@@ -263,8 +263,8 @@ class Store:
                 raise StoreError(f"Run {run_id} has an artefact {name} already: give each a name of its own.")
 
     def replace_evaluation(self, run_id: int, evaluation: Evaluation) -> None:
-        """Store metrics and verdicts of a run in place of those it had."""
-        with self.writer.transaction() as connection:
+        """Store metrics and verdicts of a run in place of those it had; its samples, too, survive a power cut then."""
+        with self.writer.transaction(durable=True) as connection:
             run = self._existing(connection, run_id)
             for table in (schema.metric, schema.verdict):
                 connection.execute(delete(table).where(table.c.run_id == run_id))

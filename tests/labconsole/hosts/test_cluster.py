@@ -241,7 +241,7 @@ def test_a_host_of_another_version_is_refused_with_the_remedy() -> None:
 def test_no_secret_is_in_the_arguments_or_the_output(running: ClusterProcesses) -> None:
     said = running.scheduler.said
     assert "PRIVATE" not in said
-    for process in (running.scheduler, *running._agents):
+    for process in (running.scheduler, *running.agents):
         if process.process.poll() is None:
             arguments = Path(f"/proc/{process.process.pid}/cmdline").read_bytes()
             assert b"PRIVATE" not in arguments

@@ -15,7 +15,7 @@ from labconsole.engine.run_end import WorkerRun
 from labconsole.engine.worker import _brought
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.collecting import bring
+from labconsole.hosts.collecting import PIECE_S, bring
 from labconsole.hosts.hosted_runs import HostedRun, HostedRuns
 from labconsole.store.records import RunStatus
 
@@ -39,7 +39,7 @@ class OneHost:
 def test_a_host_may_hash_large_samples_for_longer_than_it_may_be_silent(tmp_path: Path) -> None:
     cluster = OneHost("sender.spool", b"samples", size=5_000_000_000)
     assert bring(cast(Cluster, cluster), "alpha", RUN, tmp_path / "alpha") == len(b"samples")
-    assert cluster.timeouts_s["contents"] > 60 and cluster.timeouts_s["read"] == 10.0
+    assert cluster.timeouts_s["contents"] > 60 and cluster.timeouts_s["read"] == PIECE_S
 
 
 @pytest.mark.parametrize("name", ["../planted.spool", "beta/../../planted.spool", ".hidden", ""])

@@ -233,3 +233,20 @@ def left_numbers(home: Path, run: str) -> list[int]:
         ]
     assert reader.damage is None
     return numbers
+
+
+def test_a_run_on_a_frozen_host_is_cancelled_like_any_other(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 500)
+    agent = running.agent("alpha").process
+    os.kill(agent.pid, signal.SIGSTOP)
+    try:
+        bench.queue.cancel(run_id)
+        bench.pump_until_idle()
+    finally:
+        os.kill(agent.pid, signal.SIGCONT)
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.CANCELLED and "had to be killed" not in detail.row.reason
+    assert "Samples of its roles are left there" in detail.row.reason
+    collect(bench, running)
+    assert len(bench.numbers(run_id)) >= 500
