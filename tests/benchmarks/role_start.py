@@ -77,7 +77,13 @@ def start(checkout: Path) -> tuple[float, float]:
         ]
         for number, role in enumerate(roles):
             task = {"name": f"light-{number}", "target": "practice_light_role:LightRole", "settings": {}, "secrets": {}}
-            task |= {"files": {}, "spool": f"{folder}/{number}.spool", "parent_pid": os.getpid(), "live_hz": 0.0}
+            task |= {
+                "address": "127.0.0.1",
+                "files": {},
+                "spool": f"{folder}/{number}.spool",
+                "parent_pid": os.getpid(),
+                "live_hz": 0.0,
+            }
             _send(role, task)
         for role in roles:
             assert role.stdout is not None

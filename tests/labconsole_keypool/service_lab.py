@@ -34,7 +34,8 @@ class Service:
         self._messages: list[Mapping[str, Any]] = []
         parameters = ServiceParameters(**settings).model_dump(mode="json")
         task = {"name": "service", "settings": {"parameters": parameters, "seed": 1}, "secrets": {}, "live_hz": 20.0}
-        self.context = RoleProcess(self, {**task, "files": {}, "spool": str(folder / "service.spool")})  # type: ignore[arg-type]
+        task |= {"files": {}, "address": "127.0.0.1", "spool": str(folder / "service.spool")}
+        self.context = RoleProcess(self, task)  # type: ignore[arg-type]
         self._links: list[ServiceLink] = []
         self.role = ServiceRole(self.context)
         self._thread = threading.Thread(target=self._conduct)

@@ -80,7 +80,7 @@ def simulated(folder: Path, *, seed: int = 1, stopped_after: int | None = None, 
     spec = simulator_spec(parameters, seed)
     channel, spool = SentMessages(), folder / "simulator.spool"
     folder.mkdir(parents=True)
-    task = {"name": spec.name, "settings": spec.settings, "secrets": {}, "spool": str(spool)}
+    task = {"name": spec.name, "settings": spec.settings, "secrets": {}, "address": "127.0.0.1", "spool": str(spool)}
     files = {key: {"path": str(path), "named": str(path)} for key, path in spec.files.items()}
     context = StoppedProcess(
         channel, {**task, "files": files, "live_hz": 20.0}, -1 if stopped_after is None else stopped_after

@@ -57,7 +57,7 @@ def run_on_token(
     }
     key = configuration.pin_request(settings["parameters"]["token"]).key
     task = {"name": "token", "settings": settings, "secrets": {key: PIN.reveal()}, "spool": str(spool)}
-    context = RoleProcess(channel, {**task, "files": {}, "live_hz": 20.0})  # type: ignore[arg-type]
+    context = RoleProcess(channel, {**task, "files": {}, "address": "127.0.0.1", "live_hz": 20.0})  # type: ignore[arg-type]
     made = role(context)
     try:
         made.prepare()

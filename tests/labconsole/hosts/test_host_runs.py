@@ -190,3 +190,13 @@ def is_local_node(process: psutil.Process, home: Path) -> bool:
     with suppress(psutil.Error):
         return "labconsole.hosts.local_cluster" in process.cmdline() and process.environ()[HOME_VARIABLE] == str(home)
     return False
+
+
+def test_a_trial_that_works_with_files_of_this_computer_runs_on_no_host(
+    bench: Bench, running: ClusterProcesses, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text("read me")
+    detail = run(bench, running, [{"role": "*"}], kind="practice.files", note=str(note))
+    assert detail.row.status is RunStatus.FAILED and detail.roles == ()
+    assert "practice.files read files and tokens of this computer, and run on no other" in detail.row.reason

@@ -81,7 +81,7 @@ def own_words(services: Services) -> set[str]:
         words |= {info.title, info.description}
         if info.kind == KIND:
             words |= {scenario.name for scenario in load_profile(info.name, services.plugins).scenarios}
-    words |= set(trial.warnings(trial.parameters()))
+    words |= {*trial.warnings(trial.parameters()), *trial.local_warnings(trial.parameters())}
     return words
 
 

@@ -173,7 +173,8 @@ def test_attack_is_compared_with_the_same_stations_without_it() -> None:
 )
 def test_caveats_say_how_attackers_send(attack: str, words: str) -> None:
     values = TRACKED if attack == "a-psn-01" else {"attack": attack}
-    assert words in " ".join(TRIAL.warnings(parameters(**values)))
+    given = parameters(**values)
+    assert words in " ".join((*TRIAL.warnings(given), *TRIAL.local_warnings(given)))
 
 
 def test_plausibility_is_checked_against_that_attack_alone() -> None:

@@ -27,7 +27,8 @@ def parameters(**settings: Any) -> LiveParameters:
 
 
 def warned(**settings: Any) -> str:
-    return " ".join(TRIAL.warnings(parameters(**settings)))
+    given = parameters(**settings)
+    return " ".join((*TRIAL.warnings(given), *TRIAL.local_warnings(given)))
 
 
 @pytest.mark.parametrize(
