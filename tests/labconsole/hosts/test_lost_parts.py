@@ -180,6 +180,7 @@ def test_two_consoles_have_their_runs_on_one_host(
     assert held(running, "alpha") == {}
 
 
+@pytest.mark.timeout(60 + 60 * KILLS)
 def test_parts_that_are_killed_at_random_lose_no_sample_that_was_written(
     bench: Bench, running: ClusterProcesses, home: Path
 ) -> None:
