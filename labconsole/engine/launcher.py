@@ -214,7 +214,7 @@ class LocalLauncher:
         """Start a child that ends with this process; it reads the copies of its files. Raises UserError for a host."""
         if host is not None:
             raise UserError(f"Role {start.name} cannot be started on {host}: the scenario of this run names no hosts.")
-        role = _LocalRole(start.name)
+        role = ChildRole(start.name)
         paths = {key: (file.copy, file.named) for key, file in start.files.items()}
         paths |= {key: (path, path) for key, path in start.private_files.items()}
         here = {
@@ -234,21 +234,28 @@ def how_it_ended(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-class _LocalRole:
+class ChildRole:
     """`LaunchedRole` of a child process."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **options: Any) -> None:
+        """`options` as for `subprocess.Popen`."""
         self.host = platform.node()
         self.clock_domain = clock_domain()
         self._process = subprocess.Popen(
             own_program("labconsole.engine.role", name),  # its argument is a label, for `ps`
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            **options,
         )
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code as in `subprocess.Popen`, None while it runs."""
+        return self._process.poll()
 
     @property
     def ended(self) -> bool:

@@ -15,7 +15,7 @@ import psutil
 from cryptography.hazmat.backends.openssl import backend
 
 from labconsole import __version__
-from labconsole.clock import wall_offset_ns
+from labconsole.clock import clock_source, wall_offset_ns
 
 _PACKAGES = (
     "cryptography",
@@ -55,6 +55,7 @@ def surroundings() -> dict[str, Any]:
         "memory_bytes": psutil.virtual_memory().total,
         "load_average_before": [round(load, 2) for load in psutil.getloadavg()],
         "clock": "time.perf_counter_ns, shared by all processes of this host",
+        "clock_source": clock_source(),
         "wall_offset_ns": wall_offset_ns(),
     }
 

@@ -23,7 +23,7 @@ from labconsole.model.dotted_names import load_dotted
 from labconsole.model.role import Role, StateValues
 from labconsole.model.series import Event, Level, Series
 from labconsole.processes import die_with_parent
-from labconsole.security.memory_files import PrivateFiles
+from labconsole.security.private_files import MemoryFiles
 from labconsole.security.secret_value import Secret, SecretRefusedError
 
 STATE_BYTES = 4096
@@ -140,10 +140,10 @@ class RoleProcess:
         self._secrets = {key: Secret(value) for key, value in task["secrets"].items()}
         self._files = {key: Path(file["path"]) for key, file in task["files"].items()}
         self._named = {file["path"]: file["named"] for file in task["files"].values()}
-        self._in_memory = PrivateFiles(task.get("private_files", {}))
+        private = task.get("private_files", {})
+        self._in_memory = MemoryFiles({key: file["text"] for key, file in private.items()})
         self._files |= self._in_memory.paths
-        named = task.get("private_named", {})
-        self._named |= {str(path): named.get(key, key) for key, path in self._in_memory.paths.items()}
+        self._named |= {str(path): private[key]["named"] for key, path in self._in_memory.paths.items()}
         self._address: str = task["address"]
         self._spool = SpoolWriter(Path(task["spool"]))
         self._writers: list[SpoolSeriesWriter] = []

@@ -14,6 +14,7 @@ from cryptography.x509 import NameOID
 from distributed.security import Security
 
 from labconsole.errors import UserError
+from labconsole.hosts.cluster_certificates import console_files
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.key_files import load_private_key
 from labconsole.security.secrets import Secret
@@ -30,8 +31,9 @@ class Member:
     secret: Secret
 
     @classmethod
-    def of_console(cls, files: IdentityFiles) -> Member:
-        """The console, by its own files (`cluster_certificates.console_files`). Raises UserError."""
+    def of_console(cls, files: IdentityFiles | None = None) -> Member:
+        """A console, by its own files (`cluster_certificates.console_files`); None: this one. Raises UserError."""
+        files = files or console_files()
         assert files.trust is not None
         certificate, *_ = load_certificates(files.certificate)
         secret = files.secret_source.resolve("this console's certificate in its cluster of hosts")

@@ -1,12 +1,12 @@
-"""Brings what the roles of a run have recorded on a host, in pieces: goes on where it was broken off, and checks it."""
+"""Brings what the roles of a run have recorded on a host, in pieces: continues where it was broken, and checks it."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import ANSWER_S, Cluster
+from labconsole.hosts.hosted_runs import sha256_of
 from labconsole.model.series import FILE_NAME
 
 PIECE, PIECE_S = 1024 * 1024, 30.0
@@ -29,7 +29,7 @@ def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _bring_file(cluster, host, run, folder / name, size)
-            arrived = _sha256(folder / name)
+            arrived = sha256_of(folder / name)
         except OSError as error:
             raise UserError(
                 f"Samples of {host} cannot be written to {folder} ({error.strerror}): free space on that disk."
@@ -44,8 +44,3 @@ def _bring_file(cluster: Cluster, host: str, run: str, target: Path, size: int) 
     with target.open("ab") as file:
         while (position := file.tell()) < size:
             file.write(cluster.call(host, "read", run, target.name, position, PIECE, timeout_s=PIECE_S))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

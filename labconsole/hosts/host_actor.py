@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from distributed import get_worker
 
-from labconsole.clock import clock_domain, clock_source, now_ns
+from labconsole.clock import clock_domain, now_ns
 from labconsole.engine.provenance import surroundings
 from labconsole.hosts.hosted_runs import HostedRuns, Lines
 from labconsole.paths import hosts_dir
@@ -38,7 +38,6 @@ class HostActor:
         return {
             **surroundings(),
             "clock_domain": clock_domain(),
-            "clock_source": clock_source(),
             "tags": list(self._tags),
             "interfaces": sorted(psutil.net_if_addrs()),
             "free_bytes": shutil.disk_usage(hosts_dir()).free,

@@ -17,7 +17,7 @@ from labconsole.clock_comparison import AFTER, BEFORE, DURING, HOST_COMPARED, Of
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
 from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
-from labconsole.hosts.cluster import Cluster, Host
+from labconsole.hosts.cluster import ANSWER_S, Cluster, Host
 from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import PIECE, PIECE_S, bring
 from labconsole.hosts.hosted_runs import Lines
@@ -25,7 +25,7 @@ from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.series import Event, Level
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 
-_POLL_S, _ANSWER_S = 2.0, 10.0
+_POLL_S = 2.0
 _KILL_S = 2.0
 _COMPARE_EVERY_S = 10.0
 _EXCHANGES_DURING = 20
@@ -89,8 +89,9 @@ class HostLauncher:
             self._put(name, file.sha256, file.copy)
         secrets = {request.key: request.resolve() for request in start.requests if request.key not in start.given}
         task = role_task(start, {**secrets, **start.given}, _address(used))
-        task["private_files"] = {key: _encrypted(path) for key, path in start.private_files.items()}
-        task["private_named"] = {key: str(path) for key, path in start.private_files.items()}
+        task["private_files"] = {
+            key: {"text": _encrypted(path), "named": str(path)} for key, path in start.private_files.items()
+        }
         self._cluster.call(name, "start", self._run.uuid, start.name, task, files, used.offset.offset_ns)
         return HostRole(self._cluster, used, self._run.uuid, start.name, self._lost.add)
 
@@ -221,7 +222,7 @@ class HostRole:
         try:
             while not self._how:
                 found: Lines = self._cluster.call(
-                    self.host, "lines", self._run, self._name, after, _POLL_S, timeout_s=_POLL_S + _ANSWER_S
+                    self.host, "lines", self._run, self._name, after, _POLL_S, timeout_s=_POLL_S + ANSWER_S
                 )
                 after, self._how = found.next, found.ended
                 yield from found.lines
@@ -288,13 +289,12 @@ def connected(placement: Placement, closing: ExitStack) -> tuple[Cluster, str]:
 
     Raises UserError.
     """
-    from labconsole.hosts.cluster_certificates import console_files
     from labconsole.hosts.cluster_tls import Member
     from labconsole.hosts.local_cluster import local_cluster
     from labconsole.hosts.serving import way_to
 
     scheduler = placement.scheduler
-    member = Member.of_console(console_files())
+    member = Member.of_console()
     if placement.local:
         scheduler = closing.enter_context(local_cluster(placement.local))
     return closing.enter_context(Cluster(scheduler, member)), way_to(scheduler)

@@ -12,7 +12,6 @@ import os
 import queue
 import re
 import shutil
-import subprocess
 import threading
 import time
 from collections import deque
@@ -23,13 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import AHEAD_VARIABLE, now_ns
-from labconsole.engine.launcher import how_it_ended
+from labconsole.engine.launcher import ChildRole, how_it_ended
 from labconsole.engine.protocol import LIVE, encode_line
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
 from labconsole.errors import UserError
 from labconsole.model.series import FILE_NAME
-from labconsole.processes import own_program
 
 _LOST_CONSOLE_S = 15.0
 """A console that does not ask for the lines of its roles for so long is gone: they are stopped, and drain."""
@@ -54,12 +52,7 @@ class HostedRole:
     """A role's process."""
 
     def __init__(self, name: str, task: Mapping[str, Any], ahead_ns: int) -> None:
-        self._process = subprocess.Popen(
-            own_program("labconsole.engine.role", name),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, AHEAD_VARIABLE: str(ahead_ns)},
-        )
+        self._child = ChildRole(name, env={**os.environ, AHEAD_VARIABLE: str(ahead_ns)})
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
         self._turn = threading.Lock()
@@ -82,12 +75,12 @@ class HostedRole:
     @property
     def pid(self) -> int:
         """Its process id."""
-        return self._process.pid
+        return self._child.pid
 
     @property
     def running(self) -> bool:
         """Whether its process has not ended."""
-        return self._process.poll() is None
+        return self._child.code is None
 
     def send(self, number: int, line: bytes) -> None:
         """Take line `number` (from 0) for its input: lines may arrive in another order, and more than once."""
@@ -117,7 +110,7 @@ class HostedRole:
             waiting, following = tuple(line for _, line in self._lines), self._count
         if waiting:
             return Lines(following, waiting)
-        code = self._process.poll()
+        code = self._child.code
         if code is None:
             return None
         self._ended_s = self._ended_s or time.monotonic()
@@ -130,34 +123,24 @@ class HostedRole:
 
     def kill(self) -> None:
         """Kill it."""
-        self._process.kill()
+        self._child.kill()
 
     def close(self) -> None:
         """Wait for its end, which is near, and release its pipes."""
-        self._process.wait()
+        self._child.wait()
         self._input.put(None)
         for thread in self._threads:
             thread.join(1.0)
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            for line in stream:
-                self.say(line)
+        for line in self._child.lines():
+            self.say(line)
         self._loop.call_soon_threadsafe(self.changed.set)
 
     def _write(self) -> None:
-        assert self._process.stdin is not None
         while (line := self._input.get()) is not None:
-            try:
-                self._process.stdin.write(line)
-                self._process.stdin.flush()
-            except (OSError, ValueError):
-                break  # it has ended
-        try:
-            self._process.stdin.close()
-        except OSError:
-            return  # it ended before it read its last line
+            self._child.send(line)
+        self._child.close()
 
 
 class HostedRun:
@@ -178,7 +161,7 @@ class HostedRun:
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"{name!r} cannot name a role.")
         for sha256, named in files.values():
-            if _sha256(self.directory / "files" / _hash(sha256)) != sha256:
+            if sha256_of(self.directory / "files" / _hash(sha256)) != sha256:
                 raise UserError(f"{named} did not arrive as it was sent: run it again.")
         here = {
             "files": {
@@ -228,11 +211,6 @@ class HostedRuns:
         self._host = host
         self._runs: dict[str, HostedRun] = {}
         self._looked_s = 0.0
-
-    @property
-    def directory(self) -> Path:
-        """Where the samples of roles are kept."""
-        return self._directory
 
     def held(self) -> dict[str, list[str]]:
         """The runs that have left something here, each with its files of samples."""
@@ -287,7 +265,7 @@ class HostedRuns:
     def contents(self, run: str) -> dict[str, tuple[int, str]]:
         """What the roles of a run have recorded: size in bytes and SHA-256 by file name."""
         with self._explained():
-            return {path.name: (path.stat().st_size, _sha256(path)) for path in _spools(self._folder(run))}
+            return {path.name: (path.stat().st_size, sha256_of(path)) for path in _spools(self._folder(run))}
 
     def size(self, run: str) -> int:
         """The bytes of all of it."""
@@ -360,6 +338,7 @@ def _hash(text: str) -> str:
     return text
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, hexadecimal. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

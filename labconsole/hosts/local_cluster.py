@@ -116,7 +116,7 @@ class _Served:
 def main() -> int:
     """Entry of a node: `scheduler`, or the name of a host, which gets the scheduler's address on standard input."""
     (name,) = sys.argv[1:]
-    member = Member.of_console(console_files())
+    member = Member.of_console()
     try:
         if name == _SCHEDULER:
             serve_scheduler(member, _ADDRESS, 0, _Served())

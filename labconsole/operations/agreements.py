@@ -14,7 +14,7 @@ from labconsole.clock import wall_now
 from labconsole.errors import UserError
 from labconsole.model.operation import Confirmation, HomePath, Operation, OperationContext, Result, Tone, TonedText
 from labconsole.model.parameters import Parameters, parameter
-from labconsole.security.secrets import Prompt, Secret, SecretRequest
+from labconsole.security.secrets import Prompt, SecretRequest
 
 if TYPE_CHECKING:
     from labconsole.agreements.review import ConsoleRun, Review
@@ -66,24 +66,15 @@ def _settings_field(description: str) -> Any:
     return parameter("Settings", description, default=(), option="--set", metavar="KEY=VALUE")
 
 
-class _Signed:
-    """What operations that sign have in common."""
+def _signing_identity(name: str) -> SigningIdentity:
+    from labconsole.security.pki.signing_identities import signing_identity
 
-    @staticmethod
-    def identity(name: str) -> SigningIdentity:
-        from labconsole.security.pki.signing_identities import signing_identity
+    return signing_identity(name)
 
-        return signing_identity(name)
 
-    @staticmethod
-    def prompt(identity: SigningIdentity, context: OperationContext) -> Prompt:
-        """Gives the passphrase of the identity's key, for which the operator was asked before."""
-        key = identity.secret.key
-
-        def prompt(_purpose: str) -> Secret | None:
-            return context.secret(key)
-
-        return prompt
+def _prompt(identity: SigningIdentity, context: OperationContext) -> Prompt:
+    """What gives the passphrase of the identity's key, for which the operator was asked before."""
+    return lambda _purpose: context.secret(identity.secret.key)
 
 
 class ProposeParameters(Parameters):
@@ -136,7 +127,7 @@ class Propose(Operation[ProposeParameters]):
     writes: ClassVar[tuple[str, ...]] = ("certificates",)
 
     def secrets(self, parameters: ProposeParameters) -> tuple[SecretRequest, ...]:
-        return (_Signed.identity(parameters.identity).secret,)
+        return (_signing_identity(parameters.identity).secret,)
 
     def run(self, parameters: ProposeParameters, context: OperationContext) -> Result:
         from labconsole.agreements.agreement_files import keep_proposal
@@ -147,7 +138,7 @@ class Propose(Operation[ProposeParameters]):
         from labconsole.output.export_file import must_be_new_files
 
         must_be_new_files(parameters.file)
-        identity = _Signed.identity(parameters.identity)
+        identity = _signing_identity(parameters.identity)
         require_other_state(parameters.state)
         id = secrets.token_hex(8)
         chosen = chosen_scenario(parameters.profile, parameters.scenario, parameters.settings, {TRIAL_ID: id})
@@ -166,7 +157,7 @@ class Propose(Operation[ProposeParameters]):
             valid_until=valid_until,
             parameters=other.values,
         )
-        signed = signed_pem(proposal, identity, _Signed.prompt(identity, context))
+        signed = signed_pem(proposal, identity, _prompt(identity, context))
         keep_proposal(id, signed, chosen.profile(id))
         _write_new(parameters.file, signed)
         return Result(
@@ -260,7 +251,7 @@ class Accept(Operation[AcceptParameters]):
         return Confirmation(digest[:CONFIRMED_DIGITS], "\n".join(lines), "--confirmed SHA256")
 
     def secrets(self, parameters: AcceptParameters) -> tuple[SecretRequest, ...]:
-        return (_Signed.identity(parameters.identity).secret,)
+        return (_signing_identity(parameters.identity).secret,)
 
     def run(self, parameters: AcceptParameters, context: OperationContext) -> Result:
         from labconsole.agreements.agreement_files import keep_agreement, refuse_agreed
@@ -273,14 +264,14 @@ class Accept(Operation[AcceptParameters]):
         seen = _accepted(parameters, data)
         proposal, run = seen.proposal, seen.accepted_run()
         refuse_agreed(proposal.id)
-        identity = _Signed.identity(parameters.identity)
+        identity = _signing_identity(parameters.identity)
         acceptance = Acceptance(
             written=wall_now().replace(microsecond=0),
             id=proposal.id,
             proposal_sha256=seen.received.sha256,
             accepter=Party(state=identity.state.name, role=run.part.role),
         )
-        signed = signed_pem(acceptance, identity, _Signed.prompt(identity, context))
+        signed = signed_pem(acceptance, identity, _prompt(identity, context))
         keep_agreement(proposal.id, data, signed, profile_of(proposal.id, proposal.title, run))
         _write_new(parameters.out, signed)
         accepted = (
@@ -353,7 +344,7 @@ def _accepted(parameters: AcceptParameters, data: bytes | None = None) -> Review
     """The review of the proposal, with this console's own parameters. Raises UserError: it is refused."""
     from labconsole.agreements.scenarios import settings_of
 
-    seen = _reviewed(parameters.file, _Signed.identity(parameters.identity), data)
+    seen = _reviewed(parameters.file, _signing_identity(parameters.identity), data)
     model = seen.accepted_run().trial.parameters
     return seen.with_own(settings_of(parameters.settings, model))
 

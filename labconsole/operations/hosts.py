@@ -1,4 +1,4 @@
-"""Hosts of a console: enrol one, serve as scheduler or agent, list what is there."""
+"""Hosts of a console: enrol one, serve as scheduler or agent, list what is there, collect what runs left on them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator
 
 from labconsole.analysis.number_format import format_figure
+from labconsole.cli.database import RunDatabase
 from labconsole.errors import UserError
 from labconsole.hosts.installed import require_dask
 from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.placement import DEFAULT_PORT, DEFAULT_SCHEDULER
+from labconsole.paths import database_path
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretRequest, SecretSource
 
@@ -53,8 +55,7 @@ HostName = Annotated[
 ]
 
 
-def scheduler_field() -> Any:
-    """The parameter with the scheduler's address."""
+def _scheduler_field() -> Any:
     return parameter(
         "Scheduler",
         "Address of the cluster's scheduler, as `labconsole scheduler` prints it",
@@ -143,11 +144,10 @@ class RunScheduler(Operation[SchedulerParameters]):
 
     def run(self, parameters: SchedulerParameters, context: OperationContext) -> str:
         require_dask()
-        from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
         from labconsole.hosts.serving import serve_scheduler
 
-        serve_scheduler(Member.of_console(console_files()), parameters.host, parameters.port, context)
+        serve_scheduler(Member.of_console(), parameters.host, parameters.port, context)
         return "The scheduler was stopped; agents wait until it is back."
 
 
@@ -163,7 +163,7 @@ class AgentParameters(Parameters):
         metavar="FILE",
         kind="file",
     )
-    scheduler: SchedulerAddress = scheduler_field()
+    scheduler: SchedulerAddress = _scheduler_field()
     host: OwnAddress = parameter(
         "Address",
         "Address that the scheduler and other hosts reach this one by; not given: that of the way to the scheduler",
@@ -218,7 +218,7 @@ class RunAgent(Operation[AgentParameters]):
 class ListParameters(Parameters):
     """Whose hosts are listed."""
 
-    scheduler: SchedulerAddress = scheduler_field()
+    scheduler: SchedulerAddress = _scheduler_field()
 
 
 class ListHosts(Operation[ListParameters]):
@@ -237,12 +237,11 @@ class ListHosts(Operation[ListParameters]):
     def run(self, parameters: ListParameters, context: OperationContext) -> Result:
         require_dask()
         from labconsole.hosts.cluster import Cluster
-        from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
 
         hosts: list[Host] = []
         warnings: list[str] = []
-        with Cluster(parameters.scheduler, Member.of_console(console_files())) as cluster:
+        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
             names = sorted(cluster.addresses())
             for name in names:
                 try:
@@ -255,6 +254,49 @@ class ListHosts(Operation[ListParameters]):
         headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Roles", "Clock offset", "Uncertainty")
         table = TextTable(headings, tuple(map(_row, hosts)))
         return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
+
+
+class CollectParameters(Parameters):
+    """Whose hosts are asked, and where the runs are."""
+
+    scheduler: SchedulerAddress = _scheduler_field()
+    db: RunDatabase = None
+
+
+class CollectSamples(Operation[CollectParameters]):
+    """Brings what runs of a database have left on hosts."""
+
+    name: ClassVar[str] = "hosts.collect"
+    title: ClassVar[str] = "Collect samples from hosts"
+    description: ClassVar[str] = (
+        "Brings the samples that runs have left on hosts, where a host, the scheduler or the console was lost in "
+        "mid-run, stores them with their runs, and evaluates these again. A run keeps its status. The hosts forget "
+        "what is stored."
+    )
+    parameters: ClassVar[type[Parameters]] = CollectParameters
+    isolated: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("runs",)
+
+    def run(self, parameters: CollectParameters, context: OperationContext) -> Result:
+        require_dask()
+        from labconsole.hosts.cluster import Cluster
+        from labconsole.hosts.cluster_tls import Member
+        from labconsole.hosts.left_samples import collect_left
+
+        database = parameters.db or database_path()
+        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
+            found = collect_left(cluster, database, context.say)
+        collected: list[dict[str, Any]] = [
+            {"run": one.run, "host": one.host, "bytes": one.size} for one in found.collected
+        ]
+        sentences = [
+            f"Run {one.run}: {format_figure(one.size, 'B')} from {one.host} are stored." for one in found.collected
+        ]
+        return Result(
+            tuple(sentences) or ("No run of this database has left samples on a host.",),
+            {"collected": collected, "unknown": list(found.unknown)},
+            found.warnings,
+        )
 
 
 def _row(host: Host) -> tuple[str, ...]:

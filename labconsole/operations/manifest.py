@@ -40,7 +40,7 @@ OWN = Plugin(
         "hosts.enrol": _operation("hosts:EnrolHost", "hosts enrol", "make the file with which a host joins"),
         "hosts.list": _operation("hosts:ListHosts", "hosts list", "list the hosts, with the offsets of their clocks"),
         "hosts.collect": _operation(
-            "host_samples:CollectSamples", "hosts collect", "bring the samples that runs have left on hosts"
+            "hosts:CollectSamples", "hosts collect", "bring the samples that runs have left on hosts"
         ),
         "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
         "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),

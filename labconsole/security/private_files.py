@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from labconsole.errors import UserError
@@ -58,3 +61,35 @@ def contains_private_key(path: Path) -> bool:
         return path.is_file() and PRIVATE_KEY_MARK in path.read_bytes()
     except OSError:
         return False
+
+
+class MemoryFiles:
+    """Texts as files that only this user reads; nothing of them is on a disk where the system has files in memory.
+
+    Elsewhere than on Linux they are in a directory of their own until `close`: what they hold is encrypted.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """`texts` by key, as `paths` has them."""
+        self._closing = ExitStack()
+        self.paths: dict[str, Path] = {
+            key: self._path(number, text) for number, (key, text) in enumerate(texts.items())
+        }
+
+    def close(self) -> None:
+        """Remove the files."""
+        self._closing.close()
+
+    def _path(self, number: int, text: str) -> Path:
+        if sys.platform == "linux":
+            descriptor = os.memfd_create(f"key-{number}")
+            self._closing.callback(os.close, descriptor)
+            os.fchmod(descriptor, 0o600)
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                file.write(text.encode())
+            return Path(f"/proc/self/fd/{descriptor}")
+        import tempfile  # late: a role's process on Linux does not need it
+
+        directory = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
+        write_private(directory / f"key-{number}", text.encode())
+        return directory / f"key-{number}"

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labconsole.engine.launcher import RoleStart, how_it_ended, role_task
+from labconsole.engine.launcher import ChildRole, RoleStart, role_task
 from labconsole.engine.protocol import encode_line
 from labconsole.engine.run_context import WorkerContext
-from labconsole.processes import own_program
 
 NOWHERE = "/the-console-is-elsewhere"
-"""What stands in for each of the console's folders, so that a role that opens a path of the console finds nothing."""
+"""It replaces each of the console's folders, so that a role that opens a path of the console finds nothing."""
 _KEYRING = """
 import os
 from pathlib import Path
@@ -32,10 +29,8 @@ class Keyring(KeyringBackend):
 """
 
 
-class HostRole:
+class HostRole(ChildRole):
     """`LaunchedRole` of a process on a host; what could betray a secret is read while it runs."""
-
-    host, clock_domain = "elsewhere", "elsewhere"
 
     def __init__(self, start: RoleStart, folder: Path, address: str, console: Sequence[Path]) -> None:
         folder.mkdir()
@@ -43,20 +38,15 @@ class HostRole:
         self.secrets = {request.key: start.given.get(request.key) or request.resolve() for request in start.requests}
         (folder / "host_keyring.py").write_text(_KEYRING)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("LABCONSOLE", "XDG"))}
-        self._process = subprocess.Popen(
-            own_program("labconsole.engine.role", start.name),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=folder,
-            env=environment
-            | {
-                "HOME": str(folder),
-                "LABCONSOLE_HOME": str(folder / "home"),
-                "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(folder))),
-                "PYTHON_KEYRING_BACKEND": "host_keyring.Keyring",
-                "ASKED_FOR": str(self.asked_for),
-            },
-        )
+        environment |= {
+            "HOME": str(folder),
+            "LABCONSOLE_HOME": str(folder / "home"),
+            "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(folder))),
+            "PYTHON_KEYRING_BACKEND": "host_keyring.Keyring",
+            "ASKED_FOR": str(self.asked_for),
+        }
+        super().__init__(start.name, cwd=folder, env=environment)
+        self.host = self.clock_domain = "elsewhere"
         self.send(encode_line(self._task(start)))
 
     def _task(self, start: RoleStart) -> dict[str, Any]:
@@ -66,10 +56,9 @@ class HostRole:
             copy = self.folder / file.sha256
             shutil.copy(file.copy, copy)
             files[key] = {"path": str(copy), "named": str(file.named)}
-        keys = {key: path.read_text() for key, path in start.private_files.items()}
-        named = {key: str(path) for key, path in start.private_files.items()}
+        keys = {key: {"text": path.read_text(), "named": str(path)} for key, path in start.private_files.items()}
         task = role_task(start, self.secrets, self._address)
-        text = json.dumps(task | {"files": files, "private_named": named})
+        text = json.dumps(task | {"files": files})
         for folder in self._console:
             text = text.replace(str(folder), NOWHERE)
         here = {"spool": str(start.spool), "parent_pid": os.getpid(), "private_files": keys}
@@ -80,38 +69,6 @@ class HostRole:
     def asked_for(self) -> Path:
         """Where the entries are that were looked for in the host's keyring."""
         return self.folder / "asked-for"
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def ended(self) -> bool:
-        return self._process.returncode is not None
-
-    def send(self, line: bytes) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-        except (OSError, ValueError):
-            return
-
-    def lines(self) -> Iterator[bytes]:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            yield from stream
-
-    def wait(self) -> str:
-        return how_it_ended(self._process.wait())
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
 
     def shown(self) -> bytes:
         """What the system shows of the process to others: environment and command line."""
@@ -137,9 +94,6 @@ class OtherHosts:
         return role
 
     def finish(self) -> None:
-        """Spools are on this disk."""
-
-    def close(self) -> None:
         """Spools are on this disk."""
 
     @property

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import RunQueue
@@ -24,6 +28,18 @@ KIND = "practice.counting"
 STATIONS = "practice.stations"
 TIMEOUT_S = 120.0
 """How long a test waits without any news: for a state, which a busy machine reaches late."""
+
+
+@contextmanager
+def practice_plugin_on_path() -> Iterator[None]:
+    """The practice plugin is found in the block as any third party's is, by this process and those that it starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PLUGIN))
+        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
+        importlib.invalidate_caches()
+        yield
+    for module in ("practice_trial", "practice_stations"):
+        sys.modules.pop(module, None)
 
 
 class RecordingListener:

@@ -43,6 +43,7 @@ _TITLES = {
     "memory_bytes": "Memory",
     "load_average_before": "Load average before the run (1, 5, 15 min)",
     "clock": "Clock",
+    "clock_source": "Clock source of the kernel",
     "live_view_hz": "Refresh rate of the live view, Hz",
     "live_view_hz_later": "Refresh rate of the live view later, Hz",
     "openssl.python": "OpenSSL (Python: TLS)",

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.practice import PLUGIN, Bench
+from tests.helpers.practice import PLUGIN, Bench, practice_plugin_on_path
 
 
 @pytest.fixture(scope="module", autouse=True)
 def practice_plugin() -> Iterator[Path]:
     """Puts the plugin's directory on the path of this process and its children."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(PLUGIN))
-        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
-        importlib.invalidate_caches()
+    with practice_plugin_on_path():
         yield PLUGIN
-    sys.modules.pop("practice_trial", None)
 
 
 @pytest.fixture

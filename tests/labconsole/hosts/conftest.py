@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from labconsole.paths import HOME_VARIABLE
-from tests.helpers.practice import PLUGIN, Bench
+from tests.helpers.practice import Bench, practice_plugin_on_path
 
 
 @pytest.fixture(scope="module")
 def practice_plugin() -> Iterator[None]:
     """The practice plugin is on the path of this process and of the hosts."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(PLUGIN))
-        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
-        importlib.invalidate_caches()
+    with practice_plugin_on_path():
         yield
-    sys.modules.pop("practice_trial", None)
 
 
 @pytest.fixture(scope="module")

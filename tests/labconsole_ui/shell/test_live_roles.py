@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.shell.menus import bring_forward
 from labconsole_ui.views.live.live_view import LiveView
 from labconsole_ui.views.live.send_command import CommandDialog
-from tests.helpers.practice import PLUGIN, STATIONS, campaign
+from tests.helpers.practice import STATIONS, campaign, practice_plugin_on_path
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -30,13 +27,8 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture(scope="module", autouse=True)
 def practice_plugin() -> Iterator[None]:
     """The practice plugin is found by the window and by its worker processes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(PLUGIN))
-        patch.setenv("PYTHONPATH", str(PLUGIN), prepend=os.pathsep)
-        importlib.invalidate_caches()
+    with practice_plugin_on_path():
         yield
-    sys.modules.pop("practice_trial", None)
-    sys.modules.pop("practice_stations", None)
 
 
 @pytest.fixture
