@@ -21,6 +21,8 @@ from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
 from labconsole_ui.widgets.message_bar import Message, Tone
 
+_BUTTONS_WIDTH = 230
+"""Of the buttons of both owners, so that the explanations are below each other."""
 _Choices = Mapping[str, tuple[str, ...]]
 PROPOSE, SHOW, ACCEPT, CONCLUDE = (f"agreements.{name}" for name in ("propose", "show", "accept", "conclude"))
 
@@ -103,13 +105,16 @@ class AgreementsPage(QWidget):
         column.addWidget(head)
         grid = QGridLayout()
         grid.setHorizontalSpacing(14)
+        grid.setColumnMinimumWidth(0, _BUTTONS_WIDTH)
         grid.setColumnStretch(1, 1)
         for row, (name, text, icon, explanation) in enumerate(steps):
             button = self.buttons[name] = QPushButton(text, self)
             self._context.theme.bind_icon(button, icon)
             button.clicked.connect(partial(self._clicked, name))
             grid.addWidget(button, row, 0)
-            grid.addWidget(self._text(explanation), row, 1)
+            shown = self._text(explanation)
+            shown.setMinimumHeight(button.sizeHint().height())  # a row of wrapped text is not as high as its button
+            grid.addWidget(shown, row, 1)
         column.addLayout(grid)
 
     def _clicked(self, name: str, _checked: bool = False) -> None:
