@@ -14,7 +14,8 @@ from distributed import get_worker
 
 from labconsole.clock import clock_domain, now_ns
 from labconsole.engine.provenance import surroundings
-from labconsole.hosts.hosted_runs import HostedRuns, Lines
+from labconsole.hosts.hosted_role import Lines
+from labconsole.hosts.hosted_runs import HostedRuns
 from labconsole.paths import hosts_dir
 
 
@@ -42,6 +43,7 @@ class HostActor:
             "interfaces": sorted(psutil.net_if_addrs()),
             "free_bytes": shutil.disk_usage(hosts_dir()).free,
             "running": self._runs.running(),
+            "finishing": self._runs.finishing(),
             "held": self._runs.held(),
         }
 
@@ -50,10 +52,15 @@ class HostActor:
         self._runs.put(run, sha256, offset, data)
 
     async def start(
-        self, run: str, name: str, task: Mapping[str, Any], files: Mapping[str, tuple[str, str]], ahead_ns: int
+        self,
+        run: str,
+        name: str,
+        task: Mapping[str, Any],
+        files: Mapping[str, tuple[str, str]],
+        options: Mapping[str, Any],
     ) -> None:
         """As `HostedRuns.start`."""
-        self._runs.start(run, name, task, files, ahead_ns)
+        self._runs.start(run, name, task, files, **options)
 
     async def lines(self, run: str, name: str, after: int, wait_s: float) -> Lines:
         """As `HostedRuns.lines`."""

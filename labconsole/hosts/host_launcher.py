@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from labconsole.analysis.number_format import format_figure
-from labconsole.clock import now_ns
-from labconsole.clock_comparison import AFTER, BEFORE, DURING, HOST_COMPARED, Offset
+from labconsole.clock_comparison import AFTER, BEFORE, DURING, Offset
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
 from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
+from labconsole.hosts.clock_events import comparison
 from labconsole.hosts.cluster import ANSWER_S, Cluster, Host
 from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import PIECE, PIECE_S, bring
-from labconsole.hosts.hosted_runs import Lines
+from labconsole.hosts.hosted_role import Lines
 from labconsole.model.placement import Placement, RoleRequest
-from labconsole.model.series import Event, Level
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 
 _POLL_S = 2.0
@@ -92,7 +91,11 @@ class HostLauncher:
         task["private_files"] = {
             key: {"text": _encrypted(path), "named": str(path)} for key, path in start.private_files.items()
         }
-        self._cluster.call(name, "start", self._run.uuid, start.name, task, files, used.offset.offset_ns)
+        options = {
+            "ahead_ns": used.offset.offset_ns,
+            "finishes": self._placement.lost_console == "finish",
+        }
+        self._cluster.call(name, "start", self._run.uuid, start.name, task, files, options)
         return HostRole(self._cluster, used, self._run.uuid, start.name, self._lost.add)
 
     def finish(self) -> None:
@@ -184,13 +187,7 @@ class HostLauncher:
         self._record(name, phase, self._cluster.offset(name, wall_offset_ns, exchanges))
 
     def _record(self, name: str, phase: str, offset: Offset) -> None:
-        sentence = (
-            f"{phase.capitalize()} the run the clock of {name} is ahead by {format_figure(offset.offset_ns, 'ns')} "
-            f"± {format_figure(offset.uncertainty_ns, 'ns')}."
-        )
-        domain = str(self._hosts[name].described["clock_domain"])
-        data = {**offset.to_json(), "host": name, "phase": phase, "clock_domain": domain}
-        self._events.event(Event(now_ns(), "worker", Level.INFO, HOST_COMPARED, sentence, data))
+        self._events.event(comparison(self._hosts[name], phase, offset))
 
 
 class HostRole:
@@ -264,7 +261,7 @@ def _at_once(work: Callable[[str], T], names: Iterable[str]) -> dict[str, T | Us
 
 
 def _surroundings(host: Host) -> dict[str, Any]:
-    left_out = ("running", "held", "interfaces")
+    left_out = ("running", "finishing", "held", "interfaces")
     return {name: value for name, value in host.described.items() if name not in left_out}
 
 

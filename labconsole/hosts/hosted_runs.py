@@ -8,151 +8,44 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
-import queue
 import re
 import shutil
-import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labconsole.clock import AHEAD_VARIABLE, now_ns
-from labconsole.engine.launcher import ChildRole, how_it_ended
-from labconsole.engine.protocol import LIVE, encode_line
+from labconsole.clock import now_ns
+from labconsole.engine.protocol import encode_line
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
 from labconsole.errors import UserError
+from labconsole.hosts.hosted_role import GRACE_S, LOST_CONSOLE_S, HostedRole, Lines
 from labconsole.model.series import FILE_NAME
 
-_LOST_CONSOLE_S = 15.0
-"""A console that does not ask for the lines of its roles for so long is gone: they are stopped, and drain."""
 _USAGE_S = 0.5
 _POLL_S = 0.2
-_GRACE_S = 3.0
-_LIVE_START = b'{"t":"%s"' % LIVE.encode(), b'{"t":"usage"'
 _RUN = re.compile(r"[0-9a-f-]{32,36}")
-_STOP = encode_line({"t": "stop"})
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Lines of a role's output; those after them begin at number `next`. `ended`: how, once there are no more."""
-
-    next: int
-    lines: tuple[bytes, ...]
-    ended: str = ""
-
-
-class HostedRole:
-    """A role's process."""
-
-    def __init__(self, name: str, task: Mapping[str, Any], ahead_ns: int) -> None:
-        self._child = ChildRole(name, env={**os.environ, AHEAD_VARIABLE: str(ahead_ns)})
-        self._loop = asyncio.get_running_loop()
-        self.changed = asyncio.Event()
-        self._turn = threading.Lock()
-        self._lines: deque[tuple[int, bytes]] = deque()
-        self._count = 0
-        self._early: dict[int, bytes] = {}
-        self._next = 0
-        self._input: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._threads = [
-            threading.Thread(target=target, name=f"{name}-{what}", daemon=True)
-            for target, what in ((self._read, "output"), (self._write, "input"))
-        ]
-        self._ended_s = 0.0
-        self.asked_s = time.monotonic()
-        """When the console last asked for lines (`time.monotonic`)."""
-        for thread in self._threads:
-            thread.start()
-        self._input.put(encode_line(task))
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._child.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether its process has not ended."""
-        return self._child.code is None
-
-    def send(self, number: int, line: bytes) -> None:
-        """Take line `number` (from 0) for its input: lines may arrive in another order, and more than once."""
-        if number >= self._next:
-            self._early[number] = line
-        while self._next in self._early:
-            self._input.put(self._early.pop(self._next))
-            self._next += 1
-
-    def say(self, line: bytes) -> None:
-        """Add a line to its output; a live one replaces that which waits."""
-        with self._turn:
-            for start in _LIVE_START:
-                if line.startswith(start):
-                    self._lines = deque(kept for kept in self._lines if not kept[1].startswith(start))
-            self._lines.append((self._count, line))
-            self._count += 1
-        self._loop.call_soon_threadsafe(self.changed.set)
-
-    def taken(self, after: int) -> Lines | None:
-        """The lines from number `after` on, those before being forgotten; None: there are none yet."""
-        self.asked_s = time.monotonic()
-        self.changed.clear()
-        with self._turn:
-            while self._lines and self._lines[0][0] < after:
-                self._lines.popleft()
-            waiting, following = tuple(line for _, line in self._lines), self._count
-        if waiting:
-            return Lines(following, waiting)
-        code = self._child.code
-        if code is None:
-            return None
-        self._ended_s = self._ended_s or time.monotonic()
-        late = time.monotonic() - self._ended_s > 1.0  # a process that it left behind may hold its output open
-        return Lines(following, (), how_it_ended(code)) if late or not self._threads[0].is_alive() else None
-
-    def stop(self) -> None:
-        """Ask it to stop and drain."""
-        self._input.put(_STOP)
-
-    def kill(self) -> None:
-        """Kill it."""
-        self._child.kill()
-
-    def close(self) -> None:
-        """Wait for its end, which is near, and release its pipes."""
-        self._child.wait()
-        self._input.put(None)
-        for thread in self._threads:
-            thread.join(1.0)
-
-    def _read(self) -> None:
-        for line in self._child.lines():
-            self.say(line)
-        self._loop.call_soon_threadsafe(self.changed.set)
-
-    def _write(self) -> None:
-        while (line := self._input.get()) is not None:
-            self._child.send(line)
-        self._child.close()
 
 
 class HostedRun:
-    """The roles of one run on this host; `ahead_ns`: this host's clock less the console's."""
+    """The roles of one run on this host; `ahead_ns`: this host's clock less the console's.
 
-    def __init__(self, directory: Path, host: str, ahead_ns: int) -> None:
+    `finishes`: roles whose console is lost finish their work.
+    """
+
+    def __init__(self, directory: Path, host: str, ahead_ns: int, *, finishes: bool = False) -> None:
         self.directory = directory
         self.ahead_ns = ahead_ns
         self.roles: dict[str, HostedRole] = {}
         self._spool = SpoolWriter(directory / f"usage-{host}.spool")
         self._usage = UsageMeter(self._spool, lambda: now_ns() - ahead_ns)
-        self._stopping_s = 0.0
+        self._finishes = finishes
+        self.finishing = False
+        """Whether roles finish their work, now or should their console be lost; those that only serve are left out."""
 
     def start(self, name: str, task: Mapping[str, Any], files: Mapping[str, tuple[str, str]]) -> None:
         """Start a role unless it was started: the call may come again. `files`: hash and own name by key."""
@@ -181,17 +74,16 @@ class HostedRun:
         for name, usage in self._usage.latest.items():
             self.roles[name].say(encode_line({"t": "usage", "cpu": usage.cpu, "rss": usage.rss}))
         running = [role for role in self.roles.values() if role.running]
-        now_s = time.monotonic()
-        if self._stopping_s:
-            if now_s - self._stopping_s > _GRACE_S:
-                for role in running:
-                    role.kill()
-        elif running and now_s - max(role.asked_s for role in running) > _LOST_CONSOLE_S:
-            self.stop()
+        silent_s = time.monotonic() - max((role.asked_s for role in running), default=math.inf)
+        lost = silent_s > LOST_CONSOLE_S
+        working = [role for role in running if self._finishes and role.has_work(silent_s)]
+        self.finishing = any(role.counts for role in working)
+        for role in running:
+            if lost and role not in working:
+                role.stop()
 
     def stop(self) -> None:
-        """Let all roles stop; `look` kills those that are late."""
-        self._stopping_s = time.monotonic()
+        """Let all roles stop; called again, kill those that are late."""
         for role in self.roles.values():
             role.stop()
 
@@ -225,6 +117,10 @@ class HostedRuns:
         }
         return {name: roles for name, roles in found.items() if roles}
 
+    def finishing(self) -> list[str]:
+        """The runs whose roles finish their work, also without their console."""
+        return [name for name in self.running() if self._runs[name].finishing]
+
     def put(self, run: str, sha256: str, offset: int, data: bytes) -> None:
         """Write a piece of a file that roles of a run read; `sha256` is its name. Raises UserError: a full disk."""
         flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -236,12 +132,17 @@ class HostedRuns:
                 file.write(data)
 
     def start(
-        self, run: str, name: str, task: Mapping[str, Any], files: Mapping[str, tuple[str, str]], ahead_ns: int
+        self,
+        run: str,
+        name: str,
+        task: Mapping[str, Any],
+        files: Mapping[str, tuple[str, str]],
+        **options: Any,
     ) -> None:
-        """Start a role of a run."""
+        """Start a role of a run; `options` as for `HostedRun`."""
         with self._explained():
             if run not in self._runs:
-                self._runs[run] = HostedRun(self._folder(run), self._host, ahead_ns)
+                self._runs[run] = HostedRun(self._folder(run), self._host, **options)
             self._runs[run].start(name, task, files)
 
     def role(self, run: str, name: str) -> HostedRole:
@@ -303,7 +204,7 @@ class HostedRuns:
         """Stop all roles; returns when they have drained and ended, after a few seconds at most."""
         for run in self._runs.values():
             run.stop()
-        deadline_s = time.monotonic() + _GRACE_S
+        deadline_s = time.monotonic() + GRACE_S
         while self.running() and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         for run in self._runs.values():

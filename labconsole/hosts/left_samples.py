@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
+from labconsole.clock_comparison import AFTER
 from labconsole.engine.recorder import Recorder, spool_directory
 from labconsole.engine.run_end import WorkerRun, finalize_run
+from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
+from labconsole.hosts.clock_events import comparable, comparison
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import bring
@@ -48,15 +52,18 @@ def collect_left(cluster: Cluster, database: Path, say: Callable[[str], None]) -
     with _collecting_alone(database), Store.open(database) as store:
         with Reader(database) as reader:
             known = {row.uuid: row.id for row in reader.runs(include_trashed=True)}
-        for host in sorted(cluster.addresses()):
-            try:
-                held = cluster.call(host, "describe")["held"]
-                unknown |= set(held) - set(known)
-                for uuid in [uuid for uuid in held if uuid in known]:
-                    say(f"Run {known[uuid]}: samples of {host} are brought.")
-                    collected += _collected(cluster, store, known[uuid], host)
-            except UserError as error:  # the other hosts are asked
-                warnings.append(str(error))
+        described = _described(cluster, warnings)
+        finishing = {uuid: host for host, answer in described.items() for uuid in answer["finishing"]}
+        for host, answer in described.items():
+            unknown |= set(answer["held"]) - set(known)
+            for uuid in [uuid for uuid in answer["held"] if uuid in known]:
+                try:
+                    run = _ended(store, known[uuid], finishing.get(uuid))
+                    if run is not None:
+                        say(f"Run {run.id}: samples of {host} are brought.")
+                        collected.append(_collected(cluster, run, host))
+                except UserError as error:  # the other runs are collected
+                    warnings.append(str(error))
     if unknown:
         warnings.append(
             f"Hosts have samples of {len(unknown)} runs that are not in this database: name theirs with --db."
@@ -74,16 +81,52 @@ def _collecting_alone(database: Path) -> Iterator[None]:
         raise UserError(f"Another process collects samples for {database}: wait for it to finish.") from error
 
 
-def _collected(cluster: Cluster, store: Store, run_id: int, host: str) -> list[Collected]:
-    """Collect what a host has of a run that has ended. Raises UserError."""
+def _described(cluster: Cluster, warnings: list[str]) -> dict[str, Mapping[str, Any]]:
+    """What each host describes (`HostActor.describe`); `warnings` get those that do not answer."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for host in sorted(cluster.addresses()):
+        try:
+            found[host] = cluster.call(host, "describe")
+        except UserError as error:
+            warnings.append(str(error))
+    return found
+
+
+def _ended(store: Store, run_id: int, works_on: str | None) -> WorkerRun | None:
+    """A run that has ended; None: it is in progress, and collects by itself.
+
+    Raises UserError: some of it is still to be stored, or its roles finish their work, on the host `works_on`.
+    """
     with Reader(store.path) as reader:
         run = WorkerRun(store, reader.run(run_id), collecting=True)
-    row = run.detail.row
-    if not row.status.final:
-        return []  # it is in progress, and collects by itself
-    if spool_directory(store.path, row.uuid).exists():  # its clock comparisons may be in there
+    if not run.detail.row.status.final:
+        return None
+    if works_on is not None:
+        raise UserError(
+            f"Run {run_id}: its roles finish their work on {works_on}. Collect its samples once they have ended."
+        )
+    if spool_directory(store.path, run.detail.row.uuid).exists():  # its clock comparisons may be in there
         raise UserError(f"Run {run_id} is still being stored: collect its samples once that has finished.")
+    return run
+
+
+def _collected(cluster: Cluster, run: WorkerRun, host: str) -> Collected:
+    """Collect what a host has of a run. Raises UserError."""
+    row = run.detail.row
     size = bring(cluster, host, row.uuid, collected_folder(run.spool, host))
-    finalize_run(run, Recorder(store, run_id, run.spool), row.status, row.reason)
+    if run.detail.placement.get("lost_console") == "finish":
+        _compare_clock(cluster, run, host)
+    finalize_run(run, Recorder(run.store, run.id, run.spool), row.status, row.reason)
     cluster.call(host, "forget", row.uuid)
-    return [Collected(run_id, host, size)]
+    return Collected(run.id, host, size)
+
+
+def _compare_clock(cluster: Cluster, run: WorkerRun, host: str) -> None:
+    """Record the offset of a host's clock: its roles worked on after the last comparison of the run."""
+    there = cluster.host(host)
+    if any(comparable(event, there) for event in run.detail.events):
+        path = run.spool / f"clock-{host}.spool"
+        path.unlink(missing_ok=True)
+        spool = SpoolWriter(path)
+        spool.event(comparison(there, AFTER, there.offset))
+        spool.close()

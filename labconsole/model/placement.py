@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -86,6 +86,10 @@ class Placement(_Strict):
         ),
     ] = 0
     roles: Annotated[tuple[RoleRequest, ...], Field(description="What roles ask of their hosts")] = ()
+    lost_console: Annotated[
+        Literal["stop", "finish"],
+        Field(description="What roles do whose console is lost: stop after 15 s, or finish their work"),
+    ] = "stop"
 
     def __str__(self) -> str:
         """As lists of parameters show it: `sender-*: tag obu; receiver-*: host host-b`; empty without roles."""
@@ -94,6 +98,7 @@ class Placement(_Strict):
         parts = [f"{request.role}: {request}" for request in self.roles]
         parts += [f"{self.local} local hosts" if self.local > 1 else "1 local host"] if self.local else []
         parts += [f"scheduler {self.scheduler}"] if self.scheduler != DEFAULT_SCHEDULER else []
+        parts += ["finished without the console"] if self.lost_console == "finish" else []
         return "; ".join(parts)
 
     def request(self, role: str) -> RoleRequest | None:

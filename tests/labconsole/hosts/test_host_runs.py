@@ -156,6 +156,30 @@ def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Ben
     assert held(running, "alpha") == {}
 
 
+def test_roles_finish_their_work_where_the_console_is_lost_and_the_profile_says_so(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    run_id = submit(bench, running, [{"role": "*", "host": "beta"}], "finish", count=24_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    worker_process().kill()
+    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+    with Cluster(running.address, running.member()) as console:
+        early = collect_left(console, bench.database, lambda sentence: None)
+        assert not early.collected
+        assert "its roles finish their work on beta" in early.warnings[0]
+        assert eventually(lambda: not running_roles(running, "beta"), 60)
+        late = collect_left(console, bench.database, lambda sentence: None)
+    assert [one.run for one in late.collected] == [run_id] and not late.warnings
+    assert len(bench.numbers(run_id)) == 24_000  # 9 s more than roles live that stop with their console
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.INTERRUPTED
+    assert held(running, "beta") == {}
+    with Reader(bench.database) as reader:
+        t_ns = reader.samples(run_id).table("counted", "counter-0")["t_ns"]
+    lasted_s = 24 / (1 + DRIFT_PPM / 1e6)  # 480 ms less than by its own clock, which the last comparison takes off
+    assert (t_ns[-1] - t_ns[0]) / 1e9 == pytest.approx(lasted_s, abs=0.05)
+
+
 def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path, practice_plugin: None) -> None:
     planned = campaign(bench.folder, roles=2, count=100)
     placement = Placement.model_validate({"local": 2, "roles": [{"role": "*"}]}).model_dump(mode="json")

@@ -40,6 +40,12 @@ def test_a_stored_placement_is_complete_and_reads_back_the_same() -> None:
     assert checked_placement(to_json(stored)) == to_json(stored)
 
 
+def test_a_placement_that_was_stored_before_roles_could_finish_their_work_lets_them_stop() -> None:
+    stored = {name: value for name, value in SPREAD.stored().items() if name != "lost_console"}
+    assert checked_placement(to_json(stored)) == to_json(stored)
+    assert Placement.of_stored(stored) == SPREAD and SPREAD.lost_console == "stop"
+
+
 def test_a_placement_without_roles_is_stored_as_an_empty_table() -> None:
     assert Placement(local=3).stored() == {}
     assert Placement.of_stored({}) is None
@@ -54,6 +60,7 @@ def test_a_placement_without_roles_is_stored_as_an_empty_table() -> None:
         (SPREAD, "sender-*: tag obu, cores 2; *: host host-b or host-c; scheduler tls://192.0.2.10:8786"),
         (Placement(local=1, roles=(RoleRequest(interface="eth1"),)), "*: interface eth1; 1 local host"),
         (Placement(local=3, roles=(RoleRequest(host="local-2"),)), "*: host local-2; 3 local hosts"),
+        (Placement(roles=(RoleRequest(),), lost_console="finish"), "*: any host; finished without the console"),
     ],
 )
 def test_a_placement_is_shown_in_words(placement: Placement, text: str) -> None:

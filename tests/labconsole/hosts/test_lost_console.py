@@ -1,0 +1,75 @@
+"""Roles whose console is silent and whose profile lets them finish their work: which continue, and which stop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labconsole.engine.protocol import encode_line
+from labconsole.hosts import hosted_role, hosted_runs
+from labconsole.hosts.hosted_runs import HostedRun
+
+SILENT_S = 0.5
+NAME = "counter-0"
+
+
+@pytest.fixture(autouse=True)
+def short_times(practice_plugin: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A console is soon lost, and a role soon idle."""
+    for module in (hosted_role, hosted_runs):
+        monkeypatch.setattr(module, "LOST_CONSOLE_S", SILENT_S)
+    monkeypatch.setattr(hosted_role, "IDLE_S", 2.0)
+
+
+def lasted_s(folder: Path, most_s: float, *, begins: bool = True, **settings: Any) -> float:
+    """How long a role runs in a run that finishes its work, without a console; more than `most_s`: it still ran."""
+    task = {
+        "name": NAME,
+        "target": "practice_trial:CounterRole",
+        "settings": {"fault": "none", "seed": 1, "count": 1_000_000, "rate": 1000, **settings},
+        "secrets": {},
+        "address": "127.0.0.1",
+        "live_hz": 10,
+    }
+
+    async def watched() -> float:
+        run = HostedRun(folder, "alpha", 0, finishes=True)
+        run.start(NAME, task, {})
+        role = run.roles[NAME]
+        if begins:
+            role.send(0, encode_line({"t": "begin", "at_ns": 0}))
+        begun_s = time.monotonic()
+        while role.running and time.monotonic() - begun_s < most_s:
+            run.look()
+            await asyncio.sleep(0.1)
+        found_s = time.monotonic() - begun_s
+        run.close()
+        return found_s
+
+    return asyncio.run(watched())
+
+
+def test_a_role_that_counts_works_until_it_has_finished(tmp_path: Path) -> None:
+    assert 4 < lasted_s(tmp_path, 60, count=4000) < 60
+
+
+def test_a_role_that_was_never_sent_t0_is_stopped(tmp_path: Path) -> None:
+    assert lasted_s(tmp_path, 60, begins=False) < 60
+
+
+def test_a_role_whose_counts_no_longer_grow_is_stopped(tmp_path: Path) -> None:
+    assert 2 < lasted_s(tmp_path, 60, fault="stall", count=1000) < 60
+
+
+def test_no_role_works_longer_than_the_longest_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosted_role, "LONGEST_S", 3.0)
+    assert 3 <= lasted_s(tmp_path, 60) < 60
+
+
+def test_a_role_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosted_role, "LONGEST_S", 1.0)
+    assert lasted_s(tmp_path, 60, fault="deaf") < 60
