@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from distributed import Client
 
@@ -21,6 +24,9 @@ from labconsole.hosts.host_actor import HostActor
 
 _CONNECT_S = 5.0
 ANSWER_S = 10.0
+_LISTENS_S = 1.0
+_AGAIN_S = 0.02
+T = TypeVar("T")
 _GONE = (OSError, TimeoutError, RuntimeError)
 """What Dask raises where a host is lost, does not answer, or has ended with its actor."""
 _EXCHANGES = 100
@@ -105,31 +111,46 @@ class Cluster(AbstractContextManager["Cluster"]):
 
     def offset(self, name: str, wall_offset_ns: int, exchanges: int = _EXCHANGES) -> Offset:
         """By how much the clock of a host is ahead of this console's; `wall_offset_ns` is the host's."""
-        with self._answering(name):
-            actor = self._actor(name)
+
+        def measured() -> Offset:
             found: Offset = self._client.sync(  # type: ignore[no-untyped-call]
-                _measured, actor, wall_offset_ns, exchanges, callback_timeout=ANSWER_S
+                _measured, self._actor(name), wall_offset_ns, exchanges, callback_timeout=ANSWER_S
             )
             return found
 
+        return self._answered(name, measured)
+
     def call(self, name: str, method: str, *arguments: Any, timeout_s: float = ANSWER_S) -> Any:
         """What a method of `HostActor` returns on a host. Raises UserError as it does."""
-        with self._answering(name):
-            return getattr(self._actor(name), method)(*arguments).result(timeout=timeout_s)
+        return self._answered(name, lambda: getattr(self._actor(name), method)(*arguments).result(timeout=timeout_s))
 
     def ask(self, name: str, method: str, *arguments: Any) -> None:
-        """Call a method of `HostActor` without waiting for its answer."""
-        with self._answering(name):
-            getattr(self._actor(name), method)(*arguments)
+        """Call a method of `HostActor` without waiting for its answer: the call is lost where the connection is."""
+        self._answered(name, lambda: getattr(self._actor(name), method)(*arguments))
 
-    @contextmanager
-    def _answering(self, name: str) -> Iterator[None]:
+    def _answered(self, name: str, call: Callable[[], T]) -> T:
+        """The answer of a host, which is called again where only its connection was lost. Raises HostLostError."""
+        deadline_s = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                return call()
+            except UserError:
+                raise
+            except _GONE as error:
+                broken = isinstance(error, OSError) and not isinstance(error, TimeoutError)
+                if not broken or time.monotonic() > deadline_s or not self._listens(name):
+                    sentence = f"The host {name} does not answer: check that its agent is running."
+                    raise HostLostError(sentence) from error
+            time.sleep(_AGAIN_S)
+
+    def _listens(self, name: str) -> bool:
+        """Whether the agent of a host accepts connections. Dask would try for seconds where it does not."""
+        place = urlsplit(self._addresses.get(name, ""))
         try:
-            yield
-        except UserError:
-            raise
-        except _GONE as error:
-            raise HostLostError(f"The host {name} does not answer: check that its agent is running.") from error
+            with socket.create_connection((place.hostname, place.port), _LISTENS_S):
+                return True
+        except OSError:
+            return False
 
     def _actor(self, name: str) -> Any:
         """The console's actor on a host, started when it is first needed."""

@@ -201,6 +201,8 @@ class HostRole:
         self.clock_domain = str(host.described["clock_domain"])
         self._cluster, self._run, self._name = cluster, run, name
         self._sent = 0
+        self._unanswered: dict[int, bytes] = {}
+        """The lines that its host has not reported as arrived, by number."""
         self._turn = threading.Lock()
         self._end = threading.Event()
         self._how = ""
@@ -210,23 +212,37 @@ class HostRole:
         return self._end.is_set()
 
     def send(self, line: bytes) -> None:
-        with self._turn, suppress(UserError):  # it is lost, which `wait` reports
-            self._cluster.ask(self.host, "send", self._run, self._name, self._sent, line)
+        with self._turn:
+            self._unanswered[self._sent] = line
             self._sent += 1
+            self._ask({self._sent - 1: line})
 
     def lines(self) -> Iterator[bytes]:
         after = 0
         try:
             while not self._how:
+                sent = self._sent
                 found: Lines = self._cluster.call(
                     self.host, "lines", self._run, self._name, after, _POLL_S, timeout_s=_POLL_S + ANSWER_S
                 )
                 after, self._how = found.next, found.ended
+                self._send_again(found.expected, sent)
                 yield from found.lines
         except UserError:
             self._lose()
         finally:
             self._end.set()
+
+    def _send_again(self, expected: int, sent: int) -> None:
+        """Send the lines from `expected` to `sent` again: they were lost with a connection."""
+        with self._turn:
+            self._unanswered = {number: line for number, line in self._unanswered.items() if number >= expected}
+            self._ask({number: line for number, line in self._unanswered.items() if number < sent})
+
+    def _ask(self, lines: Mapping[int, bytes]) -> None:
+        with suppress(UserError):  # it is lost, which `wait` reports
+            for number, line in lines.items():
+                self._cluster.ask(self.host, "send", self._run, self._name, number, line)
 
     def wait(self) -> str:
         self._end.wait()

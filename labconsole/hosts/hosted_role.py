@@ -33,10 +33,14 @@ LONGEST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of a role's output; those after them begin at number `next`. `ended`: how, once there are no more."""
+    """Lines of a role's output; those after them begin at number `next`. `ended`: how, once there are no more.
+
+    `expected`: the number of the first line of its input that has not arrived.
+    """
 
     next: int
     lines: tuple[bytes, ...]
+    expected: int
     ended: str = ""
 
 
@@ -99,6 +103,10 @@ class HostedRole:
             self._count += 1
         self._loop.call_soon_threadsafe(self.changed.set)
 
+    def none(self, after: int) -> Lines:
+        """The answer where no line has come from number `after` on."""
+        return Lines(after, (), self._next)
+
     def taken(self, after: int) -> Lines | None:
         """The lines from number `after` on, those before being forgotten; None: there are none yet."""
         self.asked_s = time.monotonic()
@@ -108,13 +116,13 @@ class HostedRole:
                 self._lines.popleft()
             waiting, following = tuple(line for _, line in self._lines), self._count
         if waiting:
-            return Lines(following, waiting)
+            return Lines(following, waiting, self._next)
         code = self._child.code
         if code is None:
             return None
         self._ended_s = self._ended_s or time.monotonic()
         late = time.monotonic() - self._ended_s > 1.0  # a process that it left behind may hold its output open
-        return Lines(following, (), how_it_ended(code)) if late or not self._threads[0].is_alive() else None
+        return Lines(following, (), self._next, how_it_ended(code)) if late or not self._threads[0].is_alive() else None
 
     @property
     def counts(self) -> bool:

@@ -158,7 +158,7 @@ class HostedRuns:
         deadline_s = time.monotonic() + wait_s
         while (found := role.taken(after)) is None:
             if time.monotonic() > deadline_s:
-                return Lines(after, ())
+                return role.none(after)
             with suppress(TimeoutError):
                 await asyncio.wait_for(role.changed.wait(), _POLL_S)
         return found

@@ -95,6 +95,7 @@ class StationTrial(Trial[StationParameters]):
     """Stations on one table."""
 
     kind: ClassVar[str] = "practice.stations"
+    on_hosts: ClassVar[bool] = True
     title: ClassVar[str] = "Stations"
     description: ClassVar[str] = "Do stations hear each other?"
     parameters: ClassVar[type[Parameters]] = StationParameters

@@ -1,0 +1,104 @@
+"""A console's connections to a host break in mid-run: no line is lost, and nothing is started twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from labconsole.hosts.cluster import Cluster
+from labconsole.store.records import RunStatus
+from tests.helpers.broken_connections import break_connections
+from tests.helpers.practice import STATIONS, Bench
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.host_runs import submit
+
+BREAKS = 60
+BREAK_EVERY_S = 0.15
+
+
+@pytest.fixture(scope="module")
+def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
+    """A cluster with the host alpha."""
+    with cluster(home) as found:
+        found.joins("alpha", home.parent / "alpha")
+        yield found
+
+
+class Breaking:
+    """Breaks the connections of the worker to a host again and again, on a thread."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.broken = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Break no more."""
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._over.wait(BREAK_EVERY_S):
+            with suppress(psutil.Error):
+                for child in psutil.Process().children():
+                    if "labconsole.engine.worker" in child.cmdline():
+                        self.broken += break_connections(child.pid, self._port)
+
+
+@contextmanager
+def breaking(running: ClusterProcesses) -> Iterator[Breaking]:
+    """Connections of runs to alpha break in the block."""
+    with Cluster(running.address, running.member()) as console:
+        port = urlsplit(console.addresses()["alpha"]).port
+    assert port is not None
+    found = Breaking(port)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def test_a_run_whose_connections_break_all_the_time_loses_no_sample_and_starts_each_role_once(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    with breaking(running) as breaks:
+        run_id = submit(bench, running, [{"role": "*"}], roles=3, count=4000, rate=1000)
+        bench.pump_until_idle()
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FINISHED, detail.row.reason
+    assert breaks.broken > 20
+    assert [len(bench.numbers(run_id, f"counter-{number}")) for number in range(3)] == [4000] * 3
+    started = sorted(event.source for event in detail.events if event.name == "process" and event.source != "worker")
+    assert started == ["counter-0", "counter-1", "counter-2"]
+
+
+def test_commands_arrive_once_and_in_order_over_connections_that_break(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], kind=STATIONS, stations=1, duration=600)
+    bench.pump_until(lambda: any(frame.begin_ns for _, frame in bench.listener.frames))
+    rates: list[float] = []
+    with breaking(running) as breaks:
+        while breaks.broken < BREAKS:
+            rates.append(100.0 + len(rates) / 10)
+            recorded = len(bench.listener.events)
+            bench.queue.command(run_id, "set_rate", {"rate": rates[-1]}, role="station-0")
+            bench.pump_until(lambda recorded=recorded: len(bench.listener.events) > recorded)  # type: ignore[misc]
+    bench.pump_until(lambda: last_rate(bench) == rates[-1])
+    bench.queue.command(run_id, "stop", {})
+    bench.pump_until_idle()
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FINISHED, detail.row.reason
+    changed = [event.data["command"]["parameters"]["rate"] for event in detail.events if event.name == "rate changed"]
+    assert changed == rates
+
+
+def last_rate(bench: Bench) -> float:
+    """The rate that the station has reported last."""
+    return [frame.by_role.gauges["rate"].get("station-0", 0.0) for _, frame in bench.listener.frames][-1]
