@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.number_format import format_number
 from labconsole.model.metrics import LINK_RATE, LINK_RATE_DOWN, LINK_USE
-from labconsole.model.series import MACHINE
+from labconsole.model.series import MACHINE, MACHINE_OF_HOST
 from labconsole.model.trial import Samples
 from labconsole.store.records import RunRow, RunStatus
 
@@ -82,9 +82,9 @@ MOST_STEAL: Final = 0.02
 
 
 def busy(samples: Samples, begin_ns: int, end_ns: int) -> str:
-    """Why the computer was too busy between two times of the run's clock, in a few words.
+    """Why a computer of the run was too busy between two times of the run's clock, in a few words.
 
-    Empty where it was not, and where that is unknown (a run of an earlier version, a system without these times).
+    Empty where none was, and where that is unknown (a run of an earlier version, a system without these times).
     """
     (reason,) = busy_spans(samples, [(begin_ns, end_ns)])
     return reason
@@ -92,11 +92,11 @@ def busy(samples: Samples, begin_ns: int, end_ns: int) -> str:
 
 def busy_spans(samples: Samples, spans: Sequence[tuple[int, int]]) -> list[str]:
     """The same for each of several spans (begin, end); the readings are loaded once."""
-    tables = [samples.table(MACHINE.name, role) for role in samples.roles(MACHINE.name)]
-    return [next(filter(None, (_busy(table, *span) for table in tables)), "") for span in spans]
+    tables = {role: samples.table(MACHINE.name, role) for role in samples.roles(MACHINE.name)}
+    return ["; ".join(filter(None, (_busy(role, table, *span) for role, table in tables.items()))) for span in spans]
 
 
-def _busy(readings: Mapping[str, NDArray[Any]], begin_ns: int, end_ns: int) -> str:
+def _busy(role: str, readings: Mapping[str, NDArray[Any]], begin_ns: int, end_ns: int) -> str:
     times = readings["t_ns"]
     if len(times) < 2:
         return ""
@@ -107,8 +107,10 @@ def _busy(readings: Mapping[str, NDArray[Any]], begin_ns: int, end_ns: int) -> s
         return ""
     outside = (spent["busy_ns"] - spent["own_ns"]) / spent["all_ns"]
     stolen = spent["steal_ns"] / spent["all_ns"]
+    name = f" {role.removeprefix(MACHINE_OF_HOST)}" if role.startswith(MACHINE_OF_HOST) else ""
     if outside > MOST_OUTSIDE:
-        return f"the computer was busy (other processes took {outside:.0%} of its CPU time)"
+        return f"the computer{name} was busy (other processes took {outside:.0%} of its CPU time)"
     if stolen > MOST_STEAL:
-        return f"the host of this virtual computer was busy (it took {stolen:.0%} of the CPU time)"
+        which = f"the virtual computer{name}" if name else "this virtual computer"
+        return f"the host of {which} was busy (it took {stolen:.0%} of the CPU time)"
     return ""

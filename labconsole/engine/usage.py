@@ -70,8 +70,11 @@ class MachineMeter:
     works in a child process that is unknown here): then no figure is marked as disturbed.
     """
 
-    def __init__(self, spool: SpoolWriter) -> None:
+    def __init__(self, spool: SpoolWriter, clock: Callable[[], int] = now_ns, role: str = "worker") -> None:
+        """`clock` gives the times of the readings, `role` says which computer it is: as `MACHINE`."""
         self._spool = spool
+        self._clock = clock
+        self._role = role
         self._writer: SpoolSeriesWriter | None = None
         self._works = os.name != "nt"
         self._processes: dict[int, psutil.Process] = {}
@@ -112,9 +115,9 @@ class MachineMeter:
                 self._works = False
                 return
             if self._writer is None:
-                self._writer, self._begin = SpoolSeriesWriter(self._spool, "worker", MACHINE), now
+                self._writer, self._begin = SpoolSeriesWriter(self._spool, self._role, MACHINE), now
             since = {f"{name}_ns": [round((value - self._begin[name]) * 1e9)] for name, value in now.items()}
-            self._writer.extend(t_ns=[now_ns()], **since)
+            self._writer.extend(t_ns=[self._clock()], **since)
             self._readings += 1
             if self._readings % _WRITTEN_EVERY == 0:
                 self._writer.flush()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from labconsole.analysis.number_format import format_figure
+from labconsole.clock import clock_domain
 from labconsole.clock_comparison import AFTER, BEFORE, DURING, Offset
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
 from labconsole.engine.spool import SpoolWriter
@@ -94,6 +95,7 @@ class HostLauncher:
         options = {
             "ahead_ns": used.offset.offset_ns,
             "finishes": self._placement.lost_console == "finish",
+            "shared": used.described["clock_domain"] == clock_domain(),
         }
         self._cluster.call(name, "start", self._run.uuid, start.name, task, files, options)
         return HostRole(self._cluster, used, self._run.uuid, start.name, self._lost.add)

@@ -21,10 +21,10 @@ from typing import Any
 from labconsole.clock import now_ns
 from labconsole.engine.protocol import encode_line
 from labconsole.engine.spool import SpoolWriter
-from labconsole.engine.usage import UsageMeter
+from labconsole.engine.usage import MachineMeter, UsageMeter
 from labconsole.errors import UserError
 from labconsole.hosts.hosted_role import GRACE_S, LOST_CONSOLE_S, HostedRole, Lines
-from labconsole.model.series import FILE_NAME
+from labconsole.model.series import FILE_NAME, MACHINE_OF_HOST
 
 _USAGE_S = 0.5
 _POLL_S = 0.2
@@ -34,15 +34,23 @@ _RUN = re.compile(r"[0-9a-f-]{32,36}")
 class HostedRun:
     """The roles of one run on this host; `ahead_ns`: this host's clock less the console's.
 
-    `finishes`: roles whose console is lost finish their work.
+    `finishes`: roles whose console is lost finish their work. `shared`: this is the console's computer, which measures
+    its load itself.
     """
 
-    def __init__(self, directory: Path, host: str, ahead_ns: int, *, finishes: bool = False) -> None:
+    def __init__(
+        self, directory: Path, host: str, ahead_ns: int, *, finishes: bool = False, shared: bool = True
+    ) -> None:
         self.directory = directory
         self.ahead_ns = ahead_ns
         self.roles: dict[str, HostedRole] = {}
         self._spool = SpoolWriter(directory / f"usage-{host}.spool")
         self._usage = UsageMeter(self._spool, lambda: now_ns() - ahead_ns)
+        self._machine = (
+            None if shared else MachineMeter(self._spool, lambda: now_ns() - ahead_ns, MACHINE_OF_HOST + host)
+        )
+        if self._machine is not None:
+            self._machine.watch(os.getpid())
         self._finishes = finishes
         self.finishing = False
         """Whether roles finish their work, now or should their console be lost; those that only serve are left out."""
@@ -66,6 +74,14 @@ class HostedRun:
         }
         role = self.roles[name] = HostedRole(name, {**task, **here}, self.ahead_ns)
         self._usage.watch(name, role.pid)
+        if self._machine is not None:
+            self._machine.watch(role.pid)
+
+    def measure(self) -> None:
+        """Measure the load of this host."""
+        with suppress(UserError):  # a full disk, as below
+            if self._machine is not None:
+                self._machine.read()
 
     def look(self) -> None:
         """Measure the roles, and stop those whose console is gone."""
@@ -92,6 +108,9 @@ class HostedRun:
         for role in self.roles.values():
             role.kill()
             role.close()
+        with suppress(UserError):
+            if self._machine is not None:
+                self._machine.flush()
         self._spool.close()
 
 
@@ -194,6 +213,8 @@ class HostedRuns:
 
     def look(self) -> None:
         """Call a few times a second."""
+        for run in self._runs.values():
+            run.measure()
         if time.monotonic() - self._looked_s < _USAGE_S:
             return
         self._looked_s = time.monotonic()

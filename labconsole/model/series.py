@@ -78,7 +78,9 @@ MACHINE = Series(
         Column("steal_ns", "i8", "ns", "Time that a hypervisor gave to others; 0 where it is not known"),
     ),
 )
-"""The computer during a run: recorded by the worker of each run, ten times a second."""
+"""The computer during a run: recorded by the worker of each run, ten times a second, and by each host with roles, whose
+role is `MACHINE_OF_HOST` with its name."""
+MACHINE_OF_HOST = "host-"
 
 RESOURCES = Series(
     "resources",

@@ -72,7 +72,8 @@ class Readings:
 
     definitions = 1
 
-    def __init__(self, outside: float, steal: float) -> None:
+    def __init__(self, outside: float, steal: float, *computers: str) -> None:
+        self._computers = list(computers or ("worker",))
         t_ns = 50 * S + np.arange(101) * (S // 10)
         spent = np.clip(t_ns - 54 * S, 0, 2 * S) * 2
         own = (t_ns - t_ns[0]) // 2
@@ -83,7 +84,7 @@ class Readings:
         }
 
     def roles(self, series: str) -> list[str]:
-        return ["worker"] if series == MACHINE.name else []
+        return self._computers if series == MACHINE.name else []
 
     def table(self, series: str, role: str) -> dict[str, Any]:
         return self._table
@@ -105,6 +106,16 @@ def test_a_busy_computer_is_one_with_other_processes_or_a_greedy_host(
     outside: float, steal: float, reason: str
 ) -> None:
     assert busy(Readings(outside, steal), 54 * S, 56 * S) == reason
+
+
+def test_a_busy_host_of_a_run_is_named() -> None:
+    assert busy(Readings(0.12, 0.0, "host-obu-1"), 54 * S, 56 * S) == (
+        "the computer obu-1 was busy (other processes took 12% of its CPU time)"
+    )
+    assert busy(Readings(0.0, 0.03, "worker-sender", "host-worker"), 54 * S, 56 * S) == (
+        "the host of this virtual computer was busy (it took 3% of the CPU time); "
+        "the host of the virtual computer worker was busy (it took 3% of the CPU time)"
+    )
 
 
 def test_load_before_and_after_the_run_does_not_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ from tests.helpers.practice import STATIONS, Bench
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole.hosts.host_runs import submit
 
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="connections are broken by a call of Linux")
 BREAKS = 60
 BREAK_EVERY_S = 0.15
 

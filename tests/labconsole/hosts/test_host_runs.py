@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from labconsole.analysis.caveats import busy
 from labconsole.clock_comparison import host_offsets
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.left_samples import collect_left
@@ -76,6 +79,28 @@ def test_times_of_a_drifting_host_are_stored_by_the_clock_of_the_console(
     (begun,) = (event for event in detail.events if event.name == "process" and event.source == "counter-0")
     assert begun.t_ns < t_ns[0] and t_ns[-1] <= offsets[-1].sender_ns
     assert np.all(np.diff(t_ns) >= 0)
+
+
+def test_the_load_of_a_host_is_measured_there_and_that_of_this_computer_only_here(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    placed = [{"role": "counter-0", "host": "beta"}, {"role": "counter-1", "host": "alpha"}]
+    run_id = submit(bench, running, placed, roles=2, count=3_000_000)
+    pump_until_counted(bench, run_id, 1)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        bench.pump_until_idle()
+        other.kill()
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FINISHED, detail.row.reason
+    with Reader(bench.database) as reader:
+        samples = reader.samples(run_id)
+        assert samples.roles("machine") == ["host-beta", "worker"]
+        readings, t_ns = samples.table("machine", "host-beta"), samples.table("counted", "counter-0")["t_ns"]
+        spent_s = samples.table("resources", "counter-0")["cpu"].max() / 100 * 0.5
+        reason = busy(samples, int(t_ns[0]), int(t_ns[-1]))
+    assert "the computer beta was busy (other processes took " in reason
+    assert readings["own_ns"][-1] / 1e9 > spent_s  # its role is none of those others
+    assert abs(readings["t_ns"][-1] - t_ns[-1]) < 5_000_000_000, "by the clock of the console"
 
 
 def test_live_figures_of_a_host_come_while_it_counts(bench: Bench, running: ClusterProcesses) -> None:
