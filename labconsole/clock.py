@@ -13,8 +13,9 @@ from pathlib import Path
 from labconsole.processes import boot_id
 
 SHIFT_VARIABLE = "LABCONSOLE_CLOCK_SHIFT"
-"""Environment variable for tests of two consoles on one computer: `OFFSET_NS` or `OFFSET_NS,DRIFT_PPM`, by which the
-clocks of this console differ from those of the computer."""
+"""Environment variable for tests of two consoles on one computer: `OFFSET_NS`, `OFFSET_NS,DRIFT_PPM`, or
+`OFFSET_NS,DRIFT_PPM,JUMP_NS,AT_NS`, by which the clocks of this console differ from those of the computer: they jump by
+JUMP_NS when the computer's monotonic clock is AT_NS."""
 _TIME_ERROR = 5
 """What adjtimex returns where nothing keeps the clock right (TIME_ERROR)."""
 AHEAD_VARIABLE = "LABCONSOLE_CLOCK_AHEAD_NS"
@@ -27,11 +28,12 @@ def _clocks() -> tuple[Callable[[], int], Callable[[], int], str]:
     shift, ahead_ns = os.environ.get(SHIFT_VARIABLE, ""), int(os.environ.get(AHEAD_VARIABLE, "0"))
     if not shift and not ahead_ns:
         return time.perf_counter_ns, time.time_ns, ""
-    offset, _, drift = shift.partition(",")
+    offset, drift, jump, at = (*shift.split(","), "", "", "", "")[:4]
     offset_ns, drift_ppb = int(offset or 0), round(float(drift or 0) * 1000)
+    jump_ns, at_ns = int(jump or 0), int(at or 0)
 
     def shift_ns(t_ns: int) -> int:
-        return offset_ns + t_ns * drift_ppb // 1_000_000_000
+        return offset_ns + t_ns * drift_ppb // 1_000_000_000 + (jump_ns if t_ns >= at_ns else 0)
 
     def monotonic_ns() -> int:
         t_ns = time.perf_counter_ns()

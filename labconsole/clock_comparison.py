@@ -8,7 +8,7 @@ round trip at most. Of a console and one of its hosts, the console takes the sen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
@@ -22,9 +22,13 @@ COMPARED = "clocks compared"
 HOST_COMPARED = "host clock compared"
 """Event: the offset of a host's clock from the console's; data as above, with `host`, `clock_domain`, and the phase
 `DURING` as well."""
+HOST_JUMPED = "host clock jumped"
+"""Event: the offset of a host's clock changed by more than drift explains; data: `host`, `jump_ns`."""
 BEFORE, DURING, AFTER = "before", "during", "after"
 MAX_CLOCK_UNCERTAINTY: Final = 0.10
 """Share of the median latency above which the uncertainty of a clock offset leaves it open."""
+MAX_DRIFT_PPM: Final = 200
+"""What two clocks may drift apart, parts per million: quartz has 100 at most. One that changes more has jumped."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +119,43 @@ def host_uncertainties_ns(events: Sequence[Event]) -> dict[str, int]:
     return {host: max(one.uncertainty_ns for one in offsets) for host, offsets in host_offsets(events).items()}
 
 
+def jump_ns(before: Offset, after: Offset) -> int:
+    """By how much an offset changed where uncertainties and drift do not explain it; 0 where they do.
+
+    The host was suspended, or its clock was set: the times in between cannot be interpolated.
+    """
+    change_ns = after.offset_ns - before.offset_ns
+    drift_ns = (after.sender_ns - before.sender_ns) * MAX_DRIFT_PPM // 1_000_000
+    return change_ns if abs(change_ns) > before.uncertainty_ns + after.uncertainty_ns + drift_ns else 0
+
+
 def between_hosts_ns(events: Sequence[Event]) -> int:
     """The uncertainty of times between any two hosts of a run, by the console's clock; 0 without other hosts.
 
-    It is the sum of the two largest of all hosts; the console, which may be one of them, has none.
+    The console, which may be one of them, has none.
     """
-    return sum(sorted(host_uncertainties_ns(events).values())[-2:])
+    return together_ns(host_uncertainties_ns(events).values())
 
 
-def uncertainty_doubt(uncertainty_ns: int, median_ns: float) -> str:
-    """Why the uncertainty of clocks leaves a latency with this median open, a short clause; empty: it does not."""
+def together_ns(uncertainties_ns: Iterable[int]) -> int:
+    """The uncertainty of times between any two hosts: the sum of the two largest of all."""
+    return sum(sorted(uncertainties_ns)[-2:])
+
+
+def jump_doubt(events: Sequence[Event]) -> str:
+    """Which hosts of a run had a clock that jumped, a short clause; empty: none."""
+    jumped = sorted({str(event.data["host"]) for event in events if event.name == HOST_JUMPED})
+    return f"the clock of {', '.join(jumped)} jumped during the run" if jumped else ""
+
+
+def clocks_doubt(events: Sequence[Event], median_ns: float, consoles_ns: int = 0) -> str:
+    """Why the clocks of a run leave a latency with this median open, a short clause; empty: they do not.
+
+    `consoles_ns` is the uncertainty between the clocks of its two consoles.
+    """
+    if jumped := jump_doubt(events):
+        return jumped
+    uncertainty_ns = between_hosts_ns(events) + consoles_ns
     if uncertainty_ns > MAX_CLOCK_UNCERTAINTY * median_ns:
         figures = f"± {uncertainty_ns / 1e6:.3g} ms, median {median_ns / 1e6:.3g} ms"
         return f"the clock offset is uncertain by more than {MAX_CLOCK_UNCERTAINTY:.0%} of the latency ({figures})"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labconsole.clock import wall_now
+from labconsole.clock_comparison import HOST_JUMPED
 from labconsole.engine.recorder import COLLECTING, Recorder, leftovers, spool_directory
 from labconsole.errors import UserError
 from labconsole.hosts.collected import HostClock, collected, copy_of_local_hosts, recorded_folder
@@ -102,6 +103,8 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
             events = reader.run(run.id).events
     if rates := [event.data["live_view_hz"] for event in events if "live_view_hz" in event.data]:
         run.store.amend_provenance(run.id, live_view_hz_later=rates)
+    if jumps := [event.message for event in events if event.name == HOST_JUMPED]:
+        run.store.amend_provenance(run.id, warnings=jumps)
     fault, disturbed = _evaluate(run, events)
     if fault and status is RunStatus.FINISHED:
         status = RunStatus.FAILED

@@ -1,22 +1,30 @@
-"""The events by which a run keeps the offsets of its hosts' clocks."""
+"""The events by which a run keeps the offsets of its hosts' clocks, and their jumps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from labconsole.analysis.number_format import format_figure
 from labconsole.clock import clock_domain, now_ns
-from labconsole.clock_comparison import HOST_COMPARED, Offset
+from labconsole.clock_comparison import HOST_COMPARED, HOST_JUMPED, Offset, jump_ns
 from labconsole.hosts.cluster import Host
 from labconsole.model.series import Event, Level
 
 
-def comparison(host: Host, phase: str, offset: Offset) -> Event:
-    """The event that the clock of a host was compared."""
+def comparisons(host: Host, phase: str, offset: Offset, before: Offset | None) -> Iterator[Event]:
+    """The event of a comparison with a host, and one more where its clock jumped since the one `before`."""
     sentence = (
         f"{phase.capitalize()} the run the clock of {host.name} is ahead by {format_figure(offset.offset_ns, 'ns')} "
         f"± {format_figure(offset.uncertainty_ns, 'ns')}."
     )
     data = {**offset.to_json(), "host": host.name, "phase": phase, **_domains(host)}
-    return Event(now_ns(), "worker", Level.INFO, HOST_COMPARED, sentence, data)
+    yield Event(now_ns(), "worker", Level.INFO, HOST_COMPARED, sentence, data)
+    if before is not None and (jump := jump_ns(before, offset)):
+        sentence = (
+            f"The clock of {host.name} jumped by {format_figure(jump, 'ns')} since it was compared before: the host "
+            "was suspended, or its clock was set. Times of its roles in between are uncertain by that."
+        )
+        yield Event(now_ns(), "worker", Level.WARNING, HOST_JUMPED, sentence, {"host": host.name, "jump_ns": jump})
 
 
 def comparable(event: Event, host: Host) -> bool:

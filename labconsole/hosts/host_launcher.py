@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from labconsole.analysis.number_format import format_figure
 from labconsole.clock import clock_domain
-from labconsole.clock_comparison import AFTER, BEFORE, DURING, Offset
+from labconsole.clock_comparison import AFTER, BEFORE, DURING, Offset, together_ns
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
 from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
-from labconsole.hosts.clock_events import comparison
+from labconsole.hosts.clock_events import comparisons
 from labconsole.hosts.cluster import ANSWER_S, Cluster, Host
 from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import PIECE, PIECE_S, bring
@@ -62,6 +62,8 @@ class HostLauncher:
         self._shares: Counter[str] = Counter()
         self._files: set[tuple[str, str]] = set()
         self._events = SpoolWriter(run.spool / "hosts.spool")
+        self._offsets: dict[str, Offset] = {}
+        """The newest of each host with roles."""
         self._ended = threading.Event()
         self._clocks = threading.Thread(target=self._compare_clocks, name="host-clocks")
         self._clocks.start()
@@ -75,6 +77,10 @@ class HostLauncher:
     @property
     def lead_ns(self) -> int:
         return max((_LEAD_RTTS * 2 * host.offset.uncertainty_ns for host in self._used.values()), default=0)
+
+    @property
+    def clock_uncertainty_ns(self) -> int:
+        return together_ns(offset.uncertainty_ns for offset in self._offsets.values())
 
     def launch(self, start: RoleStart, host: str | None = None) -> LaunchedRole:
         """Start a role on `host`, or where the placement wants it. Raises UserError: it cannot."""
@@ -189,7 +195,9 @@ class HostLauncher:
         self._record(name, phase, self._cluster.offset(name, wall_offset_ns, exchanges))
 
     def _record(self, name: str, phase: str, offset: Offset) -> None:
-        self._events.event(comparison(self._hosts[name], phase, offset))
+        for event in comparisons(self._hosts[name], phase, offset, self._offsets.get(name)):
+            self._events.event(event)
+        self._offsets[name] = offset
 
 
 class HostRole:

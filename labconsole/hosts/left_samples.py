@@ -10,12 +10,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from labconsole.clock_comparison import AFTER
+from labconsole.clock_comparison import AFTER, host_offsets
 from labconsole.engine.recorder import Recorder, spool_directory
 from labconsole.engine.run_end import WorkerRun, finalize_run
 from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
-from labconsole.hosts.clock_events import comparable, comparison
+from labconsole.hosts.clock_events import comparable, comparisons
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import bring
@@ -128,5 +128,6 @@ def _compare_clock(cluster: Cluster, run: WorkerRun, host: str) -> None:
         path = run.spool / f"clock-{host}.spool"
         path.unlink(missing_ok=True)
         spool = SpoolWriter(path)
-        spool.event(comparison(there, AFTER, there.offset))
+        for event in comparisons(there, AFTER, there.offset, host_offsets(run.detail.events)[host][-1]):
+            spool.event(event)
         spool.close()

@@ -204,12 +204,13 @@ class Store:
                 seal(connection, ids)
             return len(ids)
 
-    def amend_provenance(self, run_id: int, **found: Any) -> None:
-        """Add facts that became known during a run to its provenance (plain JSON)."""
+    def amend_provenance(self, run_id: int, warnings: Sequence[str] = (), **found: Any) -> None:
+        """Add facts that became known during a run to its provenance (plain JSON), and new ones to its warnings."""
         with self.writer.transaction(durable=True) as connection:
             run = self._existing(connection, run_id)
-            statement = update(schema.run).where(schema.run.c.id == run_id)
-            connection.execute(statement.values(provenance=to_json(json.loads(run.provenance) | found)))
+            every = dict.fromkeys([*json.loads(run.warnings), *warnings])
+            values = {"provenance": to_json(json.loads(run.provenance) | found), "warnings": to_json(list(every))}
+            connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(values))
             _seal_again(connection, run)
 
     def live_runs(self) -> list[LiveRun]:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +17,16 @@ from labconsole.clock_comparison import (
     BEFORE,
     COMPARED,
     HOST_COMPARED,
+    HOST_JUMPED,
     ClockComparison,
     Exchange,
     Offset,
     best_offset,
     between_hosts_ns,
+    clocks_doubt,
     host_offsets,
     host_uncertainties_ns,
+    jump_ns,
 )
 from labconsole.model.series import Event, Level
 
@@ -101,6 +105,41 @@ def test_the_uncertainty_between_hosts_is_that_of_the_two_worst_each_in_its_wors
     three = [*one, host_compared("obu-2", BEFORE, 5), host_compared("obu-3", BEFORE, 60)]
     assert between_hosts_ns(three) == 100
     assert between_hosts_ns(events((BEFORE, offset(5, OFFSET)))) == 0 and not host_offsets([])
+
+
+def test_a_clock_has_jumped_where_uncertainties_and_drift_do_not_explain_its_change() -> None:
+    before = Offset(5_000 * MS, 100_000, 0, 0, 0, 0, 1)
+    drift_ns = 10_000 * MS * 200 // 1_000_000  # 2 ms in 10 s
+
+    def after(change_ns: int) -> Offset:
+        return replace(before, offset_ns=before.offset_ns + change_ns, sender_ns=10_000 * MS)
+
+    explained = drift_ns + 200_000
+    for sign in (1, -1):
+        assert jump_ns(before, after(sign * explained)) == 0
+        assert jump_ns(before, after(sign * (explained + 1))) == sign * (explained + 1)
+
+
+def test_a_jump_of_a_host_leaves_a_latency_open_however_exact_the_offsets_are() -> None:
+    compared = [host_compared("obu-1", BEFORE, 10), host_compared("obu-1", AFTER, 10)]
+    assert clocks_doubt(compared, 1000.0) == ""
+    jumped = Event(9, "worker", Level.WARNING, HOST_JUMPED, "It jumped.", {"host": "obu-1", "jump_ns": 5})
+    assert clocks_doubt([*compared, jumped], 1000.0) == "the clock of obu-1 jumped during the run"
+
+
+def test_the_hook_lets_a_clock_jump_at_a_moment() -> None:
+    program = (
+        "import os, sys, time\n"
+        "at_ns = time.perf_counter_ns() + 200_000_000\n"
+        "os.environ[sys.argv[1]] = f'1000,0,-50000000000,{at_ns}'\n"
+        "from labconsole import clock\n"
+        "early = clock.now_ns() - time.perf_counter_ns()\n"
+        "time.sleep(0.3)\n"
+        "print(early, clock.now_ns() - time.perf_counter_ns())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, SHIFT_VARIABLE], capture_output=True, check=True, timeout=60)
+    early, late = map(int, done.stdout.split())
+    assert abs(early) < 50 * MS and abs(late + 50_000 * MS) < 50 * MS
 
 
 def test_the_hook_shifts_both_clocks_of_a_console_and_its_clock_domain() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import too_few
 from labconsole.analysis.column_figures import offered_rate_too_high
-from labconsole.clock_comparison import ClockComparison, between_hosts_ns, uncertainty_doubt
+from labconsole.clock_comparison import ClockComparison, between_hosts_ns, clocks_doubt
 from labconsole.model.trial import OFFERED_RATE, Distribution, Event, Metric, Samples
 from labconsole_amqp.choices import Loop, MessageSizes, Mode
 from labconsole_amqp.parameters import AmqpParameters
@@ -211,7 +211,7 @@ def _clock_doubt(parameters: AmqpParameters, events: Sequence[Event], latencies:
         return "the clocks of the two computers were not compared"
     if clocks is not None and clocks.after is None:
         return "the clocks were compared before the run only"
-    return uncertainty_doubt(clock_uncertainty_ns(events), float(np.median(latencies)))
+    return clocks_doubt(events, float(np.median(latencies)), clocks.uncertainty_ns if clocks is not None else 0)
 
 
 def clock_uncertainty_ns(events: Sequence[Event]) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labconsole.analysis.caveats import busy, busy_spans, too_few
 from labconsole.analysis.confidence_intervals import Trend, trend
 from labconsole.analysis.number_format import format_duration, format_figure
-from labconsole.clock_comparison import between_hosts_ns, uncertainty_doubt
+from labconsole.clock_comparison import clocks_doubt
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import OFFERED_RATE, Curve, Distribution, Event, Metric, Samples, Verdict
 from labconsole_amqp.parameters import AmqpParameters
@@ -135,7 +135,7 @@ def latency_metrics(
     due = sum(span.count for span in windows.sending.values())
     edges = windows.edges_ns.tolist()
     median = windows.all_latencies.quantile(0.5)
-    clocks = uncertainty_doubt(between_hosts_ns(events), median) if median is not None else ""
+    clocks = clocks_doubt(events, median) if median is not None else ""
     disturbed = busy(samples, edges[0], edges[-1]), connections_changed(events), clocks
     not_judged = "; ".join(filter(None, (*_reasons_not_judged(parameters, windows, due), *disturbed)))
     yield metric(OFFERED_RATE, rate, due)

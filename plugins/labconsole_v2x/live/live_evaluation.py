@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labconsole.analysis.caveats import busy
-from labconsole.clock_comparison import between_hosts_ns, host_offsets, uncertainty_doubt
+from labconsole.clock_comparison import between_hosts_ns, clocks_doubt, host_offsets
 from labconsole.model.series import RESOURCES
 from labconsole.model.trial import (
     OFFERED_RATE,
@@ -54,7 +54,7 @@ def evaluate_joined(
         *_totals(packets),
         *_sending(parameters, packets),
         *_changes(parameters, packets),
-        *_latency(packets, receptions, disturbed, between_hosts_ns(events)),
+        *_latency(packets, receptions, disturbed, events),
         *_loss(packets, receptions),
         *_receiving(packets, receptions),
         *_times(parameters, packets, receptions),
@@ -177,10 +177,12 @@ def _calculated(one: Metric) -> Metric:
     return replace(one, origin=Origin.CALCULATED)
 
 
-def _latency(packets: JoinedPackets, receptions: Receptions, disturbed: str, uncertainty_ns: int) -> Iterator[Metric]:
+def _latency(
+    packets: JoinedPackets, receptions: Receptions, disturbed: str, events: Sequence[Event]
+) -> Iterator[Metric]:
     values = latencies_ms(packets, receptions)
     if len(values):
-        clocks = uncertainty_doubt(uncertainty_ns, float(np.median(values)) * 1e6)
+        clocks = clocks_doubt(events, float(np.median(values)) * 1e6)
         yield from latency_metrics(values, "; ".join(filter(None, [*_doubts(packets), disturbed, clocks])))
 
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from labconsole.analysis.caveats import busy
-from labconsole.clock_comparison import host_offsets
+from labconsole.clock_comparison import HOST_JUMPED, clocks_doubt, host_offsets
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.left_samples import collect_left
 from labconsole.model.placement import Placement
@@ -101,6 +101,25 @@ def test_the_load_of_a_host_is_measured_there_and_that_of_this_computer_only_her
     assert "the computer beta was busy (other processes took " in reason
     assert readings["own_ns"][-1] / 1e9 > spent_s  # its role is none of those others
     assert abs(readings["t_ns"][-1] - t_ns[-1]) < 5_000_000_000, "by the clock of the console"
+
+
+def test_a_run_on_a_host_whose_clock_jumps_says_so(bench: Bench, running: ClusterProcesses, tmp_path: Path) -> None:
+    at_ns = time.perf_counter_ns() + 20_000_000_000
+    agent = running.joins("delta", tmp_path / "delta", clock_shift=f"7000000000,20,-300000000,{at_ns}")
+    try:
+        run_id = submit(bench, running, [{"role": "*", "host": "delta"}], count=1_000_000, rate=1000)
+        pump_until_counted(bench, run_id, 500)
+        assert time.perf_counter_ns() < at_ns, "it started too late to see the jump"
+        bench.pump_until(lambda: time.perf_counter_ns() > at_ns)
+        bench.queue.cancel(run_id)
+        bench.pump_until_idle()
+    finally:
+        agent.end()
+    detail = bench.detail(run_id)
+    (jumped,) = (event for event in detail.events if event.name == HOST_JUMPED)
+    assert jumped.data["host"] == "delta" and abs(jumped.data["jump_ns"] + 300_000_000) < 10_000_000
+    assert "The clock of delta jumped by " in jumped.message and jumped.message in detail.warnings
+    assert clocks_doubt(detail.events, 1e9) == "the clock of delta jumped during the run"
 
 
 def test_live_figures_of_a_host_come_while_it_counts(bench: Bench, running: ClusterProcesses) -> None:
