@@ -186,6 +186,10 @@ class Launcher(Protocol):
         """How much longer than on this machine it takes until each role of the run knows a time that it is sent."""
 
     @property
+    def clock_uncertainty_ns(self) -> int:
+        """By how much a time between any two hosts with roles may be wrong."""
+
+    @property
     def hosts(self) -> Mapping[str, Mapping[str, Any]]:
         """The other hosts with roles of the run, each with its surroundings (`provenance.surroundings`)."""
 
@@ -204,6 +208,7 @@ class LocalLauncher:
     """Starts roles as children of this process."""
 
     lead_ns = 0
+    clock_uncertainty_ns = 0
     hosts: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def __init__(self, address: str = THIS_MACHINE) -> None:

@@ -154,6 +154,10 @@ class WorkerContext:
     def lead_ns(self) -> int:
         return self._launcher.lead_ns
 
+    @property
+    def clock_uncertainty_ns(self) -> int:
+        return self._launcher.clock_uncertainty_ns
+
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
         start = RoleStart(
             role.name,

@@ -189,6 +189,10 @@ class RunContext(Protocol):
         0 where all roles are on this machine.
         """
 
+    @property
+    def clock_uncertainty_ns(self) -> int:
+        """By how much a time between any two hosts of the run may be wrong; 0 where all roles are on this machine."""
+
     def start(self, role: RoleSpec, host: str | None = None) -> RoleHandle:
         """Start a role process on a host by name; `host` None: where the scenario wants it, this machine by default.
 

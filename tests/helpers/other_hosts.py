@@ -82,6 +82,7 @@ class OtherHosts:
     """
 
     lead_ns = 50_000_000
+    clock_uncertainty_ns = 0
 
     def __init__(self, folder: Path, addresses: Mapping[str, str], console: Sequence[Path] = ()) -> None:
         folder.mkdir(parents=True)

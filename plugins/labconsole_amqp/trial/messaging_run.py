@@ -319,14 +319,15 @@ def _conduct_sweep(
         for role in (*receivers, *senders):
             role.command(open_loop_command(begin_ns - start_ns, sent, rate, parameters.step))
         sent = [sender.report(longest_s)["sent"] for sender in senders]
-        search.record(_keeps_limit(parameters, receivers, sum(sent)))
+        limit_ns = parameters.p99_limit * 1e6 - context.clock_uncertainty_ns
+        search.record(_keeps_limit(parameters, receivers, sum(sent), limit_ns))
     if search.over:
         context.event(SWEEP_DONE, f"The search is over after {search.steps} steps.", found=search.found)
     for sender in senders:
         sender.command(FINISH)
 
 
-def _keeps_limit(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> bool:
+def _keeps_limit(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int, limit_ns: float) -> bool:
     """Whether all messages came, and p99 of the step's at each receiver is within the limit."""
     if _received(parameters, receivers, sent) < sent:
         return False
@@ -334,7 +335,7 @@ def _keeps_limit(parameters: AmqpParameters, receivers: Sequence[RoleHandle], se
         receiver.command(LATENCY_COMMAND)
     p99s = [receiver.report(parameters.patience)["p99_ns"] for receiver in receivers]
     measured = [p99 for p99 in p99s if p99 is not None]
-    return bool(measured) and max(measured) <= parameters.p99_limit * 1e6
+    return bool(measured) and max(measured) <= limit_ns
 
 
 def _received(parameters: AmqpParameters, receivers: Sequence[RoleHandle], sent: int) -> int:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from labconsole.model.trial import Event, Level
+from labconsole.clock_comparison import HOST_COMPARED, Offset
+from labconsole.model.trial import Event, Level, Verdict
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import RECEIVED, SENT, Phase
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
 from labconsole_amqp.trial.joining import join_samples, merged_by_time
-from labconsole_amqp.trial.sweep_evaluation import Step, highest, sweep_steps
+from labconsole_amqp.trial.sweep_evaluation import Step, highest, sweep_figures, sweep_steps
 from tests.labconsole_amqp.lab import Lab, run
 
 pytestmark = pytest.mark.usefixtures("lab_home")
@@ -80,6 +81,49 @@ def test_a_rate_that_kept_the_limit_in_half_of_its_steps_is_not_the_highest() ->
     steps = [Step(0, 100.0, 5, 5, 1.0), Step(1, 200.0, 5, 5, 30.0), Step(2, 200.0, 5, 5, 2.0)]
     assert highest(steps, 20.0) == steps[0]
     assert highest([*steps, Step(3, 200.0, 5, 5, 3.0)], 20.0) == Step(3, 200.0, 5, 5, 3.0)
+
+
+def swept(p99s_ms: dict[float, float], uncertain_ns: int) -> tuple[dict[str, float], Verdict]:
+    """Figures and verdict of a sweep over a host with such a clock, whose steps had these p99 by rate; limit 20 ms."""
+    sent, received, offset = [], [], Offset(0, uncertain_ns, 0, 0, 0, 0, 1)
+    data = {**offset.to_json(), "host": "obu-1", "phase": "before"}
+    events = [Event(0, "worker", Level.INFO, HOST_COMPARED, "", data)]
+    for step, (rate, p99_ms) in enumerate(p99s_ms.items()):
+        begin = (step + 1) * 10**9
+        events.append(
+            Event(begin, "worker", Level.INFO, "sweep step", "", {"begin_ns": begin, "rate": rate, "seconds": 0.1})
+        )
+        for index in range(10):
+            due, seq = begin + (20 + index) * 10 * MS, step * 10 + index
+            sent.append((seq, due, due, seq, Phase.OPEN_LOOP))
+            received.append((seq, due + int(p99_ms * MS)))
+    events.append(Event(0, "worker", Level.INFO, "sweep done", "", {}))
+    names = ("seq", "intended_ns", "sent_ns", "stamp_ms", "phase")
+    numbers, times = np.array(received, np.int64).T
+    received_table = {"number": (1 << 40) + numbers, "received_ns": times, "stamp_ms": numbers}
+    tables = (
+        merged_by_time(SENT, [("sender-0", dict(zip(names, np.array(sent, np.int64).T, strict=True)))]),
+        merged_by_time(RECEIVED, [("receiver-0", received_table | {"outcome": np.zeros(len(numbers), np.uint8)})]),
+    )
+    parameters = AmqpParameters(loop="sweep", numbered=True, p99_limit=20.0)
+    metrics, (verdict,) = sweep_figures(parameters, join_samples(parameters, *tables), events, "")
+    return {one.name: one.value for one in metrics}, verdict
+
+
+def test_a_step_that_is_nearer_to_the_limit_than_clocks_are_certain_does_not_count_as_kept() -> None:
+    steps = {100.0: 5.0, 200.0: 19.5, 400.0: 30.0}
+    exact, verdict = swept(steps, 100_000)
+    assert exact["highest_rate"] == 200 and "leave open" not in verdict.reason
+    figures, verdict = swept(steps, 1_000_000)
+    assert (figures["highest_rate"], verdict.result) == (100, "pass")
+    assert "At 200 messages a second, the clocks of the hosts (± 1 ms) leave open whether" in verdict.reason
+
+
+def test_a_sweep_whose_every_step_the_clocks_leave_open_has_no_answer() -> None:
+    figures, verdict = swept({100.0: 19.5, 200.0: 20.5}, 1_000_000)
+    assert "highest_rate" not in figures and verdict.result == "unknown"
+    _, verdict = swept({100.0: 19.5 + 3, 200.0: 40}, 1_000_000)
+    assert verdict.result == "fail"
 
 
 def test_a_comparison_answers_what_protection_costs_at_the_limit() -> None:
