@@ -40,6 +40,7 @@ from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
 from labconsole.store.run_store import RunInProgressError, Store
 
+CANCELLED = "Cancelled by the operator."
 RECORD_INTERVAL_S = 0.25
 USAGE_INTERVAL_S = 0.5
 _QUIET_INTERVAL_S = 0.5
@@ -88,6 +89,35 @@ class _Periodic:
                 return
 
 
+class _Messages:
+    """Messages of the supervisor: kept until the run has begun, which takes some seconds where hosts are started."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._kept: list[dict[str, Any]] = []
+        self._taker: Callable[[dict[str, Any]], None] | None = None
+
+    def __call__(self, message: dict[str, Any]) -> None:
+        """Take a message (on the reader thread)."""
+        with self._turn:
+            if self._taker is None:
+                self._kept.append(message)
+            else:
+                self._taker(message)
+
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled before it began."""
+        with self._turn:
+            return any(message["t"] == "cancel" for message in self._kept)
+
+    def pass_on(self, taker: Callable[[dict[str, Any]], None]) -> None:
+        """Let `taker` have the messages, those that were kept first."""
+        with self._turn:
+            self._taker = taker
+            for message in self._kept:
+                taker(message)
+
+
 def _conduct_run(
     run: WorkerRun,
     recorder: Recorder,
@@ -118,9 +148,11 @@ def _conduct_run(
     try:
         make_spool(run.spool, trial.disk_bytes(parameters))
         keep = partial(run.store.add_artefact, run.id)
-        launcher = _launcher(run, trial, parameters, stored)
+        messages = _Messages()
+        channel.listen(messages)
+        launcher = _launcher(run, trial, parameters, stored, messages.cancelled)
         context = WorkerContext(channel, run.spool, seed, live_hz, secrets, keep, trial.live, trial.commands, launcher)
-        channel.listen(context.on_message)
+        messages.pass_on(context.on_message)
         with _recording_threads(context, recorder, channel, when_idle=trial.leaves_idle_time(parameters)):
             try:
                 status, reason = _outcome(trial, parameters, context)
@@ -129,6 +161,8 @@ def _conduct_run(
                 if refused := context.refused_secrets:
                     channel.send({"t": "refused", "secrets": refused})
         return _brought(launcher, run, channel, status, reason)
+    except CancelledError:
+        return RunStatus.CANCELLED, CANCELLED
     except UserError as error:
         return RunStatus.FAILED, str(error)
 
@@ -139,8 +173,10 @@ def _is_local(run: WorkerRun) -> bool:
     return placement is None or placement.local > 0
 
 
-def _launcher(run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored: ExitStack) -> Launcher:
-    """What starts the roles of the run. Raises UserError: the hosts that it asks for are not there."""
+def _launcher(
+    run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored: ExitStack, cancelled: Callable[[], bool]
+) -> Launcher:
+    """What starts the roles of the run. Raises UserError: the hosts that it asks for are not there; CancelledError."""
     placement = Placement.of_stored(run.detail.placement)
     if placement is None:
         return LocalLauncher()
@@ -154,7 +190,7 @@ def _launcher(run: WorkerRun, trial: Trial[Any], parameters: Parameters, stored:
     require_dask()
     from labconsole.hosts.host_launcher import HostLauncher, HostRun, connected
 
-    cluster, address = connected(placement, stored)
+    cluster, address = connected(placement, stored, cancelled)
     needs = HostRun(run.detail.row.uuid, run.spool, trial.disk_bytes(parameters))
     launcher = HostLauncher(cluster, placement, needs, LocalLauncher(address))
     stored.callback(launcher.close)
@@ -188,7 +224,7 @@ def _outcome(trial: Trial[Any], parameters: Parameters, context: WorkerContext) 
         traceback.print_exc()
         fault = f"A fault in the trial: {type(error).__name__}: {error}"
     if context.stop_requested:
-        return RunStatus.CANCELLED, f"Cancelled by the operator. {fault}".strip()
+        return RunStatus.CANCELLED, f"{CANCELLED} {fault}".strip()
     return (RunStatus.FAILED, fault) if fault else (RunStatus.FINISHED, "")
 
 

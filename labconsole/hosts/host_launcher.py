@@ -307,10 +307,12 @@ def _encrypted(path: Path) -> str:
     return text
 
 
-def connected(placement: Placement, closing: ExitStack) -> tuple[Cluster, str]:
+def connected(
+    placement: Placement, closing: ExitStack, cancelled: Callable[[], bool] = lambda: False
+) -> tuple[Cluster, str]:
     """The cluster of a placement until `closing` is closed, and the address where its hosts reach this computer.
 
-    Raises UserError.
+    Raises UserError, and CancelledError where local hosts are started and `cancelled`.
     """
     from labconsole.hosts.cluster_tls import Member
     from labconsole.hosts.local_cluster import local_cluster
@@ -319,5 +321,5 @@ def connected(placement: Placement, closing: ExitStack) -> tuple[Cluster, str]:
     scheduler = placement.scheduler
     member = Member.of_console()
     if placement.local:
-        scheduler = closing.enter_context(local_cluster(placement.local))
+        scheduler = closing.enter_context(local_cluster(placement.local, cancelled))
     return closing.enter_context(Cluster(scheduler, member)), way_to(scheduler)

@@ -103,9 +103,9 @@ class HostedRole:
             self._count += 1
         self._loop.call_soon_threadsafe(self.changed.set)
 
-    def none(self, after: int) -> Lines:
-        """The answer where no line has come from number `after` on."""
-        return Lines(after, (), self._next)
+    def none(self, after: int, ended: str = "") -> Lines:
+        """The answer without lines: those from number `after` on are still to come, unless it has `ended`."""
+        return Lines(after, (), self._next, ended)
 
     def taken(self, after: int) -> Lines | None:
         """The lines from number `after` on, those before being forgotten; None: there are none yet."""

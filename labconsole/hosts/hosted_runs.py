@@ -28,6 +28,8 @@ from labconsole.model.series import FILE_NAME, MACHINE_OF_HOST
 
 _USAGE_S = 0.5
 _POLL_S = 0.2
+_KNOWN_S = 1.0
+"""How long an agent that is stopped still answers consoles: they ask all the time."""
 _RUN = re.compile(r"[0-9a-f-]{32,36}")
 
 
@@ -122,6 +124,7 @@ class HostedRuns:
         self._host = host
         self._runs: dict[str, HostedRun] = {}
         self._looked_s = 0.0
+        self._stopping = False
 
     def held(self) -> dict[str, list[str]]:
         """The runs that have left something here, each with its files of samples."""
@@ -174,9 +177,11 @@ class HostedRuns:
     async def lines(self, run: str, name: str, after: int, wait_s: float) -> Lines:
         """The lines of a role from number `after` on, waited for; an empty answer after `wait_s`."""
         role = self.role(run, name)
+        if self._stopping:
+            return role.none(after, f"was stopped with the agent of its host {self._host}")
         deadline_s = time.monotonic() + wait_s
         while (found := role.taken(after)) is None:
-            if time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s or self._stopping:
                 return role.none(after)
             with suppress(TimeoutError):
                 await asyncio.wait_for(role.changed.wait(), _POLL_S)
@@ -221,13 +226,16 @@ class HostedRuns:
         for run in self._runs.values():
             run.look()
 
-    def close(self) -> None:
-        """Stop all roles; returns when they have drained and ended, after a few seconds at most."""
+    async def close(self) -> None:
+        """Stop all roles and let their consoles know; returns when they have drained and ended, after a few seconds."""
+        self._stopping = bool(self.running())
         for run in self._runs.values():
             run.stop()
-        deadline_s = time.monotonic() + GRACE_S
-        while self.running() and time.monotonic() < deadline_s:
-            time.sleep(_POLL_S)
+        since_s = time.monotonic()
+        while self._stopping and (time.monotonic() - since_s < _KNOWN_S or self.running()):
+            await asyncio.sleep(_POLL_S)
+            if time.monotonic() - since_s > GRACE_S:
+                break
         for run in self._runs.values():
             run.close()
 

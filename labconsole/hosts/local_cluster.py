@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
+from labconsole.engine.role_handle import CancelledError
 from labconsole.errors import UserError
 from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import Member
@@ -21,21 +22,25 @@ _ADDRESS = "127.0.0.1"
 _SCHEDULER = "scheduler"
 _READY = b"ready "
 _END_S = 10.0
+_POLL_S = 0.02
 
 
 @contextmanager
-def local_cluster(hosts: int) -> Iterator[str]:
-    """Start a scheduler and so many hosts, local-1 and so on; its address. Raises UserError: one does not start."""
+def local_cluster(hosts: int, cancelled: Callable[[], bool] = lambda: False) -> Iterator[str]:
+    """Start a scheduler and so many hosts, local-1 and so on; its address.
+
+    Raises UserError: one does not start; CancelledError: `cancelled`, which is asked until they serve.
+    """
     console_files()  # made before its processes need it
     with ExitStack() as started:
         scheduler = started.enter_context(_process(_SCHEDULER))
         # At once: they import Dask while the scheduler does.
         agents = [started.enter_context(_process(f"{LOCAL}{number}")) for number in range(1, hosts + 1)]
-        address = scheduler.ready()
+        address = scheduler.ready(cancelled)
         for agent in agents:
             agent.join(address)
         for agent in agents:
-            agent.ready()
+            agent.ready(cancelled)
         yield address
 
 
@@ -47,6 +52,9 @@ class _Process:
         self.process = subprocess.Popen(
             own_program("labconsole.hosts.local_cluster", name), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        self._serves = ""
+        self._reader = threading.Thread(target=self._read, name=f"{name}-starts", daemon=True)
+        self._reader.start()
 
     def join(self, scheduler: str) -> None:
         """Let an agent join the cluster of this scheduler."""
@@ -55,13 +63,22 @@ class _Process:
             self.process.stdin.write(f"{scheduler}\n".encode())
             self.process.stdin.flush()
 
-    def ready(self) -> str:
-        """Wait until it serves; returns where. Raises UserError: it has ended."""
+    def ready(self, cancelled: Callable[[], bool]) -> str:
+        """Wait until it serves; returns where. Raises UserError: it has ended; CancelledError."""
+        while self._reader.is_alive():
+            if cancelled():
+                raise CancelledError("Cancelled while hosts on this computer were started.")
+            self._reader.join(_POLL_S)
+        if not self._serves:
+            raise UserError(f"{self._name} could not be started on this computer: read the log.")
+        return self._serves
+
+    def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith(_READY):
-                return line.removeprefix(_READY).decode().strip()
-        raise UserError(f"{self._name} could not be started on this computer: read the log.")
+                self._serves = line.removeprefix(_READY).decode().strip()
+                return
 
 
 @contextmanager
@@ -70,6 +87,9 @@ def _process(name: str) -> Iterator[_Process]:
     with started.process as process:
         try:
             yield started
+        except CancelledError:
+            process.kill()  # it may still be starting, and has recorded nothing
+            raise
         finally:
             assert process.stdin is not None and process.stdout is not None
             process.stdin.close()

@@ -123,7 +123,7 @@ def serve_agent(
                 agent = await joined_again()
             runs.look()
             await asyncio.sleep(_LOOK_S)
-        runs.close()
+        await runs.close()
         if agent is not None:
             await agent.close(reason="it was stopped")
 

@@ -236,6 +236,19 @@ def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: P
     assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
 
 
+def test_a_run_is_cancelled_while_its_local_hosts_start(bench: Bench, home: Path, practice_plugin: None) -> None:
+    planned = campaign(bench.folder, roles=2, count=100)
+    placement = Placement.model_validate({"local": 3, "roles": [{"role": "*"}]}).model_dump(mode="json")
+    scenarios = tuple(replace(one, placement=placement) for one in planned.scenarios)
+    (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))
+    bench.pump_until(lambda: any(is_local_node(one, home) for one in psutil.process_iter()))
+    bench.queue.cancel(run_id)
+    bench.pump_until_idle()
+    row = bench.detail(run_id).row
+    assert (row.status, row.reason) == (RunStatus.CANCELLED, "Cancelled by the operator.")
+    assert not [one for one in psutil.process_iter() if is_local_node(one, home)]
+
+
 def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(
     bench: Bench, home: Path, practice_plugin: None
 ) -> None:

@@ -111,6 +111,22 @@ def hosts(running: ClusterProcesses) -> list[str]:
         return list(console.addresses())
 
 
+def test_a_run_whose_agent_is_stopped_says_that_it_was_stopped(bench: Bench, running: ClusterProcesses) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 1000)
+    agent = running.agent("alpha")
+    agent.process.terminate()
+    bench.pump_until_idle()
+    assert agent.ended() == 0
+    detail = bench.detail(run_id)
+    assert detail.row.status is RunStatus.FAILED
+    assert "Role counter-0 was stopped with the agent of its host alpha in mid-run" in detail.row.reason
+    running.starts_again(agent)
+    assert eventually(lambda: "alpha" in hosts(running), 20)
+    collect(bench, running)  # what was not brought while the agent stopped
+    assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
+
+
 def test_a_run_whose_scheduler_is_lost_keeps_its_samples(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 1000)
@@ -249,5 +265,6 @@ def test_a_run_on_a_frozen_host_is_cancelled_like_any_other(bench: Bench, runnin
     detail = bench.detail(run_id)
     assert detail.row.status is RunStatus.CANCELLED and "had to be killed" not in detail.row.reason
     assert "Samples of its roles are left there" in detail.row.reason
+    assert eventually(lambda: "alpha" in hosts(running), 20)
     collect(bench, running)
     assert len(bench.numbers(run_id)) >= 500
