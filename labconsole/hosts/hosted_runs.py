@@ -177,15 +177,16 @@ class HostedRuns:
     async def lines(self, run: str, name: str, after: int, wait_s: float) -> Lines:
         """The lines of a role from number `after` on, waited for; an empty answer after `wait_s`."""
         role = self.role(run, name)
-        if self._stopping:
-            return role.none(after, f"was stopped with the agent of its host {self._host}")
         deadline_s = time.monotonic() + wait_s
-        while (found := role.taken(after)) is None:
-            if time.monotonic() > deadline_s or self._stopping:
+        while not self._stopping:
+            if (found := role.taken(after)) is not None:
+                return found
+            if time.monotonic() > deadline_s:
                 return role.none(after)
             with suppress(TimeoutError):
                 await asyncio.wait_for(role.changed.wait(), _POLL_S)
-        return found
+        # Not what it says of its end: it was stopped, and has not done its work.
+        return role.none(after, f"was stopped with the agent of its host {self._host}")
 
     def contents(self, run: str) -> dict[str, tuple[int, str]]:
         """What the roles of a run have recorded: size in bytes and SHA-256 by file name."""
