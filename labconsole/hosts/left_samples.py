@@ -1,8 +1,8 @@
-"""Finds what runs of a database have left on hosts, brings it, stores it with its run, and evaluates that again."""
+"""Finds what runs have left on hosts: brings it, stores it and evaluates its run again, or removes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class LeftSamples:
-    """What was collected; `unknown` are uuids of runs that another database has."""
+    """What was collected; `unknown` are uuids of ended runs that this database does not have."""
 
     collected: tuple[Collected, ...]
     unknown: tuple[str, ...]
@@ -55,7 +55,7 @@ def collect_left(cluster: Cluster, database: Path, say: Callable[[str], None]) -
         described = _described(cluster, warnings)
         finishing = {uuid: host for host, answer in described.items() for uuid in answer["finishing"]}
         for host, answer in described.items():
-            unknown |= set(answer["held"]) - set(known)
+            unknown |= set(answer["held"]) - set(answer["running"]) - set(known)
             for uuid in [uuid for uuid in answer["held"] if uuid in known]:
                 try:
                     run = _ended(store, known[uuid], finishing.get(uuid))
@@ -66,9 +66,30 @@ def collect_left(cluster: Cluster, database: Path, say: Callable[[str], None]) -
                     warnings.append(str(error))
     if unknown:
         warnings.append(
-            f"Hosts have samples of {len(unknown)} runs that are not in this database: name theirs with --db."
+            f"Hosts have samples of runs that are not in this database: {', '.join(sorted(unknown))}. Name theirs with "
+            "--db, or remove them for good by `labconsole hosts discard`."
         )
     return LeftSamples(tuple(collected), tuple(sorted(unknown)), tuple(warnings))
+
+
+def discard(cluster: Cluster, database: Path, runs: Collection[str]) -> list[tuple[str, str]]:
+    """Remove what these runs, named by uuid, have left on hosts; returns each removed run with its host.
+
+    Raises UserError, before anything is removed: a run is in the database or in progress, or a host does not answer.
+    """
+    with Store.open(database), Reader(database) as reader:
+        known = {row.uuid: row.id for row in reader.runs(include_trashed=True)}
+    for uuid in runs:
+        if uuid in known:
+            raise UserError(f"Run {known[uuid]} of this database is {uuid}: collect its samples.")
+    described = {host: cluster.call(host, "describe") for host in sorted(cluster.addresses())}
+    for host, answer in described.items():
+        if running := sorted(set(runs) & set(answer["running"])):
+            raise UserError(f"Roles of {', '.join(running)} run on {host}: wait until they have ended.")
+    left = [(uuid, host) for uuid in runs for host, answer in described.items() if uuid in answer["held"]]
+    for uuid, host in left:
+        cluster.call(host, "forget", uuid)
+    return left
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from labconsole.analysis.number_format import format_figure
 from labconsole.cli.database import RunDatabase
 from labconsole.errors import UserError
 from labconsole.hosts.installed import require_dask
-from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
+from labconsole.model.operation import Confirmation, HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.placement import DEFAULT_PORT, DEFAULT_SCHEDULER
 from labconsole.paths import database_path
@@ -296,6 +296,56 @@ class CollectSamples(Operation[CollectParameters]):
             tuple(sentences) or ("No run of this database has left samples on a host.",),
             {"collected": collected, "unknown": list(found.unknown)},
             found.warnings,
+        )
+
+
+class DiscardParameters(Parameters):
+    """Which runs have samples on hosts that are not needed."""
+
+    run: tuple[str, ...] = parameter(
+        "Runs",
+        "Uuids of the runs, as `labconsole hosts collect` reports them",
+        default=(),
+        positional=True,
+        required=True,
+        metavar="UUID",
+    )
+    scheduler: SchedulerAddress = _scheduler_field()
+    db: RunDatabase = None
+    yes: bool = parameter("Yes", "Remove them without a question", default=False, terminal_only=True)
+
+
+class DiscardSamples(Operation[DiscardParameters]):
+    """Removes what runs have left on hosts that were deleted from their database."""
+
+    name: ClassVar[str] = "hosts.discard"
+    title: ClassVar[str] = "Discard samples on hosts"
+    description: ClassVar[str] = (
+        "Removes the samples of runs from all hosts for good, where the runs were deleted from their database. Those "
+        "of runs that the database has are refused: collect them."
+    )
+    parameters: ClassVar[type[Parameters]] = DiscardParameters
+    isolated: ClassVar[bool] = True
+
+    def confirmation(self, parameters: DiscardParameters) -> Confirmation | None:
+        listed = "\n".join(parameters.run)
+        loss = f"{listed}\nThe samples of these runs, of whichever database, are removed from all hosts for good."
+        return None if parameters.yes else Confirmation("yes", loss, "--yes")
+
+    def run(self, parameters: DiscardParameters, context: OperationContext) -> Result:
+        require_dask()
+        from labconsole.hosts.cluster import Cluster
+        from labconsole.hosts.cluster_tls import Member
+        from labconsole.hosts.left_samples import discard
+
+        if not parameters.run:
+            raise UserError("Name the runs by the uuids that `labconsole hosts collect` reports.")
+        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
+            removed = discard(cluster, parameters.db or database_path(), parameters.run)
+        sentences = [f"The samples of {run} on {host} are removed." for run, host in removed]
+        return Result(
+            tuple(sentences) or ("No host has samples of these runs.",),
+            {"removed": [{"run": run, "host": host} for run, host in removed]},
         )
 
 

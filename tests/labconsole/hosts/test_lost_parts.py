@@ -7,6 +7,8 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -24,7 +26,7 @@ from labconsole.hosts.cluster import Cluster, HostLostError
 from labconsole.hosts.collecting import bring
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_launcher import HostLauncher, HostRun
-from labconsole.hosts.left_samples import collect_left
+from labconsole.hosts.left_samples import collect_left, discard
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench
@@ -156,6 +158,37 @@ def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collec
     collect(bench, running)
     assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
     assert list(spool_root(bench.database).iterdir()) == []
+
+
+def test_samples_of_a_deleted_run_are_discarded_and_those_of_others_are_not(
+    bench: Bench, running: ClusterProcesses, tmp_path: Path
+) -> None:
+    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
+    pump_until_counted(bench, run_id, 500)
+    uuid = bench.detail(run_id).row.uuid
+    other = tmp_path / "other.db"
+    with Cluster(running.address, running.member()) as console:
+        with pytest.raises(UserError, match="run on alpha: wait until they have ended"):
+            discard(console, other, [uuid])
+        worker_process().kill()
+        bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
+        assert eventually(lambda: not running_roles(running, "alpha"), 30)
+        with pytest.raises(UserError, match=f"Run {run_id} of this database is {uuid}: collect its samples"):
+            discard(console, bench.database, [uuid])
+        assert list(held(running, "alpha")) == [uuid]
+    found = discarded(running, other, uuid)
+    assert found.returncode != 0 and "must be confirmed by typing yes: give --yes" in found.stderr
+    assert list(held(running, "alpha")) == [uuid]
+    found = discarded(running, other, uuid, "--yes")
+    assert found.stdout.strip() == f"The samples of {uuid} on alpha are removed.", found.stderr
+    assert held(running, "alpha") == {}
+
+
+def discarded(running: ClusterProcesses, database: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command that discards samples."""
+    command = [sys.executable, "-m", "labconsole.cli.main", "hosts", "discard", *arguments]
+    given = ["--scheduler", running.address, "--db", str(database)]
+    return subprocess.run([*command, *given], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
 def test_samples_are_collected_by_one_process_at_a_time(bench: Bench, running: ClusterProcesses) -> None:
