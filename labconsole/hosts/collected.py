@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from labconsole.clock_comparison import host_offsets
 from labconsole.engine.spool import Block, EventBlock, SampleBlock
-from labconsole.model.series import Event
+from labconsole.model.series import EVENT_TIMES, Event
 from labconsole.paths import hosts_dir
 
 LOCAL = "local-"
@@ -68,11 +68,16 @@ class HostClock:
         if not len(self._at_ns):
             return block
         if isinstance(block, EventBlock):
-            return replace(block, event=replace(block.event, t_ns=int(self._times(np.array([block.event.t_ns]))[0])))
+            event = block.event
+            times = {key: self._time(event.data[key]) for key in EVENT_TIMES if key in event.data}
+            return replace(block, event=replace(event, t_ns=self._time(event.t_ns), data={**event.data, **times}))
         if not isinstance(block, SampleBlock):
             return block
         names = [column.name for column in block.series.columns if column.by_clock]
         return replace(block, columns={**block.columns, **{name: self._times(block.columns[name]) for name in names}})
+
+    def _time(self, recorded_ns: int) -> int:
+        return int(self._times(np.array([recorded_ns], np.int64))[0])
 
     def _times(self, recorded_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         set_by_ns = self._offsets_ns[0]

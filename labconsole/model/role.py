@@ -90,7 +90,7 @@ class RoleContext(Protocol):
         """Call at least every 100 ms: writes what is due (samples every 250 ms, live frames); cheap when nothing is."""
 
     def event(self, name: str, message: str, level: Level = Level.INFO, **data: Any) -> None:
-        """Record something that happened, in one sentence."""
+        """Record something that happened, in one sentence; in `data`, `begin_ns` and `end_ns` are times of `now_ns`."""
 
     def report(self, **data: Any) -> None:
         """Send a small report (plain JSON) to the trial in mid-run, which waits for it with `RoleHandle.report`."""

@@ -157,6 +157,10 @@ TIME_PROGRESS = LiveChannel("elapsed", "Time", "s", shown=False)
 """Progress of a run that time limits: whole seconds since T0, counted by one role. It has no rate worth showing."""
 
 
+EVENT_TIMES = ("begin_ns", "end_ns")
+"""Keys in the data of events whose values are times of the run's clock, and stay so where clocks are corrected."""
+
+
 @dataclass(frozen=True)
 class Event:
     """Something that happened in a run at `t_ns` (`clock.now_ns`); `message` is one sentence."""

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from labconsole.clock_comparison import COMPARED, ClockComparison
 from labconsole.errors import UserError
-from labconsole.model.series import MACHINE, RESOURCES, Event, Series
+from labconsole.model.series import EVENT_TIMES, MACHINE, RESOURCES, Event, Series
 from labconsole.model.trial import Samples
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.store.records import RunDetail, StoredRole
@@ -24,8 +24,7 @@ from labconsole_amqp.series import ACKNOWLEDGED, RECEIVED, SENT
 
 _SERIES = {series.name: series for series in (SENT, ACKNOWLEDGED, RECEIVED, MACHINE, RESOURCES)}
 _TIMES = {"received": ("received_ns",), MACHINE.name: ("t_ns",), RESOURCES.name: ("t_ns",)}
-"""Columns of the receiver's samples, and below of its events, with times of its clock."""
-_EVENT_TIMES = ("begin_ns", "end_ns")
+"""Columns of the receiver's samples with times of its clock."""
 _SAME = (
     "test",
     "envelope",
@@ -196,7 +195,7 @@ class BothEnds:
 
     def _of_receiver(self, event: Event) -> Event:
         data: Mapping[str, Any] = event.data
-        data = {**data, **{name: self._at(data[name]) for name in _EVENT_TIMES if name in data}}
+        data = {**data, **{name: self._at(data[name]) for name in EVENT_TIMES if name in data}}
         name = f"{event.name} of the receiver" if event.name == "T0" else event.name
         return replace(event, t_ns=self._at(event.t_ns), source=self.receiver.role(event.source), name=name, data=data)
 

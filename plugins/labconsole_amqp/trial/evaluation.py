@@ -237,9 +237,7 @@ def _send_speed(parameters: AmqpParameters, count: int, first_ns: int, events: S
     connects = [event.data["connect_ns"] for event in events_of(events, CONNECTED, "sender")]
     # If one sender has not finished, the time of the others is too short for the messages of all.
     if len(done) == len(connects) == parameters.senders:
-        # Of hosts, times of events are by the console's clock, and those in their data are not.
-        away = bool(host_offsets(events))
-        span_ns = max(event.t_ns if away else event.data["end_ns"] for event in done) - first_ns
+        span_ns = max(event.data["end_ns"] for event in done) - first_ns
         yield metric("send_duration", (span_ns + float(np.mean(connects))) / 1e6, count)
         if span_ns > 0:
             yield metric("send_rate", count / (span_ns / 1e9), count)

@@ -70,9 +70,13 @@ def test_durations_and_missing_times_stay_as_they_are() -> None:
 
 
 def test_events_are_corrected_like_samples() -> None:
-    event = Event(115 * S + 25_000, "sender", Level.INFO, "end", "It ends.", {})
+    data = {"begin_ns": 105 * S + 10_000, "end_ns": 115 * S + 25_000, "cpu_ns": 115 * S, "end": "late"}
+    event = Event(115 * S + 25_000, "sender", Level.INFO, "end", "It ends.", data)
     found = HostClock(EVENTS, "obu-1").corrected(EventBlock(0, event))
     assert isinstance(found, EventBlock) and abs(found.event.t_ns - 115 * S) <= 1
+    times = found.event.data
+    assert abs(times["begin_ns"] - 105 * S) <= 1 and abs(times["end_ns"] - 115 * S) <= 1
+    assert (times["cpu_ns"], times["end"]) == (115 * S, "late")
 
 
 def test_each_host_has_its_own_clock() -> None:
