@@ -299,6 +299,45 @@ class CollectSamples(Operation[CollectParameters]):
         )
 
 
+class SummariseParameters(Parameters):
+    """Which campaign is summarised, and which hosts are asked."""
+
+    run: int | None = parameter(
+        "Run",
+        "Number of a run, whose campaign is summarised",
+        default=None,
+        positional=True,
+        metavar="RUN",
+        empty="The newest campaign",
+        ge=1,
+    )
+    scheduler: SchedulerAddress = _scheduler_field()
+    db: RunDatabase = None
+
+
+class SummariseSamples(Operation[SummariseParameters]):
+    """Summarises the samples of a campaign host by host."""
+
+    name: ClassVar[str] = "hosts.summarise"
+    title: ClassVar[str] = "Summarise samples by host"
+    description: ClassVar[str] = (
+        "Gives mean, percentiles and extremes of what each host of a campaign recorded, and of all together: each host "
+        "summarises the samples that it still has, and sends the summary alone. What is in the database is read from "
+        "there. Measures are named as in exported tables: series, column; `a - b` is the time from b to a. Latency "
+        "between hosts needs the samples of both: collect them for it."
+    )
+    parameters: ClassVar[type[Parameters]] = SummariseParameters
+    isolated: ClassVar[bool] = True
+
+    def run(self, parameters: SummariseParameters, context: OperationContext) -> Result:
+        require_dask()
+        from labconsole.hosts.campaign_summary import campaign_summary
+        from labconsole.hosts.summary_result import summary_result
+
+        database = parameters.db or database_path()
+        return summary_result(campaign_summary(database, parameters.run, parameters.scheduler, context))
+
+
 def _row(host: Host) -> tuple[str, ...]:
     return (
         host.name,
