@@ -16,6 +16,7 @@ from labconsole.clock import clock_domain, now_ns
 from labconsole.engine.provenance import surroundings
 from labconsole.hosts.hosted_role import Lines
 from labconsole.hosts.hosted_runs import HostedRuns
+from labconsole.hosts.sample_summaries import Summaries
 from labconsole.paths import hosts_dir
 
 
@@ -89,6 +90,10 @@ class HostActor:
     def read(self, run: str, name: str, offset: int, size: int) -> bytes:
         """As `HostedRuns.read`."""
         return self._runs.read(run, name, offset, size)
+
+    def summaries(self, run: str) -> Summaries:
+        """As `HostedRuns.summaries`."""
+        return self._runs.summaries(run)
 
     async def forget(self, run: str) -> None:
         """As `HostedRuns.forget`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from labconsole.model.validation_faults import fault_sentence
 
@@ -85,11 +85,24 @@ class Placement(_Strict):
             le=MOST_LOCAL,
         ),
     ] = 0
+    samples: Annotated[
+        Literal["bring", "stay"],
+        Field(
+            description="Whether samples are brought after each run, or stay on the hosts until they are collected: "
+            "until then the run has no figures, and `labconsole hosts summarise` summarises them where they are"
+        ),
+    ] = "bring"
     roles: Annotated[tuple[RoleRequest, ...], Field(description="What roles ask of their hosts")] = ()
     lost_console: Annotated[
         Literal["stop", "finish"],
         Field(description="What roles do whose console is lost: stop after 15 s, or finish their work"),
     ] = "stop"
+
+    @model_validator(mode="after")
+    def _leaves_samples_on_hosts_that_remain(self) -> Self:
+        if self.local and self.samples == "stay":
+            raise ValueError("samples cannot stay on local hosts, which end with the run: bring them")
+        return self
 
     def __str__(self) -> str:
         """As lists of parameters show it: `sender-*: tag obu; receiver-*: host host-b`; empty without roles."""
@@ -99,6 +112,7 @@ class Placement(_Strict):
         parts += [f"{self.local} local hosts" if self.local > 1 else "1 local host"] if self.local else []
         parts += [f"scheduler {self.scheduler}"] if self.scheduler != DEFAULT_SCHEDULER else []
         parts += ["finished without the console"] if self.lost_console == "finish" else []
+        parts += ["samples stay"] if self.samples == "stay" else []
         return "; ".join(parts)
 
     def request(self, role: str) -> RoleRequest | None:

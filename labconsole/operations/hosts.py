@@ -1,4 +1,4 @@
-"""Hosts of a console: enrol one, serve as scheduler or agent, list what is there, collect what runs left on them."""
+"""Hosts of a console: enrol one, serve as scheduler or agent, list what is there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator
 
 from labconsole.analysis.number_format import format_figure
-from labconsole.cli.database import RunDatabase
 from labconsole.errors import UserError
 from labconsole.hosts.installed import require_dask
-from labconsole.model.operation import Confirmation, HomePath, Operation, OperationContext, Result, TextTable
+from labconsole.model.operation import HomePath, Operation, OperationContext, Result, TextTable
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.placement import DEFAULT_PORT, DEFAULT_SCHEDULER
-from labconsole.paths import database_path
 from labconsole.security.private_files import write_private
 from labconsole.security.secrets import SecretRequest, SecretSource
 
@@ -55,7 +53,8 @@ HostName = Annotated[
 ]
 
 
-def _scheduler_field() -> Any:
+def scheduler_field() -> Any:
+    """The field of the scheduler's address."""
     return parameter(
         "Scheduler",
         "Address of the cluster's scheduler, as `labconsole scheduler` prints it",
@@ -163,7 +162,7 @@ class AgentParameters(Parameters):
         metavar="FILE",
         kind="file",
     )
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
     host: OwnAddress = parameter(
         "Address",
         "Address that the scheduler and other hosts reach this one by; not given: that of the way to the scheduler",
@@ -218,7 +217,7 @@ class RunAgent(Operation[AgentParameters]):
 class ListParameters(Parameters):
     """Whose hosts are listed."""
 
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
 
 
 class ListHosts(Operation[ListParameters]):
@@ -254,99 +253,6 @@ class ListHosts(Operation[ListParameters]):
         headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Roles", "Clock offset", "Uncertainty")
         table = TextTable(headings, tuple(map(_row, hosts)))
         return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
-
-
-class CollectParameters(Parameters):
-    """Whose hosts are asked, and where the runs are."""
-
-    scheduler: SchedulerAddress = _scheduler_field()
-    db: RunDatabase = None
-
-
-class CollectSamples(Operation[CollectParameters]):
-    """Brings what runs of a database have left on hosts."""
-
-    name: ClassVar[str] = "hosts.collect"
-    title: ClassVar[str] = "Collect samples from hosts"
-    description: ClassVar[str] = (
-        "Brings the samples that runs have left on hosts, where a host, the scheduler or the console was lost in "
-        "mid-run, stores them with their runs, and evaluates these again. A run keeps its status. The hosts forget "
-        "what is stored."
-    )
-    parameters: ClassVar[type[Parameters]] = CollectParameters
-    isolated: ClassVar[bool] = True
-    writes: ClassVar[tuple[str, ...]] = ("runs",)
-
-    def run(self, parameters: CollectParameters, context: OperationContext) -> Result:
-        require_dask()
-        from labconsole.hosts.cluster import Cluster
-        from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.left_samples import collect_left
-
-        database = parameters.db or database_path()
-        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
-            found = collect_left(cluster, database, context.say)
-        collected: list[dict[str, Any]] = [
-            {"run": one.run, "host": one.host, "bytes": one.size} for one in found.collected
-        ]
-        sentences = [
-            f"Run {one.run}: {format_figure(one.size, 'B')} from {one.host} are stored." for one in found.collected
-        ]
-        return Result(
-            tuple(sentences) or ("No run of this database has left samples on a host.",),
-            {"collected": collected, "unknown": list(found.unknown)},
-            found.warnings,
-        )
-
-
-class DiscardParameters(Parameters):
-    """Which runs have samples on hosts that are not needed."""
-
-    run: tuple[str, ...] = parameter(
-        "Runs",
-        "Uuids of the runs, as `labconsole hosts collect` reports them",
-        default=(),
-        positional=True,
-        required=True,
-        metavar="UUID",
-    )
-    scheduler: SchedulerAddress = _scheduler_field()
-    db: RunDatabase = None
-    yes: bool = parameter("Yes", "Remove them without a question", default=False, terminal_only=True)
-
-
-class DiscardSamples(Operation[DiscardParameters]):
-    """Removes what runs have left on hosts that were deleted from their database."""
-
-    name: ClassVar[str] = "hosts.discard"
-    title: ClassVar[str] = "Discard samples on hosts"
-    description: ClassVar[str] = (
-        "Removes the samples of runs from all hosts for good, where the runs were deleted from their database. Those "
-        "of runs that the database has are refused: collect them."
-    )
-    parameters: ClassVar[type[Parameters]] = DiscardParameters
-    isolated: ClassVar[bool] = True
-
-    def confirmation(self, parameters: DiscardParameters) -> Confirmation | None:
-        listed = "\n".join(parameters.run)
-        loss = f"{listed}\nThe samples of these runs, of whichever database, are removed from all hosts for good."
-        return None if parameters.yes else Confirmation("yes", loss, "--yes")
-
-    def run(self, parameters: DiscardParameters, context: OperationContext) -> Result:
-        require_dask()
-        from labconsole.hosts.cluster import Cluster
-        from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.left_samples import discard
-
-        if not parameters.run:
-            raise UserError("Name the runs by the uuids that `labconsole hosts collect` reports.")
-        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
-            removed = discard(cluster, parameters.db or database_path(), parameters.run)
-        sentences = [f"The samples of {run} on {host} are removed." for run, host in removed]
-        return Result(
-            tuple(sentences) or ("No host has samples of these runs.",),
-            {"removed": [{"run": run, "host": host} for run, host in removed]},
-        )
 
 
 def _row(host: Host) -> tuple[str, ...]:

@@ -40,10 +40,13 @@ OWN = Plugin(
         "hosts.enrol": _operation("hosts:EnrolHost", "hosts enrol", "make the file with which a host joins"),
         "hosts.list": _operation("hosts:ListHosts", "hosts list", "list the hosts, with the offsets of their clocks"),
         "hosts.collect": _operation(
-            "hosts:CollectSamples", "hosts collect", "bring the samples that runs have left on hosts"
+            "host_samples:CollectSamples", "hosts collect", "bring the samples that runs have left on hosts"
         ),
         "hosts.discard": _operation(
-            "hosts:DiscardSamples", "hosts discard", "remove samples of deleted runs from hosts"
+            "host_samples:DiscardSamples", "hosts discard", "remove samples of deleted runs from hosts"
+        ),
+        "hosts.summarise": _operation(
+            "host_samples:SummariseSamples", "hosts summarise", "summarise a campaign's samples host by host"
         ),
         "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
         "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),

@@ -19,11 +19,12 @@ def submit(
     bench: Bench,
     running: ClusterProcesses,
     placed: list[dict[str, Any]],
+    samples: str = "bring",
     lost_console: str = "stop",
     **parameters: Any,
 ) -> int:
     """Queue a run whose roles are placed so; its number."""
-    asked = {"scheduler": running.address, "roles": placed, "lost_console": lost_console}
+    asked = {"scheduler": running.address, "roles": placed, "samples": samples, "lost_console": lost_console}
     placement = Placement.model_validate(asked)
     planned = campaign(bench.folder, **parameters)
     scenarios = tuple(replace(one, placement=placement.model_dump(mode="json")) for one in planned.scenarios)

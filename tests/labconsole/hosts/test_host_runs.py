@@ -203,7 +203,7 @@ def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Ben
 def test_roles_finish_their_work_where_the_console_is_lost_and_the_profile_says_so(
     bench: Bench, running: ClusterProcesses
 ) -> None:
-    run_id = submit(bench, running, [{"role": "*", "host": "beta"}], "finish", count=24_000, rate=1000)
+    run_id = submit(bench, running, [{"role": "*", "host": "beta"}], lost_console="finish", count=24_000, rate=1000)
     pump_until_counted(bench, run_id, 1000)
     worker_process().kill()
     bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
