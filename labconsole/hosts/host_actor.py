@@ -77,7 +77,7 @@ class HostActor:
 
     async def end(self, run: str) -> None:
         """As `HostedRuns.end`."""
-        self._runs.end(run)
+        await self._runs.end(run)
 
     def contents(self, run: str) -> dict[str, tuple[int, str]]:
         """As `HostedRuns.contents`."""
@@ -97,4 +97,4 @@ class HostActor:
 
     async def forget(self, run: str) -> None:
         """As `HostedRuns.forget`."""
-        self._runs.forget(run)
+        await self._runs.forget(run)

@@ -29,6 +29,7 @@ from labconsole.model.series import FILE_NAME, MACHINE_OF_HOST
 
 _USAGE_S = 0.5
 _POLL_S = 0.2
+_ENDS_S = 0.02
 _KNOWN_S = 1.0
 """How long an agent that is stopped still answers consoles: they ask all the time."""
 _RUN = re.compile(r"[0-9a-f-]{32,36}")
@@ -216,14 +217,19 @@ class HostedRuns:
         with self._explained():
             return summaries_of_spools(self._place(run))
 
-    def end(self, run: str) -> None:
-        """End what still runs of a run, so that nothing is written any more."""
-        if run in self._runs:
-            self._runs.pop(run).close()
+    async def end(self, run: str) -> None:
+        """Stop what still runs of a run, a broker that serves on, say; nothing is written when this returns."""
+        if (ending := self._runs.get(run)) is not None:
+            ending.stop()
+            deadline_s = time.monotonic() + GRACE_S
+            while any(role.running for role in ending.roles.values()) and time.monotonic() < deadline_s:
+                await asyncio.sleep(_ENDS_S)
+            if self._runs.pop(run, None) is not None:  # not by a second call meanwhile
+                ending.close()
 
-    def forget(self, run: str) -> None:
+    async def forget(self, run: str) -> None:
         """Remove what a run has left here: the console has stored it."""
-        self.end(run)
+        await self.end(run)
         with self._explained():
             shutil.rmtree(self._folder(run))
 

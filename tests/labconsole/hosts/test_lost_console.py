@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from labconsole.engine.protocol import encode_line
 from labconsole.hosts import hosted_role, hosted_runs
-from labconsole.hosts.hosted_runs import HostedRun
+from labconsole.hosts.hosted_runs import HostedRun, HostedRuns
 
 SILENT_S = 0.5
 NAME = "counter-0"
@@ -25,9 +26,9 @@ def short_times(practice_plugin: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosted_role, "IDLE_S", 2.0)
 
 
-def lasted_s(folder: Path, most_s: float, *, begins: bool = True, **settings: Any) -> float:
-    """How long a role runs in a run that finishes its work, without a console; more than `most_s`: it still ran."""
-    task = {
+def task(**settings: Any) -> dict[str, Any]:
+    """The task of a role that counts."""
+    return {
         "name": NAME,
         "target": "practice_trial:CounterRole",
         "settings": {"fault": "none", "seed": 1, "count": 1_000_000, "rate": 1000, **settings},
@@ -36,9 +37,13 @@ def lasted_s(folder: Path, most_s: float, *, begins: bool = True, **settings: An
         "live_hz": 10,
     }
 
+
+def lasted_s(folder: Path, most_s: float, *, begins: bool = True, **settings: Any) -> float:
+    """How long a role runs in a run that finishes its work, without a console; more than `most_s`: it still ran."""
+
     async def watched() -> float:
         run = HostedRun(folder, "alpha", 0, finishes=True)
-        run.start(NAME, task, {})
+        run.start(NAME, task(**settings), {})
         role = run.roles[NAME]
         if begins:
             role.send(0, encode_line({"t": "begin", "at_ns": 0}))
@@ -68,6 +73,23 @@ def test_a_role_whose_counts_no_longer_grow_is_stopped(tmp_path: Path) -> None:
 def test_no_role_works_longer_than_the_longest_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosted_role, "LONGEST_S", 3.0)
     assert 3 <= lasted_s(tmp_path, 60) < 60
+
+
+def test_a_role_that_still_serves_when_its_samples_are_collected_stops_before(tmp_path: Path) -> None:
+    async def collected() -> bytes:
+        hosted, run = HostedRuns(tmp_path, "alpha"), str(uuid.uuid4())
+        hosted.start(run, NAME, task(), {}, ahead_ns=0, finishes=True)
+        role = hosted.role(run, NAME)
+        role.send(0, encode_line({"t": "begin", "at_ns": 0}))
+        while b'"t":"ready"' not in b"".join((await hosted.lines(run, NAME, 0, 1.0)).lines):
+            pass
+        await hosted.end(run)
+        assert not role.running and hosted.running() == {}
+        found = role.taken(0)
+        assert found is not None
+        return b"".join(found.lines)
+
+    assert b'"t":"done"' in asyncio.run(collected()), "it was killed"
 
 
 def test_a_role_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
