@@ -157,7 +157,7 @@ class HostLauncher:
         suiting = [
             name
             for name, host in self._hosts.items()
-            if request.suits(name, host.described["tags"], host.described["cores"], host.described["interfaces"])
+            if request.suits(name, host.offers, host.described["cores"], host.described["interfaces"])
         ]
         if not suiting:
             there = "; ".join(
@@ -302,7 +302,7 @@ def _at_once(work: Callable[[str], T], names: Iterable[str]) -> dict[str, T | Us
 
 
 def _surroundings(host: Host) -> dict[str, Any]:
-    left_out = ("running", "finishing", "held", "interfaces")
+    left_out = ("running", "finishing", "held", "interfaces", "capabilities")
     return {name: value for name, value in host.described.items() if name not in left_out}
 
 

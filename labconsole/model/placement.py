@@ -38,7 +38,10 @@ class RoleRequest(_Strict):
         BeforeValidator(_host_names),
         Field(description="Name of the host, or a list of names, which share the roles"),
     ] = ""
-    tag: Annotated[str, Field(description="A tag of the host, as in obu")] = ""
+    tag: Annotated[
+        str,
+        Field(description="A tag of the host, as in obu; or a transport or token that it has: ethernet, token:lab"),
+    ] = ""
     cores: Annotated[int, Field(description="Cores that the host has at least", ge=0)] = 0
     interface: Annotated[str, Field(description="A network interface of the host, as in eth1")] = ""
 

@@ -226,9 +226,9 @@ class ListHosts(Operation[ListParameters]):
     name: ClassVar[str] = "hosts.list"
     title: ClassVar[str] = "Hosts"
     description: ClassVar[str] = (
-        "Lists the hosts of the cluster: version, tags, load, free disk, the roles that run there, and by how much the "
-        "clock of each differs "
-        "from that of this computer, with the uncertainty of that."
+        "Lists the hosts of the cluster: version, tags, what roles can use there (raw Ethernet, tokens), load, free "
+        "disk, the roles that run there, and by how much the clock of each differs from that of this computer, with "
+        "the uncertainty of that."
     )
     parameters: ClassVar[type[Parameters]] = ListParameters
     isolated: ClassVar[bool] = True
@@ -250,9 +250,22 @@ class ListHosts(Operation[ListParameters]):
                     warnings.append(str(error))
         if not names:
             return Result(("No host has joined: enrol one, and start its agent.",), {"hosts": []})
-        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Roles", "Clock offset", "Uncertainty")
-        table = TextTable(headings, tuple(map(_row, hosts)))
+        table = TextTable(_HEADINGS, tuple(map(_row, hosts)))
         return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
+
+
+_HEADINGS = (
+    "Host",
+    "Version",
+    "Tags",
+    "Can use",
+    "Cores",
+    "Load",
+    "Free disk",
+    "Roles",
+    "Clock offset",
+    "Uncertainty",
+)
 
 
 def _row(host: Host) -> tuple[str, ...]:
@@ -260,6 +273,7 @@ def _row(host: Host) -> tuple[str, ...]:
         host.name,
         host.version,
         ", ".join(host.described["tags"]),
+        ", ".join(host.described.get("capabilities", ())),
         f"{host.described['cores']}",
         f"{host.described['load_average_before'][0]:.2f}",
         format_figure(host.described["free_bytes"], "B"),
@@ -282,6 +296,7 @@ def _data(host: Host) -> dict[str, Any]:
         "address": host.address,
         "version": host.version,
         "tags": host.described["tags"],
+        "capabilities": host.described.get("capabilities", []),
         "cores": host.described["cores"],
         "load": host.described["load_average_before"][0],
         "free_bytes": host.described["free_bytes"],
