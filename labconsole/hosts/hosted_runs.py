@@ -132,7 +132,11 @@ class HostedRuns:
         """The runs that have left something here, each with its files of samples."""
         if not self._directory.is_dir():
             return {}
-        return {path.name: [file.name for file in _spools(path)] for path in sorted(self._directory.iterdir())}
+        return {
+            path.name: [file.name for file in _spools(path)]
+            for path in sorted(self._directory.iterdir())
+            if path.is_dir()
+        }
 
     def running(self) -> dict[str, list[str]]:
         """The roles in progress, by run."""
@@ -281,7 +285,9 @@ class HostedRuns:
 
 
 def _spools(directory: Path) -> Iterator[Path]:
-    yield from sorted(directory.glob("*.spool"))
+    """The files of samples in a folder, which may be missing. Raises OSError, unlike `Path.glob`: it cannot be read."""
+    with suppress(FileNotFoundError):
+        yield from sorted(path for path in directory.iterdir() if path.suffix == ".spool")
 
 
 def _hash(text: str) -> str:
