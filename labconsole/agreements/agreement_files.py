@@ -88,9 +88,9 @@ def agreed_proposal(id: str) -> Proposal | None:
         raise UserError(f"The agreement {id} on this console is damaged: agree on the trial again.") from error
 
 
-def agreed_start(profile: str) -> datetime | None:
-    """When the agreement whose scenario is this profile begins; None without such an agreement, or without a time."""
-    proposal = agreed_proposal(profile)
+def agreed_start(id: str) -> datetime | None:
+    """When the agreement `id` begins; None where there is none, or it has no time. Raises UserError: it is damaged."""
+    proposal = agreed_proposal(id)
     return None if proposal is None else proposal.starts
 
 
