@@ -44,6 +44,11 @@ class Host:
         """The version of its console."""
         return str(self.described["console"])
 
+    @property
+    def offers(self) -> list[str]:
+        """Its tags, transports and tokens: what a request may name as its tag."""
+        return [*self.described["tags"], *self.described.get("capabilities", ())]  # an older agent has none
+
     def require_this_version(self) -> None:
         """Raises UserError: it has another version of the console."""
         if self.version != __version__:
