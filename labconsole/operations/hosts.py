@@ -245,7 +245,7 @@ class SummariseParameters(Parameters):
         empty="The newest campaign",
         ge=1,
     )
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
     db: RunDatabase = None
 
 
