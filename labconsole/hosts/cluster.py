@@ -18,6 +18,7 @@ from labconsole.errors import UserError
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_actor import HostActor
+from labconsole.model.placement_edits import HostFacts
 
 _CONNECT_S = 5.0
 ANSWER_S = 10.0
@@ -43,6 +44,13 @@ class Host:
     def version(self) -> str:
         """The version of its console."""
         return str(self.described["console"])
+
+    @property
+    def facts(self) -> HostFacts:
+        """What it is chosen by."""
+        seen = self.described
+        tags, interfaces = tuple(seen["tags"]), tuple(seen["interfaces"])
+        return HostFacts(self.name, seen["cores"], tags, interfaces, self.version, seen["load_average_before"][0])
 
     def require_this_version(self) -> None:
         """Raises UserError: it has another version of the console."""
