@@ -68,6 +68,8 @@ class PlacementDialog(QDialog):
         self.setAcceptDrops(True)
         set_chapter(self, "how-to/run-on-hosts.md")
         self._plugins, self._theme, self._state = plugins, theme, state
+        if not placement.roles:
+            placement = Placement(scheduler=state.text(ADDRESS_KEY, placement.scheduler))
         self.placing = Placing(names, placement, self)
         self._listing = OperationRunner(self)
         self._listing.ended.connect(self._listed)
@@ -177,8 +179,7 @@ class PlacementDialog(QDialog):
         placement = self.placing.placement
         self.of_scheduler = QRadioButton(self.tr("Hosts of the &scheduler"), row)
         self.address = QLineEdit(row)
-        known = self._state.text(ADDRESS_KEY, placement.scheduler)
-        self.address.setText(placement.scheduler if placement.roles else known)
+        self.address.setText(placement.scheduler)
         self.address.setAccessibleName(self.tr("Address of the scheduler"))
         self.refresh_button = self._button(self.tr("&Refresh"), "repeat", self.refresh)
         self.enrol_button = self._button(self.tr("&Enrol a host ..."), "certificate", self._enrol)
