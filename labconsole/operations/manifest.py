@@ -44,6 +44,7 @@ OWN = Plugin(
         ),
         "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
         "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),
+        "runs.plot-data": OperationEntry("labconsole.operations.plot_data:ReadPlotData"),
         "agreements.propose": _operation(
             "agreements:Propose", "agreements propose", "write a signed proposal of a trial of two consoles"
         ),
