@@ -40,6 +40,8 @@ def caveats(run: RunRow) -> tuple[str, ...]:
         sentences.append(f"It took {link_share([run])}: the link has another rate than was stated.")
     if run.status.final and run.status is not RunStatus.FINISHED:
         sentences.append(f"Run {run.id} is {run.status.value}: its figures cover what was sampled until then.")
+    if run.placement.get("samples") == "stay" and run.status.final and not run.metrics:
+        sentences.append(f"Samples of run {run.id} stay on its hosts: it has figures once they are collected.")
     if run.trashed:
         sentences.append(f"Run {run.id} is in the trash.")
     return tuple(sentences)

@@ -155,8 +155,13 @@ def _evaluate(run: WorkerRun, events: Sequence[Event]) -> tuple[str, str]:
     """Replace the run's metrics and verdicts by those of its stored samples. Returns the fault, if there was one, and
     `Evaluation.disturbed`.
 
-    Raises StoreError when they cannot be stored, which is not a fault of the samples: it can be repeated.
+    A run whose samples stay on hosts has none until they are collected. Raises StoreError when they cannot be stored,
+    which is not a fault of the samples: it can be repeated.
     """
+    placement = Placement.of_stored(run.detail.placement)
+    if placement is not None and placement.samples == "stay" and not run.collecting:
+        run.store.replace_evaluation(run.id, Evaluation((), threshold_verdicts(run.detail.thresholds, ())))
+        return "", ""
     try:
         trial, parameters = load_trial(run.detail.row)
         with Reader(run.store.path) as reader:

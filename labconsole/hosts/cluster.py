@@ -49,8 +49,15 @@ class Host:
     def facts(self) -> HostFacts:
         """What it is chosen by."""
         seen = self.described
-        tags, interfaces = tuple(seen["tags"]), tuple(seen["interfaces"])
-        return HostFacts(self.name, seen["cores"], tags, interfaces, self.version, seen["load_average_before"][0])
+        return HostFacts(
+            self.name,
+            seen["cores"],
+            tuple(seen["tags"]),
+            tuple(seen["interfaces"]),
+            tuple(seen.get("capabilities", ())),  # an older agent has none
+            self.version,
+            seen["load_average_before"][0],
+        )
 
     def require_this_version(self) -> None:
         """Raises UserError: it has another version of the console."""

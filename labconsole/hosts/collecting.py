@@ -11,8 +11,13 @@ from labconsole.model.series import FILE_NAME
 
 PIECE, PIECE_S = 1024 * 1024, 30.0
 """Bytes that are sent at once, and how long they may take: links of 2 Mbit/s are slow, and several hosts share one."""
-_HASHED_PER_S = 10_000_000
-"""Bytes of its samples that the slowest host reads and hashes in a second."""
+_READ_PER_S = 10_000_000
+"""Bytes of its samples that the slowest host reads, and hashes or summarises, in a second."""
+
+
+def reading_s(cluster: Cluster, host: str, run: str) -> float:
+    """How long a host may take to read all that it has of a run. Raises UserError."""
+    return ANSWER_S + float(cluster.call(host, "size", run)) / _READ_PER_S
 
 
 def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
@@ -21,7 +26,7 @@ def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
     Raises UserError: the host does not answer, the disk is full, or a file did not arrive as it was sent.
     """
     cluster.call(host, "end", run)
-    longest_s = ANSWER_S + cluster.call(host, "size", run) / _HASHED_PER_S
+    longest_s = reading_s(cluster, host, run)
     contents: dict[str, tuple[int, str]] = cluster.call(host, "contents", run, timeout_s=longest_s)
     for name, (size, sha256) in contents.items():
         if not FILE_NAME.fullmatch(name):

@@ -14,7 +14,9 @@ from distributed import get_worker
 
 from labconsole.clock import clock_domain, now_ns
 from labconsole.engine.provenance import surroundings
+from labconsole.hosts.capabilities import capabilities
 from labconsole.hosts.hosted_runs import HostedRuns, Lines
+from labconsole.hosts.sample_summaries import Summaries
 from labconsole.paths import hosts_dir
 
 
@@ -34,11 +36,12 @@ class HostActor:
         return now_ns()
 
     def describe(self) -> dict[str, Any]:
-        """The host's surroundings, clock domain and tags, and the free disk space where samples are kept, bytes."""
+        """The host's surroundings, clock domain, tags and capabilities, and the free disk space for samples, bytes."""
         return {
             **surroundings(),
             "clock_domain": clock_domain(),
             "tags": list(self._tags),
+            "capabilities": capabilities(),
             "interfaces": sorted(psutil.net_if_addrs()),
             "free_bytes": shutil.disk_usage(hosts_dir()).free,
             "running": self._runs.running(),
@@ -82,6 +85,10 @@ class HostActor:
     def read(self, run: str, name: str, offset: int, size: int) -> bytes:
         """As `HostedRuns.read`."""
         return self._runs.read(run, name, offset, size)
+
+    def summaries(self, run: str) -> Summaries:
+        """As `HostedRuns.summaries`."""
+        return self._runs.summaries(run)
 
     async def forget(self, run: str) -> None:
         """As `HostedRuns.forget`."""

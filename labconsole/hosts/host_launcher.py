@@ -33,6 +33,9 @@ _EXCHANGES_DURING = 20
 _LEAD_RTTS = 4
 _AT_ONCE = 4
 """Hosts that are asked at one time: more would wait for each other, and their clocks be known less well."""
+SAMPLES_STAY = "samples stay"
+"""Event: the samples of a host stay there until they are collected; data: `host`, `bytes`."""
+
 T = TypeVar("T")
 _ENCRYPTED = "ENCRYPTED PRIVATE KEY-----"
 
@@ -97,10 +100,10 @@ class HostLauncher:
         return HostRole(self._cluster, used, self._run.uuid, start.name, self._lost.add)
 
     def finish(self) -> None:
-        """Compare the clocks once more, and bring the samples. Raises UserError: some are left on a host."""
+        """Compare the clocks once more, and bring the samples unless they stay. Raises UserError: some are left."""
         self._ended.set()
         self._clocks.join()
-        faults = _at_once(self._bring, self._used)
+        faults = _at_once(self._bring if self._placement.samples == "bring" else self._leave, self._used)
         self._events.close()
         left = [
             f"{fault} Samples of its roles are left there: collect them once it is back."
@@ -121,11 +124,22 @@ class HostLauncher:
 
     def _bring(self, name: str) -> None:
         """Compare the clock of a host, and bring its samples. Raises UserError."""
+        self._compare_last(name)
+        bring(self._cluster, name, self._run.uuid, collected_folder(self._run.spool, name))
+        self._brought.append(name)
+
+    def _leave(self, name: str) -> None:
+        """Compare the clock of a host, and let its samples stay there. Raises UserError."""
+        self._compare_last(name)
+        self._cluster.call(name, "end", self._run.uuid)
+        size = self._cluster.call(name, "size", self._run.uuid)
+        sentence = f"{format_figure(size, 'B')} of samples stay on {name} until they are collected."
+        self._events.event(Event(now_ns(), "worker", Level.INFO, SAMPLES_STAY, sentence, {"host": name, "bytes": size}))
+
+    def _compare_last(self, name: str) -> None:
         if name in self._lost:
             raise UserError(f"The host {name} was lost.")
         self._compare(name, AFTER)
-        bring(self._cluster, name, self._run.uuid, collected_folder(self._run.spool, name))
-        self._brought.append(name)
 
     def _suiting(self, request: RoleRequest) -> list[str]:
         """The hosts that suit a request. Raises UserError: there is none."""
@@ -257,7 +271,7 @@ def _at_once(work: Callable[[str], T], names: Iterable[str]) -> dict[str, T | Us
 
 
 def _surroundings(host: Host) -> dict[str, Any]:
-    left_out = ("running", "held", "interfaces")
+    left_out = ("running", "held", "interfaces", "capabilities")
     return {name: value for name, value in host.described.items() if name not in left_out}
 
 

@@ -27,6 +27,7 @@ from labconsole.engine.protocol import LIVE, encode_line
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import UsageMeter
 from labconsole.errors import UserError
+from labconsole.hosts.sample_summaries import Summaries, summaries_of_spools
 from labconsole.model.series import FILE_NAME
 
 _LOST_CONSOLE_S = 15.0
@@ -265,20 +266,29 @@ class HostedRuns:
     def contents(self, run: str) -> dict[str, tuple[int, str]]:
         """What the roles of a run have recorded: size in bytes and SHA-256 by file name."""
         with self._explained():
-            return {path.name: (path.stat().st_size, sha256_of(path)) for path in _spools(self._folder(run))}
+            return {path.name: (path.stat().st_size, sha256_of(path)) for path in _spools(self._place(run))}
 
     def size(self, run: str) -> int:
         """The bytes of all of it."""
         with self._explained():
-            return sum(path.stat().st_size for path in _spools(self._folder(run)))
+            return sum(path.stat().st_size for path in _spools(self._place(run)))
 
     def read(self, run: str, name: str, offset: int, size: int) -> bytes:
         """A piece of such a file."""
         if not FILE_NAME.fullmatch(name):
             raise UserError(f"{name!r} cannot name a file of samples.")
-        with self._explained(), (self._folder(run) / name).open("rb") as file:
+        with self._explained(), (self._place(run) / name).open("rb") as file:
             file.seek(offset)
             return file.read(size)
+
+    def summaries(self, run: str) -> Summaries:
+        """The summaries of the samples of a run. Raises UserError: roles run here, or a file is damaged."""
+        if running := [role for roles in self.running().values() for role in roles]:
+            raise UserError(f"{self._host} runs {', '.join(running)}: summarise its samples once they have ended.")
+        if run not in self.held():
+            raise UserError(f"{self._host} has no samples of run {run} any more: they were collected or removed.")
+        with self._explained():
+            return summaries_of_spools(self._place(run))
 
     def end(self, run: str) -> None:
         """End what still runs of a run, so that nothing is written any more."""
@@ -320,10 +330,15 @@ class HostedRuns:
                 "the disk of that host."
             ) from error
 
-    def _folder(self, run: str) -> Path:
+    def _place(self, run: str) -> Path:
+        """The folder of a run, whether it is there or not."""
         if not _RUN.fullmatch(run):
             raise UserError(f"{run!r} cannot name a run.")
-        folder = self._directory / run
+        return self._directory / run
+
+    def _folder(self, run: str) -> Path:
+        """The folder of a run, which is made if it is not there."""
+        folder = self._place(run)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from labconsole.model.validation_faults import fault_sentence
 
@@ -38,7 +38,10 @@ class RoleRequest(_Strict):
         BeforeValidator(_host_names),
         Field(description="Name of the host, or a list of names, which share the roles"),
     ] = ""
-    tag: Annotated[str, Field(description="A tag of the host, as in obu")] = ""
+    tag: Annotated[
+        str,
+        Field(description="A tag of the host, as in obu; or a transport or token that it has: ethernet, token:lab"),
+    ] = ""
     cores: Annotated[int, Field(description="Cores that the host has at least", ge=0)] = 0
     interface: Annotated[str, Field(description="A network interface of the host, as in eth1")] = ""
 
@@ -85,7 +88,20 @@ class Placement(_Strict):
             le=MOST_LOCAL,
         ),
     ] = 0
+    samples: Annotated[
+        Literal["bring", "stay"],
+        Field(
+            description="Whether samples are brought after each run, or stay on the hosts until they are collected: "
+            "until then the run has no figures, and `labconsole hosts summarise` summarises them where they are"
+        ),
+    ] = "bring"
     roles: Annotated[tuple[RoleRequest, ...], Field(description="What roles ask of their hosts")] = ()
+
+    @model_validator(mode="after")
+    def _leaves_samples_on_hosts_that_remain(self) -> Self:
+        if self.local and self.samples == "stay":
+            raise ValueError("samples cannot stay on local hosts, which end with the run: bring them")
+        return self
 
     def __str__(self) -> str:
         """As lists of parameters show it: `sender-*: tag obu; receiver-*: host host-b`; empty without roles."""
@@ -94,6 +110,7 @@ class Placement(_Strict):
         parts = [f"{request.role}: {request}" for request in self.roles]
         parts += [f"{self.local} local hosts" if self.local > 1 else "1 local host"] if self.local else []
         parts += [f"scheduler {self.scheduler}"] if self.scheduler != DEFAULT_SCHEDULER else []
+        parts += ["samples stay"] if self.samples == "stay" else []
         return "; ".join(parts)
 
     def request(self, role: str) -> RoleRequest | None:

@@ -19,12 +19,19 @@ class HostFacts:
     cores: int
     tags: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    """Its transports and tokens, which a request may name as its tag."""
     version: str = ""
     load: float | None = None
 
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """What a request may name as its tag."""
+        return (*self.tags, *self.capabilities)
+
     def suits(self, request: RoleRequest) -> bool:
         """Whether it has what is asked for."""
-        return request.suits(self.name, self.tags, self.cores, self.interfaces)
+        return request.suits(self.name, self.offers, self.cores, self.interfaces)
 
 
 def role_pattern(name: str) -> str:

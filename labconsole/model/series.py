@@ -38,13 +38,15 @@ BYTES = "bytes"
 @dataclass(frozen=True)
 class Column:
     """One column of a series: numpy dtype string (`"i8"`, `"u4"`, `"u1"`, `"f8"`) or `BYTES`, and unit (`""` for plain
-    numbers). `by_clock`: its values are times of the clock of the role's host (`clock.now_ns`)."""
+    numbers). `by_clock`: its values are times of the clock of the role's host (`clock.now_ns`); `since_epoch`: they
+    are times since the Unix epoch."""
 
     name: str
     dtype: str
     unit: str
     title: str
     by_clock: bool = False
+    since_epoch: bool = False
 
     @property
     def numpy_type(self) -> np.dtype[Any]:

@@ -228,9 +228,9 @@ class ListHosts(Operation[ListParameters]):
     name: ClassVar[str] = "hosts.list"
     title: ClassVar[str] = "Hosts"
     description: ClassVar[str] = (
-        "Lists the hosts of the cluster: version, tags, load, free disk, the roles that run there, and by how much the "
-        "clock of each differs "
-        "from that of this computer, with the uncertainty of that."
+        "Lists the hosts of the cluster: version, tags, what roles can use there (raw Ethernet, tokens), load, free "
+        "disk, the roles that run there, and by how much the clock of each differs from that of this computer, with "
+        "the uncertainty of that."
     )
     parameters: ClassVar[type[Parameters]] = ListParameters
     isolated: ClassVar[bool] = True
@@ -252,8 +252,7 @@ class ListHosts(Operation[ListParameters]):
                     warnings.append(str(error))
         if not names:
             return Result(("No host has joined: enrol one, and start its agent.",), {"hosts": []})
-        headings = ("Host", "Version", "Tags", "Cores", "Load", "Free disk", "Roles", "Clock offset", "Uncertainty")
-        table = TextTable(headings, tuple(map(_row, hosts)))
+        table = TextTable(_HEADINGS, tuple(map(_row, hosts)))
         return Result((table,) if hosts else (), {"hosts": [_data(host) for host in hosts]}, tuple(warnings))
 
 
@@ -300,11 +299,65 @@ class CollectSamples(Operation[CollectParameters]):
         )
 
 
+class SummariseParameters(Parameters):
+    """Which campaign is summarised, and which hosts are asked."""
+
+    run: int | None = parameter(
+        "Run",
+        "Number of a run, whose campaign is summarised",
+        default=None,
+        positional=True,
+        metavar="RUN",
+        empty="The newest campaign",
+        ge=1,
+    )
+    scheduler: SchedulerAddress = _scheduler_field()
+    db: RunDatabase = None
+
+
+class SummariseSamples(Operation[SummariseParameters]):
+    """Summarises the samples of a campaign host by host."""
+
+    name: ClassVar[str] = "hosts.summarise"
+    title: ClassVar[str] = "Summarise samples by host"
+    description: ClassVar[str] = (
+        "Gives mean, percentiles and extremes of what each host of a campaign recorded, and of all together: each host "
+        "summarises the samples that it still has, and sends the summary alone. What is in the database is read from "
+        "there. Measures are named as in exported tables: series, column; `a - b` is the time from b to a. Latency "
+        "between hosts needs the samples of both: collect them for it."
+    )
+    parameters: ClassVar[type[Parameters]] = SummariseParameters
+    isolated: ClassVar[bool] = True
+
+    def run(self, parameters: SummariseParameters, context: OperationContext) -> Result:
+        require_dask()
+        from labconsole.hosts.campaign_summary import campaign_summary
+        from labconsole.hosts.summary_result import summary_result
+
+        database = parameters.db or database_path()
+        return summary_result(campaign_summary(database, parameters.run, parameters.scheduler, context))
+
+
+_HEADINGS = (
+    "Host",
+    "Version",
+    "Tags",
+    "Can use",
+    "Cores",
+    "Load",
+    "Free disk",
+    "Roles",
+    "Clock offset",
+    "Uncertainty",
+)
+
+
 def _row(host: Host) -> tuple[str, ...]:
     return (
         host.name,
         host.version,
         ", ".join(host.described["tags"]),
+        ", ".join(host.described.get("capabilities", ())),
         f"{host.described['cores']}",
         f"{host.described['load_average_before'][0]:.2f}",
         format_figure(host.described["free_bytes"], "B"),

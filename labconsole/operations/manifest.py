@@ -42,6 +42,9 @@ OWN = Plugin(
         "hosts.collect": _operation(
             "hosts:CollectSamples", "hosts collect", "bring the samples that runs have left on hosts"
         ),
+        "hosts.summarise": _operation(
+            "hosts:SummariseSamples", "hosts summarise", "summarise a campaign's samples host by host"
+        ),
         "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
         "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),
         "runs.plot-data": OperationEntry("labconsole.operations.plot_data:ReadPlotData"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from labconsole.analysis.plot_data import Plots, plot_data
 from labconsole.cli.database import RunDatabase, open_database
 from labconsole.model.operation import Operation, OperationContext, Result
 from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.plugin import Plugins
+from labconsole.output.plot_data import Plots, plot_data
 
 
 class PlotDataParameters(Parameters):

@@ -30,7 +30,7 @@ SENT = Series(
         Column("seq", "i8", "", "Sequence, from 0"),
         Column("intended_ns", "i8", "ns", "Intended send time", by_clock=True),
         Column("sent_ns", "i8", "ns", "Handed to the link", by_clock=True),
-        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch"),
+        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch", since_epoch=True),
         Column("size", "i4", "B", "Encoded size"),
         Column("sign_ns", "i8", "ns", "Time to sign"),
         Column("encrypt_ns", "i8", "ns", "Time to encrypt"),
@@ -50,7 +50,9 @@ RECEIVED = Series(
     (
         Column("number", "i8", "", "Message id, -1 without one"),
         Column("received_ns", "i8", "ns", "Read out of the link", by_clock=True),
-        Column("stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch; -1 if unreadable"),
+        Column(
+            "stamp_ms", "i8", "ms", "sent_time in the message, since the Unix epoch; -1 if unreadable", since_epoch=True
+        ),
         Column("size", "i4", "B", "Encoded size"),
         Column("verify_ns", "i8", "ns", "Time to verify"),
         Column("decrypt_ns", "i8", "ns", "Time to decrypt"),

@@ -41,7 +41,7 @@ plugin = Plugin(
 COUNTED = Series(
     "counted",
     "Numbers counted",
-    (Column("number", "i8", "", "Number"), Column("t_ns", "i8", "ns", "Time", by_clock=True)),
+    (Column("number", "i8", "msg", "Number"), Column("t_ns", "i8", "ns", "Time", by_clock=True)),
 )
 FAULTS = (
     *("none", "refuse", "fault", "exit", "print", "deaf", "stall", "fork", "close fault", "slow prepare"),

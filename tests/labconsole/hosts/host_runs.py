@@ -15,9 +15,11 @@ from tests.helpers.practice import Bench, campaign
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses
 
 
-def submit(bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], **parameters: Any) -> int:
+def submit(
+    bench: Bench, running: ClusterProcesses, placed: list[dict[str, Any]], samples: str = "bring", **parameters: Any
+) -> int:
     """Queue a run whose roles are placed so; its number."""
-    placement = Placement.model_validate({"scheduler": running.address, "roles": placed})
+    placement = Placement.model_validate({"scheduler": running.address, "roles": placed, "samples": samples})
     planned = campaign(bench.folder, **parameters)
     scenarios = tuple(replace(one, placement=placement.model_dump(mode="json")) for one in planned.scenarios)
     (run_id,) = bench.queue.submit(replace(planned, scenarios=scenarios))

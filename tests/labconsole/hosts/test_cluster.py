@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,10 @@ from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster, Host
 from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import Member
+from labconsole.model.placement import RoleRequest
 from labconsole.paths import HOME_VARIABLE
+from labconsole.security.token.configuration import TokenConfiguration
+from labconsole.security.token.named_tokens import save_configuration, tokens_file
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, Served, cluster
 
 SHIFT_NS, DRIFT_PPM = 3_000_000_000, 50.0
@@ -43,6 +47,20 @@ def test_hosts_are_listed_with_what_they_are_and_have(running: ClusterProcesses)
     assert alpha.described["tags"] == ["obu"] and beta.described["tags"] == []
     assert alpha.described["free_bytes"] > 0 and alpha.described["cores"] == os.cpu_count()
     alpha.require_this_version()
+
+
+def test_a_role_may_ask_for_a_transport_or_a_token_of_its_host(running: ClusterProcesses) -> None:
+    home = running.home / "agent"
+    token = TokenConfiguration.model_validate({"module": "/usr/lib/token.so", "label": "office"})
+    save_configuration("office", token, home)
+    with Cluster(running.address, running.member()) as console:
+        alpha = console.host("alpha")
+        tokens_file(home).write_text("faulty")
+        without = console.host("alpha")
+    assert alpha.offers[:2] == ["obu", "udp"] and alpha.offers[-1] == "token:office"
+    assert ("ethernet" in alpha.offers) == (sys.platform == "linux" and os.geteuid() == 0)
+    request = RoleRequest(role="signer", tag="token:office")
+    assert request.suits("alpha", alpha.offers, 1, []) and not request.suits("alpha", without.offers, 1, [])
 
 
 def test_the_offset_of_each_clock_is_found_within_its_uncertainty(running: ClusterProcesses) -> None:

@@ -25,9 +25,9 @@ from tests.labconsole_ui.placement.drops import drop
 
 NAMES = {"broker", "receiver-0", "sender-0", "sender-1", "sender-2"}
 OBU_1, OBU_2, RSU = (
-    HostFacts("obu-1", 4, ("obu",), ("lo", "eth1"), __version__, 0.1),
-    HostFacts("obu-2", 2, ("obu",), ("lo",), __version__, 0.2),
-    HostFacts("rsu", 8, (), ("lo",), "0.0.1", 0.3),
+    HostFacts("obu-1", 4, ("obu",), ("lo", "eth1"), ("token:lab",), __version__, 0.1),
+    HostFacts("obu-2", 2, ("obu",), ("lo",), (), __version__, 0.2),
+    HostFacts("rsu", 8, (), ("lo",), (), "0.0.1", 0.3),
 )
 
 

@@ -28,8 +28,6 @@ from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 from tests.labconsole_ui.placement.drops import drop
 
 LONG_MS = 60_000
-NAME, ROLES = 0, 6
-"""Columns of the page Hosts."""
 S = 1_000_000_000
 
 
@@ -61,7 +59,7 @@ def hosts_page(qtbot: QtBot, window: MainWindow, running: ClusterProcesses) -> H
     assert isinstance(page, HostsPage)
     page.address.setText(running.address)
     refreshed(qtbot, page)
-    assert cells(page, NAME) == ["hub", "left", "right"]
+    assert cells(page, "Host") == ["hub", "left", "right"]
     return page
 
 
@@ -71,8 +69,10 @@ def refreshed(qtbot: QtBot, page: HostsPage) -> None:
     qtbot.waitUntil(page.refresh_button.isEnabled, timeout=LONG_MS)
 
 
-def cells(page: HostsPage, column: int) -> list[str]:
+def cells(page: HostsPage, heading: str) -> list[str]:
     model = page.parts.tables[0].model()
+    headings = [model.headerData(index, Qt.Orientation.Horizontal) for index in range(model.columnCount())]
+    column = headings.index(heading)
     return [str(model.index(row, column).data()) for row in range(model.rowCount())]
 
 
@@ -164,7 +164,7 @@ def test_test_2_over_three_hosts_from_placing_to_report(
     qtbot.waitUntil((tmp_path / "report.pdf").exists, timeout=LONG_MS)
     report.close()
     refreshed(qtbot, hosts_page)
-    assert cells(hosts_page, ROLES) == ["", "", ""], "no roles, and no samples"
+    assert cells(hosts_page, "Roles") == ["", "", ""], "no roles, and no samples"
 
 
 def test_stations_dropped_on_a_tag_are_shared_by_its_hosts(
@@ -179,4 +179,4 @@ def test_stations_dropped_on_a_tag_are_shared_by_its_hosts(
     assert sorted(str(role.host) for role in detail.roles) == ["hub", "left", "right"]
     assert detail.row.metrics["hosts"].value == 3
     refreshed(qtbot, hosts_page)
-    assert cells(hosts_page, ROLES) == ["", "", ""], "no roles, and no samples"
+    assert cells(hosts_page, "Roles") == ["", "", ""], "no roles, and no samples"

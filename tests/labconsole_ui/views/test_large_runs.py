@@ -13,9 +13,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
-from labconsole.analysis.plot_data import CURVE_POINTS
 from labconsole.errors import UserError
 from labconsole.model.plugin import Plugins
+from labconsole.output.plot_data import CURVE_POINTS
 from labconsole.store.reader import Reader
 from labconsole_ui.runtime import plot_reader
 from labconsole_ui.runtime.plot_reader import PlotReader

@@ -22,6 +22,8 @@ class PageContext:
     plugins: Plugins
     theme: Theme
     state: WindowState
+    database: Path
+    """The run database of the window."""
     show_message: Callable[[Message], None]
     jobs: LongJobs
     """For work of seconds, with a dialog that shows progress and can cancel it."""

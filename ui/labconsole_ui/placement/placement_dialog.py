@@ -357,4 +357,5 @@ def dropped_file(event: QDropEvent) -> Path | None:
 
 def _facts(data: Mapping[str, Any]) -> HostFacts:
     """The facts of a host from plain JSON, where tuples are lists."""
-    return HostFacts(**{**data, "tags": tuple(data["tags"]), "interfaces": tuple(data["interfaces"])})
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    return HostFacts(**values)

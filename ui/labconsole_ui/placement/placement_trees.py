@@ -171,6 +171,8 @@ class HostTree(_RoleDragTree):
                 load = "" if host.load is None else f"{host.load:.2f}"
                 cells = [", ".join(host.tags), str(host.cores), load, host.version]
             item = QTreeWidgetItem(self, [shown_lines(text) for text in (self._title(target, placing), *cells)])
+            if host is not None and host.capabilities:
+                item.setToolTip(0, shown_lines(self.tr("Has {what}").format(what=", ".join(host.capabilities))))
             item.setIcon(0, self._theme.icon(_ICONS[target.kind], "muted" if host is None else "text"))
             item.setData(0, _TARGET, target)
             item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDragEnabled | Qt.ItemFlag.ItemIsDropEnabled)
@@ -185,7 +187,7 @@ class HostTree(_RoleDragTree):
         if target.kind is TargetKind.HOST:
             known = placing.hosts is None or any(host.name == target.name for host in placing.hosts)
             return target.name if known else self.tr("{host} (has not joined)").format(host=target.name)
-        count = sum(target.name in host.tags for host in placing.hosts or ())
+        count = sum(target.name in host.offers for host in placing.hosts or ())
         return self.tr("Tag {tag} (hosts: {count})").format(tag=target.name, count=count)
 
     def _placed_on(self, target: Target, placing: Placing) -> list[tuple[str, str]]:

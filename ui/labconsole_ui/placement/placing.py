@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from labconsole import __version__
+from labconsole.hosts.capabilities import capabilities
 from labconsole.hosts.collected import LOCAL
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.placement_edits import HostFacts, fault_of, grouped, kept_here, placed
@@ -113,7 +114,8 @@ class Placing(QObject):
 
     def use_hosts_of(self, *, scheduler: str | None = None, local: int = 0) -> None:
         """Choose so many hosts on this computer, or those of a scheduler."""
-        values = {"local": local} if scheduler is None else {"local": 0, "scheduler": scheduler}
+        # Samples cannot stay on hosts that end with the run.
+        values = {"local": local, "samples": "bring"} if scheduler is None else {"local": 0, "scheduler": scheduler}
         self.placement = self.placement.model_copy(update=values)
         self.changed.emit()
 
@@ -178,8 +180,8 @@ class _Step(QUndoCommand):
 def _local_hosts(count: int) -> tuple[HostFacts, ...]:
     """The hosts that a run starts on this computer."""
     cores = psutil.cpu_count() or 1
-    interfaces = tuple(psutil.net_if_addrs())
-    return tuple(HostFacts(f"{LOCAL}{number + 1}", cores, (), interfaces, __version__) for number in range(count))
+    facts = (cores, (), tuple(psutil.net_if_addrs()), tuple(capabilities()), __version__)
+    return tuple(HostFacts(f"{LOCAL}{number + 1}", *facts) for number in range(count))
 
 
 def targets(placing: Placing) -> Iterator[Target]:

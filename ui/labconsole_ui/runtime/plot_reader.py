@@ -5,18 +5,18 @@ from __future__ import annotations
 from threading import Event
 from typing import Any
 
-from labconsole.analysis.plot_data import (
+from labconsole.analysis.run_curves import load_curves
+from labconsole.engine.operation_process import OperationProcess, Outcome
+from labconsole.errors import UserError
+from labconsole.model.plugin import Plugins
+from labconsole.model.trial import Curve
+from labconsole.output.plot_data import (
     Plots,
     PlottedDistribution,
     curves_from_json,
     distributions_from_json,
     load_distributions_of,
 )
-from labconsole.analysis.run_curves import load_curves
-from labconsole.engine.operation_process import OperationProcess, Outcome
-from labconsole.errors import UserError
-from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Curve
 from labconsole.store.reader import Reader
 
 LARGE_ROWS = 1_000_000

@@ -74,6 +74,7 @@ class PluginPages:
             plugins=self._services.plugins,
             theme=self._services.theme,
             state=self._services.state,
+            database=self._services.database,
             show_message=self._show_message,
             jobs=self._jobs,
         )

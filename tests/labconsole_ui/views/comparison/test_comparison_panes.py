@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
-from labconsole.analysis.plot_data import plotted_distribution
 from labconsole.model.plugin import Plugins
+from labconsole.output.plot_data import plotted_distribution
 from labconsole.store.reader import Reader
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.theme.theme import Theme

@@ -104,3 +104,16 @@ def test_collecting_asks_the_hosts_of_the_scheduler_on_the_page(qtbot: QtBot, pa
     assert "The scheduler tls://127.0.0.1:9 does not answer" in said
     qtbot.mouseClick(dialog.close_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not page.busy.isVisible(), timeout=LONG_MS)
+
+
+@pytest.mark.parametrize("button", ["collect_button", "summarise_button"])
+def test_samples_are_those_of_the_runs_of_the_window(
+    qtbot: QtBot, page: HostsPage, window: MainWindow, button: str
+) -> None:
+    page.address.setText("tls://192.0.2.10:8786")
+    qtbot.mouseClick(getattr(page, button), Qt.MouseButton.LeftButton)
+    (dialog,) = window.findChildren(OperationDialog)
+    values = dialog.form.values()
+    assert Path(str(values["db"])) == window.services.database
+    assert values["scheduler"] == "tls://192.0.2.10:8786"
+    dialog.reject()

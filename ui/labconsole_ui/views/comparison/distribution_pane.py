@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
-from labconsole.analysis.plot_data import PlottedDistribution
+from labconsole.output.plot_data import PlottedDistribution
 from labconsole_ui.plots.axes import LogScale, PercentileScale, Scale
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
 from labconsole_ui.plots.plot_grid import PlotGrid

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labconsole.analysis.plot_data import PlottedDistribution
 from labconsole.model.trial import Curve
+from labconsole.output.plot_data import PlottedDistribution
 from labconsole.store.reader import Reader
 from labconsole_ui.runtime.plot_reader import PlotReader
 

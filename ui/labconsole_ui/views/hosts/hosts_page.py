@@ -21,7 +21,8 @@ from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import busy_bar, plain_label, set_tone
 
-ENROL, LIST, SERVE, COLLECT = "hosts.enrol", "hosts.list", "hosts.scheduler", "hosts.collect"
+ENROL, LIST, SERVE = "hosts.enrol", "hosts.list", "hosts.scheduler"
+COLLECT, SUMMARISE = "hosts.collect", "hosts.summarise"
 ADDRESS_KEY = "hosts/scheduler"
 _ADDRESS = re.compile(r"tls://\S+:\d+")
 
@@ -98,9 +99,16 @@ class HostsPage(QWidget):
 
     def collect(self) -> OperationDialog:
         """Open the dialog that brings the samples which runs have left on hosts."""
-        dialog = self._dialog(COLLECT, scheduler=self.address.text().strip())
+        dialog = self._samples_dialog(COLLECT)
         dialog.finished.connect(self.refresh)
         return dialog
+
+    def summarise(self) -> OperationDialog:
+        """Open the dialog that summarises the samples of a campaign host by host."""
+        return self._samples_dialog(SUMMARISE)
+
+    def _samples_dialog(self, name: str) -> OperationDialog:
+        return self._dialog(name, scheduler=self.address.text().strip(), db=str(self._context.database))
 
     def _dialog(self, name: str, **values: Any) -> OperationDialog:
         operation = self._context.plugins.operation(name)
@@ -121,12 +129,13 @@ class HostsPage(QWidget):
         self.refresh_button = self._button(self.tr("&Refresh"), "repeat", self.refresh)
         self.enrol_button = self._button(self.tr("&Enrol a host ..."), "certificate", self.enrol)
         self.collect_button = self._button(self.tr("&Collect samples ..."), "import", self.collect)
+        self.summarise_button = self._button(self.tr("&Summarise samples ..."), "report", self.summarise)
         line = QHBoxLayout(head)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(10)
         line.addWidget(label)
         line.addWidget(self.address, 1)
-        for button in (self.refresh_button, self.collect_button, self.enrol_button):
+        for button in (self.refresh_button, self.collect_button, self.summarise_button, self.enrol_button):
             line.addWidget(button)
         return head
 

@@ -1,0 +1,195 @@
+"""Samples that stay on hosts are summarised there, and the figures are those of the samples themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
+from labconsole.errors import UserError
+from labconsole.hosts.campaign_summary import CampaignSummary, campaign_summary
+from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.left_samples import collect_left
+from labconsole.hosts.sample_summaries import LARGEST_ERROR, Summaries, Summary, measures, summaries_of_spools
+from labconsole.hosts.summary_result import summary_result
+from labconsole.model.placement import Placement
+from labconsole.model.series import Column, Series
+from labconsole.store.records import RunDetail, RunStatus
+from tests.helpers.practice import Bench
+from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
+from tests.labconsole.hosts.host_runs import held, run
+
+SERIES = Series(
+    "handled",
+    "Requests",
+    (
+        Column("number", "i8", "", "Number"),
+        Column("come_ns", "i8", "ns", "Arrival", by_clock=True),
+        Column("done_ns", "i8", "ns", "Answer", by_clock=True),
+        Column("size", "u2", "B", "Size"),
+        Column("stamp_ms", "i8", "ms", "Stamp", since_epoch=True),
+        Column("load", "f4", "%", "Load"),
+    ),
+)
+
+
+def rows(count: int, seed: int) -> dict[str, Any]:
+    """Rows of which each tenth has no answer."""
+    drawn = np.random.default_rng(seed)
+    come_ns = np.arange(count, dtype=np.int64) * 1000 + 10**15
+    done_ns = come_ns + drawn.lognormal(12, 2, count).astype(np.int64)
+    done_ns[::10] = 0
+    return {
+        "number": np.arange(count),
+        "come_ns": come_ns,
+        "done_ns": done_ns,
+        "size": drawn.integers(0, 65_536, count),
+        "stamp_ms": come_ns // 1_000_000,
+        "load": np.zeros(count),
+    }
+
+
+def spool(path: Path, columns: dict[str, Any]) -> None:
+    """A spool file with these rows."""
+    writer = SpoolWriter(path)
+    series = SpoolSeriesWriter(writer, path.stem, SERIES)
+    series.extend(**columns)
+    series.flush()
+    writer.close()
+
+
+def test_summaries_of_several_files_have_the_figures_of_all_their_samples(tmp_path: Path) -> None:
+    parts = [rows(30_000, 1), rows(70_001, 2)]
+    total = Summaries()
+    for number, part in enumerate(parts):
+        (folder := tmp_path / str(number)).mkdir()
+        spool(folder / "server.spool", part)
+        total.merge(summaries_of_spools(folder))
+    size, took = (np.concatenate([part[name] for part in parts]) for name in ("size", "done_ns"))
+    came = np.concatenate([part["come_ns"] for part in parts])
+    took = (took - came)[took > 0]
+    found = {str(measure): summary for measure, summary in total.items()}
+    assert found.keys() == {"handled.size", "handled.done_ns - come_ns"}
+    for summary, values in ((found["handled.size"], size), (found["handled.done_ns - come_ns"], took)):
+        assert (summary.count, summary.total) == (len(values), values.sum())
+        assert (summary.smallest, summary.largest) == (values.min(), values.max())
+        for fraction in (0.001, 0.5, 0.95, 0.99, 0.999, 1.0):
+            exact = float(np.quantile(values, fraction, method="inverted_cdf"))
+            assert summary.percentile(fraction) == pytest.approx(exact, rel=LARGEST_ERROR * 1.001)
+
+
+def test_values_of_0_and_less_count_as_0_in_percentiles() -> None:
+    summary = Summary()
+    summary.add(np.array([-5, 0, 0, 4, 400]))
+    assert [summary.percentile(part) for part in (0.0, 0.2, 0.6)] == [0, 0, 0]
+    assert summary.percentile(0.61) == pytest.approx(4, rel=LARGEST_ERROR) and summary.percentile(1) == 400
+    assert (summary.smallest, summary.mean) == (-5, 79.8)
+
+
+def test_durations_need_both_times() -> None:
+    assert sorted(map(str, measures(SERIES))) == ["handled.done_ns - come_ns", "handled.size"]
+    summaries = Summaries()
+    summaries.add_rows(SERIES, [{"done_ns": np.array([1, 2])}])  # rows of an earlier version of the series
+    assert not summaries
+
+
+def test_a_damaged_file_is_not_summarised(tmp_path: Path) -> None:
+    spool(tmp_path / "server.spool", rows(10_000, 3))
+    content = bytearray((tmp_path / "server.spool").read_bytes())
+    content[-500] ^= 1
+    (tmp_path / "server.spool").write_bytes(content)
+    with pytest.raises(UserError, match="is damaged after byte"):
+        summaries_of_spools(tmp_path)
+
+
+def test_samples_cannot_stay_on_hosts_that_end_with_the_run() -> None:
+    with pytest.raises(ValueError, match="samples cannot stay on local hosts"):
+        Placement.model_validate({"local": 2, "samples": "stay", "roles": [{"role": "*"}]})
+
+
+class Quiet:
+    """A context of an operation that is not cancelled."""
+
+    stop_requested = False
+    typed = ""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int]] = []
+
+    def progress(self, done: int, total: int) -> None:
+        self.steps.append((done, total))
+
+    def say(self, sentence: str) -> None: ...
+
+    def secret(self, key: str) -> None: ...
+
+    def hand_over(self, title: str, secret: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
+    """A cluster with the hosts alpha and beta, of which the clock of beta is another one."""
+    with cluster(home) as found:
+        found.joins("alpha", home.parent / "alpha")
+        found.joins("beta", home.parent / "beta", clock_shift="5000000000000")
+        yield found
+
+
+def staying(bench: Bench, running: ClusterProcesses, count: int) -> RunDetail:
+    """A run on both hosts, and on this computer, whose samples stay."""
+    placed = [{"role": "counter-0", "host": "alpha"}, {"role": "counter-1", "host": "beta"}]
+    return run(bench, running, placed, samples="stay", roles=3, count=count)
+
+
+def summarised(bench: Bench, running: ClusterProcesses, run_id: int) -> CampaignSummary:
+    """The summary of the campaign of a run."""
+    context = Quiet()
+    found = campaign_summary(bench.database, run_id, running.address, context)
+    assert found is not None and context.steps[-1][0] == context.steps[-1][1]
+    return found
+
+
+def counted(found: CampaignSummary) -> dict[str, int]:
+    """The samples of each host."""
+    return {
+        host: sum(summary.count for measure, summary in summaries.items() if measure.series == "counted")
+        for hosts in found.scenarios.values()
+        for host, summaries in hosts.items()
+    }
+
+
+def test_samples_stay_on_hosts_until_they_are_collected_and_the_summary_is_the_same(
+    bench: Bench, running: ClusterProcesses
+) -> None:
+    detail = staying(bench, running, 5000)
+    assert detail.row.status is RunStatus.FINISHED, detail.row.reason
+    assert not detail.row.metrics
+    assert sorted(event.data["host"] for event in detail.events if event.name == "samples stay") == ["alpha", "beta"]
+    assert list(held(running, "alpha")) == [detail.row.uuid]
+    here = next(role.host for role in detail.roles if role.name == "counter-2")
+    on_hosts = summarised(bench, running, detail.row.id)
+    assert counted(on_hosts) == {"alpha": 5000, "beta": 5000, here: 5000} and not on_hosts.missing
+    with Cluster(running.address, running.member()) as console:
+        collect_left(console, bench.database, lambda sentence: None)
+    assert held(running, "alpha") == held(running, "beta") == {}
+    assert bench.detail(detail.row.id).row.metrics
+    stored = summarised(bench, running, detail.row.id)
+    assert summary_result(stored).data == summary_result(on_hosts).data
+
+
+def test_a_host_that_is_gone_is_named_and_the_others_are_summarised(
+    bench: Bench, running: ClusterProcesses, tmp_path: Path
+) -> None:
+    running.joins("gamma", tmp_path / "gamma")
+    placed = [{"role": "counter-0", "host": "gamma"}, {"role": "counter-1", "host": "beta"}]
+    detail = run(bench, running, placed, samples="stay", roles=2, count=100)
+    running.agent("gamma").end()
+    found = summarised(bench, running, detail.row.id)
+    assert counted(found)["beta"] == 100 and not counted(found).get("gamma")
+    assert any("There is no host gamma" in sentence for sentence in found.missing)
+    result = summary_result(found)
+    assert result.warnings == found.missing and "gamma" not in result.data["scenarios"]["practice"]["hosts"]
