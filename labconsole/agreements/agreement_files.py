@@ -1,8 +1,8 @@
 """Agreements of this console as files of its data directory, and the signed statements of imported bundles.
 
 `ID.proposal.pem` is the proposal as it was signed, here or elsewhere; `ID.own.toml` the scenario that this console
-runs; `ID.acceptance.pem` the acceptance, which makes it an agreement; `UUID.results.pem` the statement of the bundle
-in which a run came.
+runs; `ID.acceptance.pem` the acceptance, which makes it an agreement; `ID.served.json` how far an agent has served it;
+`UUID.results.pem` the statement of the bundle in which a run came.
 """
 
 from __future__ import annotations
@@ -12,16 +12,33 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from labconsole.agreements.documents import Proposal
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from labconsole.agreements.documents import Acceptance, Proposal, received
 from labconsole.errors import BadInput, UserError
 from labconsole.paths import agreements_dir
 from labconsole.profiles.profile import save_profile
+from labconsole.security.pki.signing_identities import Signer
+from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.private_files import write_private
 from labconsole.security.x509 import cms
 from labconsole.security.x509.parsing import read_file
 
 _ID = re.compile(r"[0-9a-f]{16}")
 _UUID = re.compile(r"[0-9a-f-]{36}")
+
+
+class Served(BaseModel):
+    """How far an agent has served an agreement: kept before each step that must not be repeated."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    begun: str = ""
+    """When it began the run, in UTC; empty: it has not."""
+    sent: str = ""
+    """Uuid of the run whose signed bundle it has exported."""
+    merged: str = ""
+    """Uuid of the other console's run that is merged with this console's."""
 
 
 def keep_proposal(id: str, signed: bytes, scenario: str) -> None:
@@ -71,10 +88,42 @@ def agreed_proposal(id: str) -> Proposal | None:
         raise UserError(f"The agreement {id} on this console is damaged: agree on the trial again.") from error
 
 
-def agreed_start(profile: str) -> datetime | None:
-    """When the agreement whose scenario is this profile begins; None without such an agreement, or without a time."""
-    proposal = agreed_proposal(profile)
+def agreed_start(id: str) -> datetime | None:
+    """When the agreement `id` begins; None where there is none, or it has no time. Raises UserError: it is damaged."""
+    proposal = agreed_proposal(id)
     return None if proposal is None else proposal.starts
+
+
+def agreed_ids() -> tuple[str, ...]:
+    """The ids of all agreements of this console, sorted."""
+    names = (path.name.partition(".")[0] for path in agreements_dir().glob("*.acceptance.pem"))
+    return tuple(sorted(name for name in names if _ID.fullmatch(name)))
+
+
+def proposed_here(id: str) -> bool:
+    """Whether this console proposed the agreement `id`; otherwise it has accepted it."""
+    return _path(id, "own.toml").exists()
+
+
+def other_signer(id: str, snapshot: Snapshot) -> Signer:
+    """Who signed the other console's part of the agreement `id`, judged now. Raises UserError."""
+    if proposed_here(id):
+        return received(read_file(_path(id, "acceptance.pem"), "acceptance"), Acceptance, snapshot).signer
+    return received(read_file(_path(id, "proposal.pem"), "proposal"), Proposal, snapshot).signer
+
+
+def served(id: str) -> Served:
+    """How far an agent has served the agreement `id`. Raises UserError: that file is damaged."""
+    path = _path(id, "served.json")
+    try:
+        return Served.model_validate_json(path.read_bytes()) if path.exists() else Served()
+    except (OSError, ValidationError) as error:
+        raise UserError(f"{path} is damaged, so that no agent serves it: run it by `labconsole run {id}`.") from error
+
+
+def keep_served(id: str, state: Served) -> None:
+    """Keep how far an agent has served the agreement `id`. Raises UserError."""
+    _write(_path(id, "served.json"), state.model_dump_json().encode())
 
 
 def keep_results(uuid: str, signed: bytes) -> None:

@@ -15,6 +15,7 @@ from labconsole.agreements.documents import Received, Results, SignedRun, receiv
 from labconsole.clock import wall_now
 from labconsole.errors import BadInput, UserError
 from labconsole.output.bundle_format import signature_path
+from labconsole.output.bundle_writer import Progress, write_bundle
 from labconsole.output.export_file import complete_file
 from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.signing_identities import Signer, SigningIdentity
@@ -25,10 +26,19 @@ from labconsole.store.errors import MissingDatabaseError
 from labconsole.store.reader import Reader
 
 
-def sign_bundle(
-    bundle: Path, reader: Reader, run_ids: Sequence[int], identity: SigningIdentity, prompt: Prompt | None = None
+def write_signed_bundle(
+    reader: Reader,
+    run_ids: Sequence[int],
+    bundle: Path,
+    identity: SigningIdentity,
+    prompt: Prompt | None = None,
+    progress: Progress | None = None,
 ) -> Path:
-    """Write the statement of a bundle with these runs, and return its path. Raises UserError: a run is not sealed."""
+    """Write a bundle with these runs, then its statement, whose path is returned. Raises UserError: one is not sealed.
+
+    `progress` as in `write_bundle`.
+    """
+    write_bundle(reader, run_ids, bundle, progress, signed=True)
     runs = []
     for run_id in dict.fromkeys(run_ids):
         evidence = reader.evidence(run_id)

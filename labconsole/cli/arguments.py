@@ -93,14 +93,6 @@ def command_parser(given: Sequence[str]) -> argparse.ArgumentParser:
     verify.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
     verify.set_defaults(command="labconsole.cli.database:verify_runs")
 
-    bundle = commands.add_parser("bundle", parents=[database], help="write runs to one file, for another database")
-    bundle.add_argument("run", type=_run_number, nargs="+", metavar="RUN", help="numbers of the runs")
-    bundle.add_argument("file", type=Path, metavar="FILE", help="bundle to be written (.lcz)")
-    bundle.add_argument(
-        "--sign", metavar="IDENTITY", help="also sign the bundle with this identity: FILE.p7s next to it"
-    )
-    bundle.set_defaults(command="labconsole.cli.export:bundle")
-
     import_runs = commands.add_parser("import", parents=[database], help="take the runs of a bundle into the database")
     import_runs.add_argument("file", type=Path, metavar="FILE", help="bundle that `labconsole bundle` wrote (.lcz)")
     import_runs.add_argument(

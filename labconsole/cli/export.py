@@ -10,11 +10,9 @@ from rich.progress import Progress as Bars
 
 from labconsole.cli.database import chosen_runs, open_database
 from labconsole.cli.exit_codes import BAD_USAGE, FINISHED
-from labconsole.cli.secret_prompts import prompt
 from labconsole.cli.terminal import output
 from labconsole.model.plugin import Plugins
 from labconsole.output.bundle_import import import_bundle
-from labconsole.output.bundle_writer import write_bundle
 from labconsole.output.csv_export import export_run, export_runs
 from labconsole.output.export_contents import Progress
 from labconsole.output.parquet import export_parquet
@@ -51,22 +49,6 @@ def export(arguments: argparse.Namespace) -> int:
 def _bar(bars: Bars, title: str) -> Progress:
     task = bars.add_task(title, total=None)
     return lambda done, total: bars.update(task, completed=done, total=total)
-
-
-def bundle(arguments: argparse.Namespace) -> int:
-    """Write runs to a bundle, and sign it if asked for. Raises UserError."""
-    identity = None
-    if arguments.sign is not None:
-        from labconsole.agreements.signed_bundles import sign_bundle  # most bundles do not need the certificate layer
-        from labconsole.security.pki.signing_identities import signing_identity
-
-        identity = signing_identity(arguments.sign)
-    with open_database(arguments.db) as reader:
-        write_bundle(reader, arguments.run, arguments.file, signed=identity is not None)
-        output().print(arguments.file, soft_wrap=True)
-        if identity is not None:
-            output().print(sign_bundle(arguments.file, reader, arguments.run, identity, prompt), soft_wrap=True)
-    return FINISHED
 
 
 def import_runs(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ offered).
 from __future__ import annotations
 
 import argparse
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -125,7 +126,8 @@ def parameters_of(arguments: argparse.Namespace, model: type[Parameters]) -> Par
     except ValidationError as error:
         sentence = fault_sentence(error, model)
         for argument in known:
-            sentence = sentence.replace(f"{'.'.join(argument.path)}: ", f"{argument.option}: ", 1)
+            name = re.escape(".".join(argument.path))
+            sentence = re.sub(rf"\b{name}(\.\d+)?: ", f"{argument.option}: ", sentence, count=1)
         raise ValueError(sentence) from error
 
 

@@ -8,9 +8,10 @@ import shlex
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -25,7 +26,7 @@ from labconsole.cli.secret_prompts import ask_secrets
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_now
 from labconsole.engine.protocol import LiveFrame
-from labconsole.engine.queue import QueueItem, QueueState, RunQueue
+from labconsole.engine.queue import QueueItem, QueueListener, QueueState, RunQueue
 from labconsole.engine.run_end import PREFIX
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event, Level
@@ -35,12 +36,23 @@ from labconsole.paths import data_dir, database_path
 from labconsole.profiles.host_list import read_host_list
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.safe_text import shown_lines
+from labconsole.security.secrets import Secret
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import RunDetail, RunStatus
+from labconsole.store.records import NewCampaign, RunDetail, RunStatus
 
 _LIVE_HZ = 4.0
+
+
+class CampaignListener(QueueListener, Protocol):
+    """Called with the changes of the queue, and with the end of each run in the order of the campaign."""
+
+    def waiting_for(self, other: QueueItem | None) -> None:
+        """A run of another console has to finish first; called often."""
+
+    def report(self, run_id: int, item: QueueItem | None) -> None:
+        """A run has ended; `item` knows how where the database could not record it."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,23 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
     reader = Reader(database)
     try:
         queue.recover()
-        with _Progress(queue, quiet=arguments.json) as progress, interrupts(wakeup) as cancelled:
-            run_ids = queue.submit(campaign, secrets)
-            progress.begin(len(run_ids), profile.description)
-            reported = 0
-            while queue.busy:
-                if cancelled:
-                    queue.cancel_all()
-                queue.pump()
-                for disturbed, again in queue.repeated.items():
-                    if again not in run_ids:
-                        run_ids.insert(run_ids.index(disturbed) + 1, again)
-                progress.waiting_for(queue.waiting_for)
-                while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
-                    progress.report(reader.run(run_ids[reported]), item, as_json=arguments.json)
-                    reported += 1
-                wakeup.wait(0.25)
-                wakeup.clear()
+        with (
+            _Progress(queue, reader, as_json=arguments.json) as progress,
+            interrupts(wakeup) as cancelled,
+        ):
+            progress.begin(len(campaign.order), profile.description)
+            run_ids = run_campaign(queue, campaign, secrets, progress, lambda: cancelled, wakeup)
         details = [reader.run(run_id) for run_id in run_ids]
         if not arguments.json:
             _summary(details, plugins, database, arguments.csv, reader)
@@ -88,6 +89,49 @@ def run(arguments: argparse.Namespace) -> int:
         queue.close()
     _back_up(database)
     return CANCELLED if cancelled else _exit_code(details)
+
+
+def run_campaign(
+    queue: RunQueue,
+    campaign: NewCampaign,
+    secrets: Mapping[str, Secret],
+    listener: CampaignListener,
+    stopped: Callable[[], object],
+    wakeup: threading.Event,
+) -> list[int]:
+    """Run a campaign in `queue`, or cancel it once `stopped()`; returns the runs, with the repeats of disturbed ones.
+
+    `wakeup` is set by the queue, and where `stopped` has changed.
+    """
+    queue.listeners.append(listener)
+    try:
+        run_ids = queue.submit(campaign, secrets)
+        reported = 0
+        while queue.busy:
+            if stopped():
+                queue.cancel_all()
+            queue.pump()
+            for disturbed, again in queue.repeated.items():
+                if again not in run_ids:
+                    run_ids.insert(run_ids.index(disturbed) + 1, again)
+            listener.waiting_for(queue.waiting_for)
+            while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
+                listener.report(run_ids[reported], item)
+                reported += 1
+            wakeup.wait(0.25)
+            wakeup.clear()
+        return run_ids
+    finally:
+        queue.listeners.remove(listener)
+
+
+def _item(queue: RunQueue, run_id: int) -> QueueItem | None:
+    return next((item for item in queue.items if item.run_id == run_id), None)
+
+
+def _done(item: QueueItem | None) -> bool:
+    """Whether a run is done, or was removed."""
+    return item is None or item.state is QueueState.DONE
 
 
 def _wait_for_agreed_start(profile: str) -> None:
@@ -120,15 +164,6 @@ def _back_up(database: Path) -> None:
         print(shown_lines(f"labconsole: no backup was made. {error}"), file=sys.stderr)
 
 
-def _item(queue: RunQueue, run_id: int) -> QueueItem | None:
-    return next((item for item in queue.items if item.run_id == run_id), None)
-
-
-def _done(item: QueueItem | None) -> bool:
-    """Whether a run is done, or was removed."""
-    return item is None or item.state is QueueState.DONE
-
-
 def _exit_code(details: list[RunDetail]) -> int:
     statuses = {detail.row.status for detail in details}
     if statuses - {RunStatus.FINISHED, RunStatus.CANCELLED}:
@@ -144,11 +179,12 @@ def _exit_code(details: list[RunDetail]) -> int:
 
 
 class _Progress:
-    """`QueueListener` that shows progress on stderr, and results as they come."""
+    """`CampaignListener` that shows progress on stderr, and results as they come."""
 
-    def __init__(self, queue: RunQueue, *, quiet: bool) -> None:
+    def __init__(self, queue: RunQueue, reader: Reader, *, as_json: bool) -> None:
         self._queue = queue
-        self._quiet = quiet
+        self._reader = reader
+        self._as_json = as_json
         self._console = output(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -165,13 +201,11 @@ class _Progress:
         self._waited_for = 0
 
     def __enter__(self) -> _Progress:
-        self._queue.listeners.append(self)
         self._progress.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._progress.stop()
-        self._queue.listeners.remove(self)
 
     def waiting_for(self, other: QueueItem | None) -> None:
         """Report once for each run of another console that has to finish first."""
@@ -188,13 +222,14 @@ class _Progress:
 
     def begin(self, runs: int, description: str) -> None:
         """Print the profile that is about to run, and its expected time where that is known."""
-        if not self._quiet:
+        if not self._as_json:
             number = "1 run" if runs == 1 else f"{runs} runs"
             self._progress.print(f"{number}. {' '.join(description.split())}".strip())
 
-    def report(self, detail: RunDetail, item: QueueItem | None, *, as_json: bool) -> None:
-        """Report the end of one run; `item` knows it where the database could not record it."""
-        if as_json:
+    def report(self, run_id: int, item: QueueItem | None) -> None:
+        """Report the end of one run."""
+        detail = self._reader.run(run_id)
+        if self._as_json:
             print(json.dumps(run_json.summary(detail), ensure_ascii=False), flush=True)
         row = detail.row
         ended = row if row.status.final or item is None else item
@@ -205,7 +240,7 @@ class _Progress:
             self._progress.print(
                 f"Run {row.id} ({row.scenario}) finished, but its data fail a check: {reasons}", style="red"
             )
-        elif not self._console.is_terminal and not self._quiet:
+        elif not self._console.is_terminal and not self._as_json:
             self._console.print(f"Run {row.id} ({row.scenario}, repeat {row.repeat}) finished.")
 
     def items_changed(self) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,23 @@ class RunQueue:
     @property
     def waiting_for(self) -> QueueItem | None:
         """The run of another console for which this queue waits: two at a time would disturb each other's figures."""
-        waits = self._job is None and not self._paused and self._next_waiting() is not None
+        waits = self._job is None and not self._paused and self.next_waiting is not None
         return self._others.in_progress if waits else None
+
+    @property
+    def next_waiting(self) -> QueueItem | None:
+        """The first waiting run that is due; None: none waits, or each waits for its time."""
+        now = wall_now()
+        waiting = (item for item in self._items if item.state is QueueState.WAITING)
+        return next((item for item in waiting if item.starts is None or item.starts <= now), None)
+
+    @property
+    def starts(self) -> datetime | None:
+        """When the next run begins, where nothing is in progress and all waiting runs wait for their time."""
+        if self.busy or self._paused:
+            return None
+        waiting = (item.starts for item in self._items if item.state is QueueState.WAITING)
+        return min((starts for starts in waiting if starts is not None), default=None)
 
     @property
     def time_left_s(self) -> float | None:
@@ -137,8 +153,8 @@ class RunQueue:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is in progress, or will be started by `pump` as soon as no other console's is."""
-        to_start = not self._paused and self._next_waiting() is not None
+        """Whether a run is in progress, or is due and will be started by `pump` as soon as no other console's is."""
+        to_start = not self._paused and self.next_waiting is not None
         return self._job is not None or bool(self._recoveries.waiting) or to_start
 
     @property
@@ -155,11 +171,16 @@ class RunQueue:
         self._wake()
 
     def submit(
-        self, campaign: NewCampaign, secrets: Mapping[str, Secret] | None = None, *, first: bool = False
+        self,
+        campaign: NewCampaign,
+        secrets: Mapping[str, Secret] | None = None,
+        *,
+        first: bool = False,
+        starts: datetime | None = None,
     ) -> list[int]:
         """Store a campaign, queue its runs, each with `secrets` until it is done. Returns their ids in order.
 
-        They wait at the end, or with `first` ahead of all that wait already.
+        They wait at the end, or with `first` ahead of all that wait already; until `starts`, others run before them.
         """
         run_ids = self._store.add_campaign(campaign, this_process(), wall_now())
         rows = {row.id: row for row in self._reader.live_rows()}
@@ -170,7 +191,8 @@ class RunQueue:
             places = (index for index, item in enumerate(self._items) if item.state is QueueState.WAITING)
             place = next(places, place)
         self._items[place:place] = [
-            waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)) for run_id in run_ids
+            replace(waiting_item(rows[run_id], repeats, expected_s.get(rows[run_id].scenario)), starts=starts)
+            for run_id in run_ids
         ]
         self._secrets |= dict.fromkeys(run_ids, secrets) if secrets else {}
         self._changed()
@@ -298,7 +320,7 @@ class RunQueue:
         if self._recoveries.waiting:
             self._start_recovery(self._recoveries.waiting.pop(0))
             return
-        item = None if self._paused else self._next_waiting()
+        item = None if self._paused else self.next_waiting
         if item is None or self._others.in_progress or time.monotonic() < self._turn_at_s:
             return
         task = {"t": "run", "database": str(self.database), "run_id": item.run_id, "live_hz": self._live_hz}
@@ -484,9 +506,6 @@ class RunQueue:
         except UserError:
             return []  # its trial cannot be loaded: that is reported when the run starts
         return [request.purpose for request in needed if request.key in refused]
-
-    def _next_waiting(self) -> QueueItem | None:
-        return next((item for item in self._items if item.state is QueueState.WAITING), None)
 
     def _update(self, run_id: int, **changes: Any) -> None:
         self._items = [replace(item, **changes) if item.run_id == run_id else item for item in self._items]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -37,7 +38,8 @@ class QueueItem:
     """One run in the queue. `rate` is counts per second of the progress channel since T0; None if that is time.
 
     `expected_s` is how long the run is expected to last in all, `begun_s` when its process was started and `took_s` how
-    long that process lived (all of `time.monotonic`). `console` is the other console whose run it is.
+    long that process lived (all of `time.monotonic`). `console` is the other console whose run it is. It does not
+    begin before `starts`.
     """
 
     run_id: int
@@ -60,6 +62,7 @@ class QueueItem:
     expected_s: float | None = None
     begun_s: float | None = None
     took_s: float | None = None
+    starts: datetime | None = None
 
     @property
     def own(self) -> bool:
@@ -108,7 +111,7 @@ class QueueListener(Protocol):
 
 
 def time_left_s(items: Sequence[QueueItem], now_s: float) -> float | None:
-    """Seconds until all `items` are done at `now_s` (`time.monotonic`); None while that of one is unknown.
+    """Seconds until all `items` are done at `now_s` (`time.monotonic`); None while that of one is unknown, or a time.
 
     A run takes as long as the newest one of its scenario in this queue, else as earlier runs of the same parameters,
     else as the current run of its kind of trial.
@@ -132,7 +135,7 @@ def time_left_s(items: Sequence[QueueItem], now_s: float) -> float | None:
         if item.state is QueueState.WAITING:
             of_kind = like_current if running is not None and item.kind == running.kind else None
             expected = took.get((item.campaign_id, item.scenario), item.expected_s or of_kind)
-            if expected is None:
+            if expected is None or item.starts is not None:
                 return None
             left_s += expected
     return left_s

@@ -259,6 +259,8 @@ class Trial(ABC, Generic[P]):
     service_level: ClassVar[ServiceLevel | None] = None
     commands: ClassVar[tuple[TrialCommand, ...]] = ()
     """Commands that the operator may send into a run in progress."""
+    merge_operation: ClassVar[str] = ""
+    """Name of the operation that makes one run of those of two consoles; its parameters are `run`, `other` and `db`."""
     on_hosts: ClassVar[bool] = False
     """Whether its roles run on any host: they read nothing of a disk but their files and private files."""
 

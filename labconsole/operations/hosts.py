@@ -1,4 +1,4 @@
-"""Hosts of a console: enrol one, serve as scheduler or agent, list what is there, collect what runs left on them."""
+"""Hosts of a console: enrol one, serve as scheduler, list what is there, collect what runs left on them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ from labconsole.model.parameters import Parameters, parameter
 from labconsole.model.placement import DEFAULT_PORT, DEFAULT_SCHEDULER
 from labconsole.paths import database_path
 from labconsole.security.private_files import write_private
-from labconsole.security.secrets import SecretRequest, SecretSource
 
 if TYPE_CHECKING:
     from labconsole.hosts.cluster import Host
-
-_PASSPHRASE = "enrolment"
 
 
 def _matching(pattern: str, sentence: str) -> AfterValidator:
@@ -56,12 +53,14 @@ HostName = Annotated[
 ]
 
 
-def _scheduler_field() -> Any:
+def scheduler_field(group: str = "") -> Any:
+    """The field of the address at which a cluster's scheduler listens."""
     return parameter(
         "Scheduler",
         "Address of the cluster's scheduler, as `labconsole scheduler` prints it",
         default=DEFAULT_SCHEDULER,
         metavar="ADDRESS",
+        group=group,
     )
 
 
@@ -152,74 +151,10 @@ class RunScheduler(Operation[SchedulerParameters]):
         return "The scheduler was stopped; agents wait until it is back."
 
 
-class AgentParameters(Parameters):
-    """Which host this is, and whom it joins."""
-
-    enrolment: HomePath | None = parameter(
-        "Enrolment",
-        "File of `labconsole hosts enrol`",
-        default=None,
-        positional=True,
-        required=True,
-        metavar="FILE",
-        kind="file",
-    )
-    scheduler: SchedulerAddress = _scheduler_field()
-    host: OwnAddress = parameter(
-        "Address",
-        "Address that the scheduler and other hosts reach this one by; not given: that of the way to the scheduler",
-        default="",
-        empty="Found by itself",
-    )
-    tag: tuple[str, ...] = parameter(
-        "Tags", "What this host is for, as in obu", default=(), metavar="TAG", empty="None"
-    )
-    passphrase_file: HomePath | None = parameter(
-        "Passphrase in a file",
-        "File with the enrolment's passphrase (0600)",
-        default=None,
-        metavar="FILE",
-        kind="secret-file",
-    )
-    keyring_entry: str | None = parameter(
-        "Passphrase in the keyring", "Entry of the OS keyring with the passphrase", default=None, metavar="NAME"
-    )
-
-
-class RunAgent(Operation[AgentParameters]):
-    """The agent of this host."""
-
-    name: ClassVar[str] = "hosts.agent"
-    title: ClassVar[str] = "Agent of this host"
-    description: ClassVar[str] = (
-        "Joins the cluster of a console under the name that the host was enrolled with, and runs what that console "
-        "asks for, until it is stopped."
-    )
-    parameters: ClassVar[type[Parameters]] = AgentParameters
-    runs_until_cancelled: ClassVar[bool] = True
-
-    def secrets(self, parameters: AgentParameters) -> tuple[SecretRequest, ...]:
-        source = SecretSource(keyring_entry=parameters.keyring_entry, passphrase_file=parameters.passphrase_file)
-        return (SecretRequest(_PASSPHRASE, f"the enrolment {parameters.enrolment}", source),)
-
-    def run(self, parameters: AgentParameters, context: OperationContext) -> str:
-        require_dask()
-        from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.serving import serve_agent
-
-        if parameters.enrolment is None:
-            raise UserError("Name the file that `labconsole hosts enrol` has made for this host.")
-        (request,) = self.secrets(parameters)
-        secret = context.secret(_PASSPHRASE) or request.resolve()
-        member = Member.of_enrolment(parameters.enrolment, secret)
-        serve_agent(member, parameters.scheduler, parameters.host or None, parameters.tag, context)
-        return f"{member.name} has left the cluster."
-
-
 class ListParameters(Parameters):
     """Whose hosts are listed."""
 
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
 
 
 class ListHosts(Operation[ListParameters]):
@@ -259,7 +194,7 @@ class ListHosts(Operation[ListParameters]):
 class CollectParameters(Parameters):
     """Whose hosts are asked, and where the runs are."""
 
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
     db: RunDatabase = None
 
 
@@ -311,7 +246,7 @@ class SummariseParameters(Parameters):
         empty="The newest campaign",
         ge=1,
     )
-    scheduler: SchedulerAddress = _scheduler_field()
+    scheduler: SchedulerAddress = scheduler_field()
     db: RunDatabase = None
 
 

@@ -14,7 +14,8 @@ OWN = Plugin(
     name="console",
     title="The console",
     description="Tokens (HSM): list, add and remove them, see what they can do, initialise them. Hosts: enrol and list "
-    "them, serve as scheduler or agent. Agreements: propose a trial to another owner's console, accept one.",
+    "them, serve as scheduler or agent. Agreements: propose a trial to another owner's console, accept one. Runs: "
+    "write them to a bundle.",
     command_groups={
         "hosts": "computers that run roles of this console's trials: enrol one, list them",
         "agreements": "trials with another owner's console: propose one, show it, accept it, conclude the agreement",
@@ -24,6 +25,7 @@ OWN = Plugin(
         "agreements": PluginPage("Agreements", "labconsole_ui.views.agreements.agreements_page:AgreementsPage"),
     },
     operations={
+        "runs.bundle": _operation("bundles:ExportBundle", "bundle", "write runs to one file, for another database"),
         "tokens.doctor": _operation("token_doctor:CheckToken", "hsm doctor", "inspect a token and try its mechanisms"),
         "tokens.list": _operation("configured_tokens:ListTokens", "hsm tokens", "list the tokens"),
         "keypool.add-token": _operation(
@@ -46,7 +48,9 @@ OWN = Plugin(
             "hosts:SummariseSamples", "hosts summarise", "summarise a campaign's samples host by host"
         ),
         "hosts.scheduler": _operation("hosts:RunScheduler", "scheduler", "bring this console's hosts together"),
-        "hosts.agent": _operation("hosts:RunAgent", "agent", "let this computer run roles for a console"),
+        "hosts.agent": _operation(
+            "agent:RunAgent", "agent", "let this computer run roles for a console, or serve agreements"
+        ),
         "runs.plot-data": OperationEntry("labconsole.operations.plot_data:ReadPlotData"),
         "agreements.propose": _operation(
             "agreements:Propose", "agreements propose", "write a signed proposal of a trial of two consoles"

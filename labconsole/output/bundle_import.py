@@ -7,6 +7,7 @@ checked against `labconsole.output.bundle_format` before the database sees them.
 from __future__ import annotations
 
 import hashlib
+import json
 import stat
 import struct
 import zipfile
@@ -113,6 +114,19 @@ def import_bundle(
         raise BundleError(f"{file} was not imported, and nothing was changed. {error}") from error
 
 
+def parameter_values(file: Path, name: str) -> frozenset[str]:
+    """The values of one parameter in the scenarios of the bundle `file`, as text; of one without it, "".
+
+    Nothing else of the bundle is checked. Raises BundleError: it cannot be read.
+    """
+    with _zip_faults():
+        bundle, size = zipfile.ZipFile(file), file.stat().st_size
+    with bundle:
+        manifest = _Contents(bundle, size, lambda share: None).manifest
+    scenarios = (scenario for campaign in manifest.campaigns for scenario in campaign.scenarios)
+    return frozenset(str(json.loads(scenario.parameters).get(name, "")) for scenario in scenarios)
+
+
 def _signer(file: Path, *, signed_only: bool) -> Signer | None:
     """Who signed the bundle, if a signature is next to it. Raises BundleError: changed since, or not trusted."""
     if not signature_path(file).exists():
@@ -161,11 +175,11 @@ class _Contents:
         self._members = _plain_members(bundle, size)
         self._total = 2 * sum(size for name, size in self._members.items() if has_chunks(name))
         self._read = 0
-        self._manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
+        self.manifest = parsed_manifest(self._content(MANIFEST, LARGEST_JSON))
 
     def check(self) -> None:
         """Raise BundleError unless all contents are as declared and sealed."""
-        manifest, expected = self._manifest, {MANIFEST}
+        manifest, expected = self.manifest, {MANIFEST}
         if len({entry.uuid for entry in manifest.runs}) != len(manifest.runs):
             raise BundleError("It holds a run twice.")
         for campaign in manifest.campaigns:
@@ -184,7 +198,7 @@ class _Contents:
 
         Raises StoreError and as `check` does.
         """
-        runs = self._manifest.runs
+        runs = self.manifest.runs
         skipped = known_uuids(connection, [entry.uuid for entry in runs])
         new = [entry for entry in runs if entry.uuid not in skipped]
         imported = self._take(connection, new, self._take_run)
@@ -197,7 +211,7 @@ class _Contents:
         """Insert these runs, each by `take`, which gets the id of its scenario and its rows; returns what that does."""
         taken = []
         try:
-            for number, campaign in enumerate(self._manifest.campaigns):
+            for number, campaign in enumerate(self.manifest.campaigns):
                 entries = [entry for entry in runs if entry.campaign == number]
                 if not entries:
                     continue

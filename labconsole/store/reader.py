@@ -133,6 +133,14 @@ class Reader(DatabaseReader):
         with self.snapshot() as connection:
             return _records(connection, wanted, narrow=narrow, names=metrics)
 
+    def of_parameter(self, kind: str, name: str, value: str) -> list[RunRow]:
+        """The runs of one kind of trial whose parameter `name` is this text, newest first, those in the trash too."""
+        scenario = schema.scenario.c
+        found = func.json_extract(scenario.parameters, f"$.{name}")
+        wanted = _RUNS.select.where(scenario.kind == kind, found == value).order_by(schema.run.c.id.desc())
+        with self.snapshot() as connection:
+            return _records(connection, wanted, narrow=True)
+
     def comparable(self, run_ids: Sequence[int]) -> list[RunRow]:
         """These runs in this order, with all their metrics: those with labels as `cpu_per_message{role=sender}`.
 

@@ -84,6 +84,7 @@ class AmqpTrial(Trial[AmqpParameters]):
         QUEUE_TIME_CHANNEL,
         FAILED_CHANNEL,
     )
+    merge_operation: ClassVar[str] = "amqp.merge"
     on_hosts: ClassVar[bool] = True
     definitions: ClassVar[int] = 4
 

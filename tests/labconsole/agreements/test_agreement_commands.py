@@ -146,10 +146,7 @@ def test_a_signer_that_is_not_trusted_is_named_and_refused(owners: tuple[Owner, 
 def test_a_revoked_signer_is_refused(owners: tuple[Owner, Owner], tmp_path: Path) -> None:
     a, b = owners
     files = propose(a, folder=tmp_path)
-    with PkiReader.open(a.pki) as reader:
-        snapshot = reader.snapshot()
-    [signer] = [snapshot.certificate_by_id[one.certificate] for one in snapshot.identities if one.name == "a-signer"]
-    b.import_crl(a.issuer, signer.certificate)
+    b.import_crl(a.issuer, a.certificate_of("a-signer"))
     shown = b.command("agreements", "show", files.proposal)
     assert shown.returncode == 1 and "not trusted here (revoked)" in shown.stdout
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +24,9 @@ from tests.helpers.openssl_command import run_openssl
 from tests.labconsole.agreements.two_owners import Owner, new_owner
 
 
-def add_run(database: Path) -> None:
+def add_run(database: Path, parameters: Mapping[str, Any] | None = None) -> None:
     """A finished run."""
-    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("Test 1", "swim", {}),), ((0, 1),))
+    campaign = NewCampaign("demo", "Demo", "", 1, (NewScenario("Test 1", "swim", parameters or {}),), ((0, 1),))
     with Store.open(database) as store:
         [run_id] = store.add_campaign(campaign, this_process(), wall_now())
         store.replace_evaluation(run_id, Evaluation((Metric("lost", 1.0, ""),)))

@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 from labconsole.cli.main import main
 from labconsole.paths import HOME_VARIABLE
 from labconsole.security.pki.keys import make_key
+from labconsole.security.pki.reader import PkiReader
 from labconsole.security.pki.records import Origin, TrustKind
 from labconsole.security.pki.store import PkiStore
+from labconsole.security.private_files import write_private
 from labconsole.security.x509.certificate_profiles import CertificateProfile
 from labconsole.security.x509.crl_issuing import Revoked, issue_crl
 from labconsole.security.x509.issuing import Issuer, issue
@@ -94,18 +97,38 @@ class Owner:
         profile: CertificateProfile = CertificateProfile.MESSAGE_SIGNING,
         validity: Validity | None = None,
         type: KeyType = KeyType.P_256,
+        host: str = "",
     ) -> x509.Certificate:
-        """An identity of this console by a certificate of its State's CA."""
+        """An identity of this console by a certificate of its State's CA, for a server on `host`."""
         with PkiStore.open(self.pki) as store:
             state = next(one for one in store.snapshot().states if one.local)
             made = make_key(store.directory, type)
             lasting = validity or Validity.for_days(30)
-            certificate = issue(self.issuer, made.private.public_key(), named(name), [], profile, lasting)
+            hosts = [x509.DNSName(host)] if host else []
+            certificate = issue(self.issuer, made.private.public_key(), named(name), hosts, profile, lasting)
             with store.change() as change:
                 change.add_key(state.id, name, made.private.public_key(), made.place)
                 added = change.add_certificate(certificate, origin=Origin.ISSUED, profile=profile)
                 change.name_identity(name, added.id)
         return certificate
+
+    def certificate_of(self, name: str) -> x509.Certificate:
+        """The certificate of an identity of this console."""
+        with PkiReader.open(self.pki) as reader:
+            snapshot = reader.snapshot()
+        [found] = [one.certificate for one in snapshot.identities if one.name == name]
+        return snapshot.certificate_by_id[found].certificate
+
+    def key_file(self, name: str, passphrase: str) -> tuple[Path, Path]:
+        """A certificate of this State's CA for a TLS client, and its key under a passphrase, as files."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        profile = CertificateProfile.TLS_CLIENT
+        certificate = issue(self.issuer, key.public_key(), named(name), [], profile, Validity.for_days(30))
+        files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        files[0].write_bytes(certificate.public_bytes(Encoding.PEM))
+        encrypted = BestAvailableEncryption(passphrase.encode())
+        write_private(files[1], key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encrypted))
+        return files
 
     def import_crl(self, issuer: Issuer, *revoked: x509.Certificate) -> None:
         """Import a CRL of another State's CA."""

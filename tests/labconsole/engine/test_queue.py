@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,28 @@ def test_the_order_of_running_is_the_order_of_the_list(bench: Bench) -> None:
     bench.queue.move(b, -1)
     bench.pump_until_idle()
     assert bench.listener.ends == [(b, RunStatus.FINISHED), (a, RunStatus.FINISHED)]
+
+
+def test_a_run_waits_for_its_time_and_lets_others_pass(bench: Bench) -> None:
+    starts = wall_now() + timedelta(seconds=6)
+    [timed] = bench.queue.submit(campaign(bench.folder, QUICK), starts=starts)
+    [other] = bench.submit(QUICK)
+    bench.pump_until(lambda: bench.listener.ends == [(other, RunStatus.FINISHED)])
+    assert bench.queue.starts == starts and not bench.queue.busy
+    bench.pump_until(lambda: (timed, QueueState.RUNNING) in _states(bench))
+    assert wall_now() >= starts and bench.queue.starts is None
+    bench.pump_until_idle()
+    assert bench.listener.ends[-1] == (timed, RunStatus.FINISHED)
+
+
+def test_a_run_that_waits_for_its_time_is_cancelled_by_its_removal(bench: Bench) -> None:
+    [timed] = bench.queue.submit(campaign(bench.folder, QUICK), starts=wall_now() + timedelta(hours=1))
+    bench.queue.pump()
+    assert _states(bench) == [(timed, QueueState.WAITING)]
+    bench.queue.cancel(timed)
+    assert _states(bench) == [] and bench.queue.starts is None
+    with Reader(bench.queue.database) as reader:
+        assert reader.run(timed).row.status is RunStatus.CANCELLED
 
 
 def test_a_run_that_was_disturbed_from_outside_is_repeated_next_and_once(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -27,6 +28,7 @@ DONE = replace(WAITING, run_id=3, state=QueueState.DONE, status=RunStatus.FINISH
         ([replace(RUNNING, eta_s=5.0), replace(WAITING, kind="another", scenario="B")], None),
         ([replace(DONE, status=RunStatus.FAILED, took_s=1.0), WAITING], None),
         ([replace(RUNNING, expected_s=2.0)], 0.0),
+        ([DONE, replace(WAITING, starts=datetime(2090, 1, 1, tzinfo=UTC))], None),
     ],
 )
 def test_time_left_is_the_sum_of_the_expected_times_of_all_runs(items: list[QueueItem], left_s: float | None) -> None:

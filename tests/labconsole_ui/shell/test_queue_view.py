@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from labconsole.engine.queue import QueueState
 from labconsole.model.plugin import Plugins
 from labconsole.store.records import NewCampaign, NewScenario, RunStatus
 from labconsole_ui.runtime.queue_bridge import QueueBridge
+from labconsole_ui.shell.status_bar import ConsoleStatusBar
 from labconsole_ui.tables.record_table import select_rows
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.queue.queue_model import QueueColumn
@@ -118,6 +120,23 @@ def test_removed_waiting_runs_are_marked_cancelled(qtbot: QtBot, view: QueueView
     click(qtbot, view, "Remove from queue")
     assert names(view) == ["A"]
     assert ended == [RunStatus.CANCELLED]
+
+
+def test_a_run_that_waits_for_its_time_shows_it(
+    qtbot: QtBot, view: QueueView, bridge: QueueBridge, theme: Theme
+) -> None:
+    bridge.queue.resume()
+    starts = datetime(2090, 1, 1, 14, 30, tzinfo=UTC)
+    [run_id] = bridge.queue.submit(campaign("A"), starts=starts)
+    shown = [view.model.index(0, column).data() for column in (QueueColumn.STATUS, QueueColumn.PROGRESS)]
+    assert shown == ["Waiting until", "2090-01-01 14:30:00 UTC"]
+    assert view._summary.text() == "0 of 1 done — waiting until 2090-01-01 14:30:00 UTC"
+    status = ConsoleStatusBar(bridge, theme, bridge.queue.database)
+    qtbot.addWidget(status)
+    assert status.state_label.text() == "Waiting until 2090-01-01 14:30:00 UTC, 1 in the queue"
+    view.select(run_id)
+    view.remove_action.trigger()
+    assert names(view) == [] and status.state_label.text() == "Ready"
 
 
 def test_paused_queue_starts_nothing_and_resumes(qtbot: QtBot, view: QueueView, bridge: QueueBridge) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -127,6 +129,12 @@ class ChoiceEditor(Editor):
 
     def can_show(self, value: Any) -> bool:
         return value in [choice for choice, _ in self.spec.choices]
+
+
+def choice_of(names: Iterable[str]) -> Callable[[FieldSpec], ChoiceEditor]:
+    """What makes the editor of a text parameter that offers these names."""
+    choices = tuple((name, name) for name in names)
+    return lambda spec: ChoiceEditor(replace(spec, choices=choices))
 
 
 class FlagEditor(Editor):

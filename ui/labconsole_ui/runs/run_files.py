@@ -22,6 +22,9 @@ from labconsole.output.parquet import export_parquet
 from labconsole.output.run_json import export_json
 from labconsole.store.evidence_check import Verification, verify
 from labconsole.store.reader import Reader
+from labconsole_ui.form.editors import choice_of
+from labconsole_ui.operations.operation_dialog import OperationDialog
+from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.desktop import open_with_desktop
 from labconsole_ui.runtime.long_jobs import CancelledError, Job, LongJobs
 from labconsole_ui.runtime.services import Services
@@ -40,6 +43,7 @@ class ExportFormat(StrEnum):
     JSON = "json"
     PARQUET = "parquet"
     BUNDLE = "bundle"
+    SIGNED_BUNDLE = "signed bundle"
 
 
 class ExportMenu(QMenu):
@@ -57,6 +61,7 @@ class ExportMenu(QMenu):
             ExportFormat.JSON: self.tr("JSON: a file for each run ..."),
             ExportFormat.PARQUET: self.tr("Parquet: the samples ..."),
             ExportFormat.BUNDLE: self.tr("Bundle for another console (.lcz) ..."),
+            ExportFormat.SIGNED_BUNDLE: self.tr("Signed bundle for another owner (.lcz, .p7s) ..."),
         }
         self.by_format: dict[ExportFormat, QAction] = {}
         for chosen, title in titles.items():
@@ -97,19 +102,35 @@ class RunFiles(QObject):
         self._services = services
         self._messages = messages
         self._window = window
+        self._background = Background(self)
         self._jobs = LongJobs(window, messages.show_message)
 
     def export(self, chosen: ExportFormat, run_ids: Sequence[int]) -> None:
         """Ask for a file (bundle) or a folder (other formats), and write runs there."""
+        bundle = Path.home() / f"{_named(run_ids).replace(' ', '-').replace(',', '')}{BUNDLE_SUFFIX}"
+        if chosen is ExportFormat.SIGNED_BUNDLE:
+            self._background.submit(_identities, partial(self._ask_signer, run_ids, bundle), self._show_refused)
+            return
         if chosen is ExportFormat.BUNDLE:
-            name = f"{_named(run_ids).replace(' ', '-').replace(',', '')}{BUNDLE_SUFFIX}"
             place, _ = QFileDialog.getSaveFileName(
-                self._window, self.tr("Save the runs as bundle"), str(Path.home() / name), self._bundles()
+                self._window, self.tr("Save the runs as bundle"), str(bundle), self._bundles()
             )
         else:
             place = QFileDialog.getExistingDirectory(self._window, self.tr("Folder for the files"))
         if place:
             self.export_to(chosen, run_ids, Path(place))
+
+    def _ask_signer(self, run_ids: Sequence[int], bundle: Path, identities: Sequence[str]) -> None:
+        """Open the dialog in which an identity for the signature and a file are chosen."""
+        if not identities:
+            self._show_refused(self.tr("No identity can sign a bundle: name one on the page Certificates."))
+            return
+        values = {"run": list(run_ids), "file": str(bundle), "db": str(self._services.database)}
+        operation, editors = self._services.plugins.operation("runs.bundle"), {"sign": choice_of(identities)}
+        OperationDialog(self._window, operation, self._services.theme, values, editors).open()
+
+    def _show_refused(self, sentence: str) -> None:
+        self._messages.show_message(Message(Tone.BAD, sentence))
 
     def export_to(self, chosen: ExportFormat, run_ids: Sequence[int], place: Path) -> None:
         """Write runs to `place`: complete files, or none."""
@@ -250,3 +271,10 @@ def _named(run_ids: Sequence[int]) -> str:
     translate = QCoreApplication.translate
     text = translate("RunFiles", "run {0}") if len(run_ids) == 1 else translate("RunFiles", "runs {0}")
     return text.format(number_ranges(sorted(run_ids)))
+
+
+def _identities() -> tuple[str, ...]:
+    """The names of this console's identities. Raises StoreError."""
+    from labconsole.security.pki.identities import names  # the window starts without the certificate layer
+
+    return names()

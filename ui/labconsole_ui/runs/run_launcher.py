@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 
+from labconsole.clock import wall_now
 from labconsole.engine.queue import QueueState
 from labconsole.errors import UserError
+from labconsole.model.console_part import TRIAL_ID
 from labconsole.model.plugin import Plugins
+from labconsole.paths import data_dir
 from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.profiles.profile import Profile, Site, campaign_of, load_profile, profile_text, scenarios_text
 from labconsole.security.secrets import Secret, SecretRequest, missing_secrets
@@ -21,6 +25,7 @@ from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.widgets.message_bar import Message, Tone
 from labconsole_ui.widgets.secret_dialog import SecretDialog
+from labconsole_ui.widgets.status_text import utc_time
 
 Secrets = Mapping[str, Secret]
 
@@ -122,7 +127,19 @@ class RunLauncher(QObject):
             self._refuse(str(error))
 
     def _submit(self, campaign: NewCampaign, at_once: bool, compare: bool) -> list[int]:
-        return self._with_secrets(campaign.scenarios, partial(self._queue, campaign, at_once, compare))
+        queue = partial(self._queue, campaign, at_once, compare)
+        trials = {str(scenario.parameters.get(TRIAL_ID, "")) for scenario in campaign.scenarios} - {""}
+        if not trials or not (data_dir() / "agreements").exists():
+            return self._with_secrets(campaign.scenarios, queue)
+
+        def at_agreed_time(starts: datetime | None) -> None:
+            try:
+                self._with_secrets(campaign.scenarios, partial(queue, starts=starts))
+            except UserError as error:
+                self._refuse(str(error))
+
+        self._background.submit(partial(_agreed_start, trials), at_agreed_time, self._refuse)
+        return []
 
     def _with_secrets(self, scenarios: Sequence[NewScenario], then: Callable[[Secrets], list[int]]) -> list[int]:
         """Call `then` with the secrets that had to be entered: at once if none is needed. Raises UserError."""
@@ -158,15 +175,30 @@ class RunLauncher(QObject):
     def _refuse(self, sentence: str) -> None:
         self._show(Message(Tone.BAD, sentence))
 
-    def _queue(self, campaign: NewCampaign, at_once: bool, compare: bool, secrets: Secrets) -> list[int]:
+    def _queue(
+        self, campaign: NewCampaign, at_once: bool, compare: bool, secrets: Secrets, starts: datetime | None = None
+    ) -> list[int]:
         queue = self._bridge.queue
         waiting = sum(item.state is QueueState.WAITING for item in queue.items)
-        run_ids = queue.submit(campaign, secrets, first=at_once)
+        run_ids = queue.submit(campaign, secrets, first=at_once, starts=starts)
+        if starts is not None:
+            text = self.tr(
+                "Waiting until {time}, as agreed with the other owner. Remove the run from the queue to cancel."
+            )
+            self._show(Message(Tone.INFO, text.format(time=utc_time(starts))))
         if queue.paused:
             text = self.tr("The queue is paused; it holds {count} run(s) more.").format(count=len(run_ids))
             self._show(Message(Tone.WARNING, text, link=(self.tr("Resume"), queue.resume)))
         elif waiting and not at_once:
             text = self.tr("Added to the queue: {count} run(s), {waiting} waiting before.")
             self._show(Message(Tone.INFO, text.format(count=len(run_ids), waiting=waiting)))
-        self.launched.emit(run_ids, at_once, compare)
+        self.launched.emit(run_ids, at_once and starts is None, compare)
         return run_ids
+
+
+def _agreed_start(trials: Iterable[str]) -> datetime | None:
+    """When the runs of these trials begin as agreed with another owner; None: at once. Raises UserError."""
+    from labconsole.agreements.agreement_files import agreed_start  # it needs the certificate layer
+
+    found = [starts for starts in map(agreed_start, trials) if starts is not None and starts > wall_now()]
+    return max(found, default=None)

@@ -11,7 +11,14 @@ from labconsole.engine.queue import Activity, QueueItem, QueueState
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.theme.theme import FontRole, Theme
 from labconsole_ui.widgets.labels import IconLabel, plain_label
-from labconsole_ui.widgets.status_text import console_name, duration, progress_fraction, queue_item_title, rate_text
+from labconsole_ui.widgets.status_text import (
+    console_name,
+    duration,
+    progress_fraction,
+    queue_item_title,
+    rate_text,
+    utc_time,
+)
 
 PROGRESS_WIDTH = 160
 
@@ -78,6 +85,11 @@ class ConsoleStatusBar(QStatusBar):
             if elsewhere is not None:
                 self._icon.show_icon("running", "link")
                 self.state_label.setText(self._elsewhere(elsewhere, waiting))
+                return
+            if (starts := self._bridge.queue.starts) is not None:
+                self._icon.show_icon("waiting", "muted")
+                text = self.tr("Waiting until {time}, {waiting} in the queue")
+                self.state_label.setText(text.format(time=utc_time(starts), waiting=waiting))
                 return
             paused = self._bridge.queue.paused
             self._icon.show_icon("pause" if paused else "good", "warning" if paused else "good")

@@ -221,12 +221,12 @@ class StartPage(ScrollPage):
         self.demo_caption.setText(self._demo_text() if current is None else self._progress_text(current))
 
     def _current(self) -> QueueItem | None:
-        """The run in progress, or between runs the next one; None while the queue is paused or idle."""
+        """The run in progress, or between runs the next one; None while none is due."""
         queue = self._bridge.queue
         running = next((item for item in queue.items if item.state is QueueState.RUNNING), None)
         if running is not None or queue.paused:
             return running
-        return next((item for item in queue.items if item.state is QueueState.WAITING), None)
+        return queue.next_waiting
 
     def _demo_text(self) -> str:
         return self.tr(

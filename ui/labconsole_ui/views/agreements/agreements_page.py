@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout
 
 from labconsole.profiles.profile import list_profiles
 from labconsole.security.pki.identities import names
-from labconsole_ui.form.editors import ChoiceEditor
+from labconsole_ui.form.editors import choice_of
 from labconsole_ui.form.field_row import EditorFactory
 from labconsole_ui.form.file_editor import OpenChoiceEditor
 from labconsole_ui.operations.operation_dialog import OperationDialog
@@ -19,8 +19,10 @@ from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import FontRole
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
+from labconsole_ui.widgets.layouts import ScrollPage
 from labconsole_ui.widgets.message_bar import Message, Tone
 
+_PAGE_WIDTH = 1200
 _BUTTONS_WIDTH = 230
 """Of the buttons of both owners, so that the explanations are below each other."""
 _GAP = 6
@@ -29,19 +31,18 @@ _Choices = Mapping[str, tuple[str, ...]]
 PROPOSE, SHOW, ACCEPT, CONCLUDE = (f"agreements.{name}" for name in ("propose", "show", "accept", "conclude"))
 
 
-class AgreementsPage(QWidget):
+class AgreementsPage(ScrollPage):
     """Each step is the dialog of an operation; files go from one owner to the other between the steps."""
 
     def __init__(self, context: PageContext) -> None:
-        super().__init__()
+        super().__init__(_PAGE_WIDTH, 28)
         self._context = context
         self._background = Background(self)
         self.buttons: dict[str, QPushButton] = {}
         """The button of each step, by the name of its operation."""
-        column = QVBoxLayout(self)
-        column.setContentsMargins(28, 24, 28, 20)
+        column = self.column
         column.setSpacing(14)
-        title = plain_label(self.tr("Agreements"), self)
+        title = plain_label(self.tr("Agreements"), self.page)
         title.setFont(context.theme.font(FontRole.TITLE))
         column.addWidget(title)
         column.addWidget(
@@ -82,8 +83,9 @@ class AgreementsPage(QWidget):
         column.addWidget(
             self._text(
                 self.tr(
-                    "Run the profile on both consoles. On the terminal, “labconsole run ID” waits for the time that "
-                    "was agreed upon; “labconsole bundle RUN FILE --sign IDENTITY” signs the results."
+                    "Run the profile on both consoles: it waits in the queue for the time that was agreed upon. Then "
+                    "export a signed bundle of the run (menu Export of a run), send it with its .p7s file, and import "
+                    "the other owner's. “labconsole agent --serve FOLDER --identity NAME” does all this unattended."
                 )
             )
         )
@@ -104,7 +106,7 @@ class AgreementsPage(QWidget):
     def _add_part(self, column: QVBoxLayout, heading: str, steps: tuple[tuple[str, str, str, str], ...]) -> None:
         """Add the steps of one owner: name of the operation, text and icon of its button, explanation."""
         column.addSpacing(_GAP)
-        head = plain_label(heading, self)
+        head = plain_label(heading, self.page)
         head.setFont(self._context.theme.font(FontRole.HEADING))
         column.addWidget(head)
         grid = QGridLayout()
@@ -112,7 +114,7 @@ class AgreementsPage(QWidget):
         grid.setColumnMinimumWidth(0, _BUTTONS_WIDTH)
         grid.setColumnStretch(1, 1)
         for row, (name, text, icon, explanation) in enumerate(steps):
-            button = self.buttons[name] = QPushButton(text, self)
+            button = self.buttons[name] = QPushButton(text, self.page)
             self._context.theme.bind_icon(button, icon)
             button.clicked.connect(partial(self._clicked, name))
             grid.addWidget(button, row, 0)
@@ -125,7 +127,7 @@ class AgreementsPage(QWidget):
         self.open_step(name)
 
     def _text(self, text: str) -> QLabel:
-        label = plain_label(text, self)
+        label = plain_label(text, self.page)
         label.setWordWrap(True)
         label.setProperty("muted", True)
         return label
@@ -139,8 +141,8 @@ def _choices() -> _Choices:
 
 def _editors(choices: _Choices) -> Mapping[str, EditorFactory]:
     """Editors that offer these names, by parameter."""
-    offered = {name: tuple((one, one) for one in values) for name, values in choices.items()}
+    profiles = tuple((one, one) for one in choices["profile"])
     return {
-        "identity": lambda spec: ChoiceEditor(replace(spec, choices=offered["identity"])),
-        "profile": lambda spec: OpenChoiceEditor(replace(spec, choices=offered["profile"])),
+        "identity": choice_of(choices["identity"]),
+        "profile": lambda spec: OpenChoiceEditor(replace(spec, choices=profiles)),
     }

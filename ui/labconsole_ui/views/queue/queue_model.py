@@ -23,6 +23,7 @@ from labconsole_ui.widgets.status_text import (
     queue_item_title,
     rate_text,
     status_text,
+    utc_time,
 )
 
 MIME_TYPE = "application/x-labconsole-queue-item"
@@ -116,7 +117,7 @@ def _queue_fields() -> list[Field[QueueItem]]:
         field(tr("Campaign"), _campaign),
         field(
             tr("Status"),
-            lambda item: status_text(item.shown),
+            _status,
             tone=lambda item: STATUS_ICONS[item.shown][1],
             icon=lambda item: STATUS_ICONS[item.shown],
         ),
@@ -132,6 +133,15 @@ def _campaign(item: QueueItem) -> str:
     return f"{item.campaign} · {console_name(item.console)}" if item.console else item.campaign
 
 
+def _status(item: QueueItem) -> str:
+    if item.state is QueueState.WAITING and item.starts is not None:
+        return QCoreApplication.translate("QueueModel", "Waiting until")
+    return status_text(item.shown)
+
+
 def _progress(item: QueueItem) -> str:
+    """The share that is done, or the time that a run waits for."""
+    if item.state is QueueState.WAITING and item.starts is not None:
+        return utc_time(item.starts)
     share = progress_fraction(item)
     return "" if share is None or item.state is QueueState.WAITING else f"{share:.0%}"

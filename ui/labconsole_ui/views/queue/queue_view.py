@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QKeySequence, QPainter
+from PySide6.QtGui import QAction, QColor, QKeySequence, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -29,10 +29,11 @@ from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.queue.queue_model import QueueColumn, QueueModel
 from labconsole_ui.widgets.help_chapter import set_chapter
 from labconsole_ui.widgets.labels import plain_label
-from labconsole_ui.widgets.status_text import console_name, duration, progress_fraction
+from labconsole_ui.widgets.status_text import console_name, duration, progress_fraction, utc_time
 
 BAR_HEIGHT = 6
 TEXT_WIDTH = 44
+_MARGIN = 6
 
 
 class ProgressDelegate(QStyledItemDelegate):
@@ -53,9 +54,22 @@ class ProgressDelegate(QStyledItemDelegate):
         widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, widget)
         item = self._model.record(index.row())
         share = progress_fraction(item)
-        if item.state is QueueState.WAITING or (share is None and item.state is QueueState.DONE):
+        if item.state is QueueState.WAITING:
+            widget.style().drawItemText(
+                painter,
+                option.rect.adjusted(_MARGIN, 0, -_MARGIN, 0),
+                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
+                option.palette,
+                True,
+                text,
+                QPalette.ColorRole.HighlightedText
+                if option.state & QStyle.StateFlag.State_Selected
+                else QPalette.ColorRole.Text,
+            )
             return
-        rect = QRectF(option.rect).adjusted(6, 0, -6, 0)
+        if share is None and item.state is QueueState.DONE:
+            return
+        rect = QRectF(option.rect).adjusted(_MARGIN, 0, -_MARGIN, 0)
         bar = QRectF(rect.left(), rect.center().y() - BAR_HEIGHT / 2, rect.width() - TEXT_WIDTH, BAR_HEIGHT)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -79,7 +93,7 @@ _COLUMN_WIDTHS = {
     QueueColumn.RUN: 56,
     QueueColumn.CAMPAIGN: 200,
     QueueColumn.STATUS: 120,
-    QueueColumn.PROGRESS: 170,
+    QueueColumn.PROGRESS: 190,
     QueueColumn.RATE: 90,
     QueueColumn.ETA: 90,
 }
@@ -267,6 +281,8 @@ class QueueView(QWidget):
             text = self.tr("{state} — waiting for run {run} of another console ({console})").format(
                 state=text, run=ahead.run_id, console=console_name(ahead.console)
             )
+        if (starts := self._bridge.queue.starts) is not None:
+            return self.tr("{state} — waiting until {time}").format(state=text, time=utc_time(starts))
         if self._bridge.queue.paused:
             return self.tr("{state} — paused").format(state=text)
         return text
