@@ -1,4 +1,4 @@
-"""Takes the pictures of the page of hosts: two agents on this computer, the clock of one a day ahead."""
+"""Takes the pictures of hosts, and of roles placed on them: two agents here, the clock of one a day ahead."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from labconsole.clock import SHIFT_VARIABLE
 from labconsole.hosts.cluster_certificates import enrol
 from labconsole.paths import data_dir
 from labconsole.security.private_files import write_private
+from labconsole_ui.placement.placing import Target, TargetKind
 from labconsole_ui.shell.main_window import MainWindow
 from labconsole_ui.views.hosts.hosts_page import HostsPage
 
@@ -31,12 +32,30 @@ def take_hosts(camera: Camera, window: MainWindow) -> None:
         camera.settle(1.0)
         camera.wait(lambda: bool(page.parts.tables) and not page.busy.isVisible())
         camera.take("hosts")
+        _take_placement(camera, window)
     finally:
         for agent in agents:
             agent.kill()
             agent.wait()
     page.scheduler.stop_button.click()
     camera.wait(page.scheduler.start_button.isVisible)
+
+
+def _take_placement(camera: Camera, window: MainWindow) -> None:
+    """The dialog that places roles, with some placed."""
+    panel = window.open_trial("amqp.messaging")
+    assert panel is not None
+    panel.building.finish()
+    panel.form.set_values({"senders": 15, "numbered": True})
+    camera.settle(1.0)
+    dialog = panel.presets.place_roles()
+    assert dialog is not None
+    camera.wait(lambda: bool(dialog.placing.hosts))
+    dialog.placing.place(["broker"], Target(TargetKind.HOST, "rsu-1"))
+    dialog.placing.place(["sender-*"], Target(TargetKind.TAG, "obu"))
+    camera.settle(0.5)
+    camera.take("place-roles", widget=dialog)
+    dialog.reject()
 
 
 def _agent(name: str, tag: str, scheduler: str, ahead_ns: int) -> subprocess.Popen[bytes]:

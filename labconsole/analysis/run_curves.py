@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from labconsole.errors import UserError
@@ -104,3 +106,16 @@ def resource_curves(samples: Samples, begin_ns: int) -> tuple[Curve, ...]:
         cpu.append(Curve(role, "CPU, 100 % = one core", "%", t_s, table["cpu"][alive].astype(float)))
         memory.append(Curve(role, "Resident memory", "B", t_s, table["rss"][alive].astype(float)))
     return (*cpu, *memory)
+
+
+def thinned(
+    x: NDArray[np.float64], y: NDArray[np.float64], most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """About `most` points at most: smallest and largest of each of half as many stretches, in their order."""
+    if len(x) <= most:
+        return x, y
+    keep: set[int] = {0, len(x) - 1}
+    for part in np.array_split(np.arange(len(x)), most // 2):
+        keep |= {int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])}
+    order = sorted(keep)
+    return x[order], y[order]

@@ -21,6 +21,7 @@ from labconsole.errors import UserError
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_actor import HostActor
+from labconsole.model.placement_edits import HostFacts
 
 _CONNECT_S = 5.0
 ANSWER_S = 10.0
@@ -51,9 +52,18 @@ class Host:
         return str(self.described["console"])
 
     @property
-    def offers(self) -> list[str]:
-        """Its tags, transports and tokens: what a request may name as its tag."""
-        return [*self.described["tags"], *self.described.get("capabilities", ())]  # an older agent has none
+    def facts(self) -> HostFacts:
+        """What it is chosen by."""
+        seen = self.described
+        return HostFacts(
+            self.name,
+            seen["cores"],
+            tuple(seen["tags"]),
+            tuple(seen["interfaces"]),
+            tuple(seen.get("capabilities", ())),  # an older agent has none
+            self.version,
+            seen["load_average_before"][0],
+        )
 
     def require_this_version(self) -> None:
         """Raises UserError: it has another version of the console."""

@@ -6,10 +6,7 @@ An actor and never a task: a task would wait for ever for a host that is gone, o
 from __future__ import annotations
 
 import shutil
-import socket
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -17,12 +14,11 @@ from distributed import get_worker
 
 from labconsole.clock import clock_domain, now_ns
 from labconsole.engine.provenance import surroundings
-from labconsole.errors import UserError
+from labconsole.hosts.capabilities import capabilities
 from labconsole.hosts.hosted_role import Lines
 from labconsole.hosts.hosted_runs import HostedRuns
 from labconsole.hosts.sample_summaries import Summaries
 from labconsole.paths import hosts_dir
-from labconsole.security.token.named_tokens import load_configurations
 
 
 class HostActor:
@@ -104,24 +100,3 @@ class HostActor:
     async def forget(self, run: str) -> None:
         """As `HostedRuns.forget`."""
         await self._runs.forget(run)
-
-
-def capabilities() -> list[str]:
-    """The transports and tokens that roles can use on this host; a request may name one as its tag.
-
-    `udp`, `ethernet` for raw frames (Linux, with the right CAP_NET_RAW), and `token:NAME` for each configured token.
-    """
-    found = ["udp", "ethernet"] if _sends_raw_frames() else ["udp"]
-    with suppress(UserError):  # a faulty file: the role that needs one of its tokens says so
-        found += [f"token:{name}" for name in sorted(load_configurations())]
-    return found
-
-
-def _sends_raw_frames() -> bool:
-    if sys.platform != "linux":
-        return False
-    try:
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-    except OSError:
-        return False
-    return True

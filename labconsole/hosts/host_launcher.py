@@ -23,6 +23,7 @@ from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.collecting import PIECE, PIECE_S, bring
 from labconsole.hosts.hosted_role import Lines
 from labconsole.model.placement import Placement, RoleRequest
+from labconsole.model.placement_edits import fault_of
 from labconsole.model.series import Event, Level
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 
@@ -154,25 +155,17 @@ class HostLauncher:
 
     def _suiting(self, request: RoleRequest) -> list[str]:
         """The hosts that suit a request. Raises UserError: there is none."""
-        suiting = [
-            name
-            for name, host in self._hosts.items()
-            if request.suits(name, host.offers, host.described["cores"], host.described["interfaces"])
-        ]
+        facts = [host.facts for host in self._hosts.values()]
+        suiting = [host.name for host in facts if host.suits(request)]
         if not suiting:
-            there = "; ".join(
-                f"{name} ({', '.join(host.described['tags']) or 'no tags'}, {host.described['cores']} cores)"
-                for name, host in self._hosts.items()
-            )
-            silent = f"; no answer from {', '.join(self._silent)}" if self._silent else ""
+            silent = f" No answer from {', '.join(self._silent)}." if self._silent else ""
             raise UserError(
-                f"No host suits the roles {request.role} ({request}): there are {there or 'none'}{silent}. Start the "
-                "agent of one that does, or change the scenario's hosts."
+                f"{fault_of(request, facts)}{silent} Start the agent of one that does, or change the scenario's hosts."
             )
         return suiting
 
     def _cores(self, name: str) -> int:
-        return int(self._hosts[name].described["cores"])
+        return self._hosts[name].facts.cores
 
     def _host(self, name: str) -> Host:
         """A host, which is judged when it gets its first role. Raises UserError."""

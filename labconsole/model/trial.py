@@ -325,6 +325,13 @@ class Trial(ABC, Generic[P]):
         """Tables that an export holds in addition to the samples; their names differ from those of `series`."""
         return ()
 
+    def role_names(self, parameters: P) -> tuple[str, ...]:
+        """Names of the roles that a run starts, for the choice of their hosts; empty where they are not known before.
+
+        Raises UserError: the parameters name something that is missing here.
+        """
+        return ()
+
     def leaves_idle_time(self, parameters: P) -> bool:
         """Whether the roles act at set times and need less than all cores.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -226,13 +227,8 @@ def _runs(host: Host) -> str:
 
 def _data(host: Host) -> dict[str, Any]:
     return {
-        "name": host.name,
+        **asdict(host.facts),
         "address": host.address,
-        "version": host.version,
-        "tags": host.described["tags"],
-        "capabilities": host.described.get("capabilities", []),
-        "cores": host.described["cores"],
-        "load": host.described["load_average_before"][0],
         "free_bytes": host.described["free_bytes"],
         "running": host.described["running"],
         "held": host.described["held"],

@@ -54,6 +54,7 @@ OWN = Plugin(
         "hosts.agent": _operation(
             "agent:RunAgent", "agent", "let this computer run roles for a console, or serve agreements"
         ),
+        "runs.plot-data": OperationEntry("labconsole.operations.plot_data:ReadPlotData"),
         "agreements.propose": _operation(
             "agreements:Propose", "agreements propose", "write a signed proposal of a trial of two consoles"
         ),

@@ -17,6 +17,7 @@ from labconsole.analysis.change import fitting_titles
 from labconsole.analysis.confidence_intervals import Interval
 from labconsole.analysis.distributions import percentile_curve
 from labconsole.analysis.number_format import format_number
+from labconsole.analysis.run_curves import thinned
 from labconsole.output.svg import (
     GRID,
     INK,
@@ -132,7 +133,7 @@ def answer_chart(answer: Answer) -> str:
 
 def line_chart(title: str, x_title: str, unit: str, lines: Sequence[Line]) -> str:
     """A small chart: lines on linear axes under their names, y from zero on, each reduced to a few hundred points."""
-    reduced = [Line(one.style, one.label, *thinned(one.x, one.y)) for one in lines]
+    reduced = [Line(one.style, one.label, *thinned(one.x, one.y, _MOST_POINTS)) for one in lines]
     xs, ys = np.concatenate([one.x for one in reduced]), np.concatenate([one.y for one in reduced])
     legend, top = _legend(lines, NARROW)
     frame = _Frame(NARROW, top + _PLOT + 26, 34.0, top, NARROW - 4, top + _PLOT)
@@ -166,17 +167,6 @@ def percentile_chart(title: str, unit: str, samples: Sequence[tuple[int, str, ND
     parts += [_x_title("share of the values that are this or less", frame), *_lines(lines, x_axis, y_axis, frame)]
     parts += _line_labels(lines, y_axis, frame)
     return drawing(frame.width, frame.height, parts)
-
-
-def thinned(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """About `_MOST_POINTS` points at most: smallest and largest of each of half as many stretches, in their order."""
-    if len(x) <= _MOST_POINTS:
-        return x, y
-    keep: set[int] = {0, len(x) - 1}
-    for part in np.array_split(np.arange(len(x)), _MOST_POINTS // 2):
-        keep |= {int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])}
-    order = sorted(keep)
-    return x[order], y[order]
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 from pydantic import ValidationError
 
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.profiles.profile_file import ProfileError
+from labconsole.profiles.profile_texts import hosts_table
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 _ROLES = re.compile(r"\s*\[\[\s*(hosts\s*\.\s*)?roles\s*\]\]")
@@ -40,6 +42,14 @@ def read_host_list(path: Path) -> Placement:
     if not placement.roles:
         raise ProfileError(f"The host list {path} names no hosts; give one in each line, or roles in [[roles]].")
     return placement
+
+
+def save_host_list(path: Path, placement: Placement) -> None:
+    """Write a placement as a host list in TOML. Raises ProfileError: it cannot be written."""
+    try:
+        path.write_text(tomli_w.dumps(hosts_table(placement.stored())), encoding="utf-8")
+    except OSError as error:
+        raise ProfileError(f"The host list {path} cannot be written: {error.strerror}.") from error
 
 
 def _from_toml(path: Path, text: str) -> Placement:

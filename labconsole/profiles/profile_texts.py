@@ -30,7 +30,7 @@ def profile_text(
     table |= {"seed": seed, "parameters": given}
     if thresholds:
         table["thresholds"] = {metric: dict(bounds) for metric, bounds in thresholds.items()}
-    if hosts := _hosts_table(placement or {}):
+    if hosts := hosts_table(placement or {}):
         table["hosts"] = hosts
     if sites:
         table["sites"] = [site.model_dump(exclude_none=True, exclude_defaults=True) for site in sites]
@@ -57,7 +57,7 @@ def scenarios_text(
             "name": scenario.name,
             "parameters": {key: value for key, value in values.items() if key not in common},
             "thresholds": {metric: dict(bounds) for metric, bounds in scenario.thresholds.items()},
-            **({"hosts": hosts} if (hosts := _hosts_table(scenario.placement)) else {}),
+            **({"hosts": hosts} if (hosts := hosts_table(scenario.placement)) else {}),
         }
         for scenario, values in zip(scenarios, given, strict=True)
     ]
@@ -68,7 +68,7 @@ def scenarios_text(
     return tomli_w.dumps(table)
 
 
-def _hosts_table(placement: Mapping[str, Any]) -> dict[str, Any]:
+def hosts_table(placement: Mapping[str, Any]) -> dict[str, Any]:
     """A stored placement as the table `hosts` of a profile, without defaults; {} where roles stay on this computer."""
     found = Placement.of_stored(placement)
     return {} if found is None else found.model_dump(mode="json", exclude_defaults=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from labconsole.analysis.parameter_texts import in_effect
@@ -44,7 +45,7 @@ from labconsole_amqp.trial import curves, evaluation, latency
 from labconsole_amqp.trial.disk_space import disk_needed
 from labconsole_amqp.trial.identities import secret_requests
 from labconsole_amqp.trial.message_table import message_tables
-from labconsole_amqp.trial.messaging_run import MessagingRun
+from labconsole_amqp.trial.messaging_run import MessagingRun, role_names
 from labconsole_amqp.trial.metrics import METRICS
 from labconsole_amqp.trial.soak_evaluation import soak_distributions
 from labconsole_amqp.trial.soak_windows import SoakWindows
@@ -89,6 +90,9 @@ class AmqpTrial(Trial[AmqpParameters]):
 
     def secrets(self, parameters: AmqpParameters) -> tuple[SecretRequest, ...]:
         return tuple(secret_requests(parameters))
+
+    def role_names(self, parameters: AmqpParameters) -> tuple[str, ...]:
+        return tuple(chain.from_iterable(role_names(parameters)))
 
     def run(self, parameters: AmqpParameters, context: RunContext) -> None:
         run = MessagingRun(parameters, context)

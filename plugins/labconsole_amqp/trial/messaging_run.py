@@ -214,54 +214,66 @@ def _await_end(roles: Sequence[RoleHandle]) -> None:
         time.sleep(_POLL_S)
 
 
+def role_names(parameters: AmqpParameters) -> tuple[tuple[str, ...], ...]:
+    """The names of brokers, shapers, receivers, senders and clocks of a run, in the order in which they are started."""
+    mode = parameters.mode
+    receivers = parameters.receivers if mode in (Mode.RECEIVER, Mode.BOTH) else 0
+    senders = parameters.senders if mode in (Mode.SENDER, Mode.BOTH) else 0
+    return (
+        ("broker",) if parameters.broker is BrokerChoice.EMBEDDED else (),
+        ("shaper",) if parameters.is_shaped else (),
+        tuple(f"receiver-{index}" for index in range(receivers)),
+        tuple(f"sender-{index}" for index in range(senders)),
+        ("clock",) if mode is not Mode.BOTH and parameters.compare_clocks else (),
+    )
+
+
 def role_specs(
     parameters: AmqpParameters, identities: RunIdentities, sender: str = SENDER_ROLE
 ) -> tuple[tuple[RoleSpec, ...], ...]:
-    """Brokers, shapers, receivers, senders and clocks of a run, in the order in which they are started.
-
-    `sender` is the class of the senders.
-    """
+    """The roles of `role_names`; `sender` is the class of the senders."""
+    brokers, shapers, receivers, senders, clocks = role_names(parameters)
     shaper = RoleSettings(parameters=parameters, role="shaper")
-    shapers = (shaper.spec("shaper", _SHAPER),) if parameters.is_shaped else ()
     receiver = _LISTENING_RECEIVER if parameters.is_direct else _RECEIVER
-    receivers = _ends(parameters, identities, Mode.RECEIVER, receiver)
-    senders = _ends(parameters, identities, Mode.SENDER, sender)
-    return _brokers(parameters, identities), shapers, receivers, senders, _clocks(parameters, identities)
+    return (
+        tuple(_broker(parameters, identities, name) for name in brokers),
+        tuple(shaper.spec(name, _SHAPER) for name in shapers),
+        _ends(parameters, identities, Mode.RECEIVER, receivers, receiver),
+        _ends(parameters, identities, Mode.SENDER, senders, sender),
+        tuple(_clock(parameters, identities, name) for name in clocks),
+    )
 
 
-def _brokers(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.broker is not BrokerChoice.EMBEDDED:
-        return ()
+def _broker(parameters: AmqpParameters, identities: RunIdentities, name: str) -> RoleSpec:
     settings = RoleSettings(parameters=parameters, role="broker", **dict(identities.by_role["broker"]))
-    return (settings.spec("broker", _BROKER),)
+    return settings.spec(name, _BROKER)
 
 
-def _ends(parameters: AmqpParameters, identities: RunIdentities, end: Mode, target: str) -> tuple[RoleSpec, ...]:
+def _ends(
+    parameters: AmqpParameters, identities: RunIdentities, end: Mode, names: Sequence[str], target: str
+) -> tuple[RoleSpec, ...]:
     """The senders or receivers of this console; the first to connect to a queue checks it."""
-    if parameters.mode not in (end, Mode.BOTH):
+    if not names:
         return ()
-    name: EndName = "sender" if end is Mode.SENDER else "receiver"
-    count = parameters.senders if end is Mode.SENDER else parameters.receivers
+    role: EndName = "sender" if end is Mode.SENDER else "receiver"
     is_first = parameters.mode is Mode.SENDER or (end is Mode.RECEIVER and parameters.mode is Mode.BOTH)
     checks_queue = is_first and parameters.broker is BrokerChoice.EXTERNAL
-    own, queues = dict(identities.by_role[name]), len(parameters.addresses)
+    own, queues = dict(identities.by_role[role]), len(parameters.addresses)
     if parameters.is_direct and end is Mode.RECEIVER:
         own["port_identity"] = identities.by_role["broker"].identity
     return tuple(
         RoleSettings(
-            parameters=parameters, role=name, index=index, **own, check_queue=checks_queue and index < queues
-        ).spec(f"{name}-{index}", target)
-        for index in range(count)
+            parameters=parameters, role=role, index=index, **own, check_queue=checks_queue and index < queues
+        ).spec(name, target)
+        for index, name in enumerate(names)
     )
 
 
-def _clocks(parameters: AmqpParameters, identities: RunIdentities) -> tuple[RoleSpec, ...]:
-    if parameters.mode is Mode.BOTH or not parameters.compare_clocks:
-        return ()
+def _clock(parameters: AmqpParameters, identities: RunIdentities, name: str) -> RoleSpec:
     end: EndName = "sender" if parameters.mode is Mode.SENDER else "receiver"
     own = identities.by_role[end]
     settings = RoleSettings(parameters=parameters, role=end, identity=own.identity, server_name=own.server_name)
-    return (settings.spec("clock", _CLOCK),)
+    return settings.spec(name, _CLOCK)
 
 
 def _conduct_phases(

@@ -108,6 +108,9 @@ class StationTrial(Trial[P]):
         """The roles of a run: the roadside station first, where there is one."""
         return station_specs(parameters, seed)
 
+    def role_names(self, parameters: P) -> tuple[str, ...]:
+        return tuple(spec.name for spec in self.specs(parameters, seed=0))
+
     def run(self, parameters: P, context: RunContext) -> None:
         specs = self.specs(parameters, context.seed)
         roles = [context.start(spec) for spec in specs]

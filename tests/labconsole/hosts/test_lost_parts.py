@@ -96,7 +96,7 @@ class SilentHost:
 
 def test_a_host_that_is_silent_before_a_run_is_named(tmp_path: Path) -> None:
     placement, needed = Placement(roles=(RoleRequest(),)), HostRun(str(uuid.uuid4()), tmp_path, 0)
-    with pytest.raises(UserError, match="there are none; no answer from alpha"):
+    with pytest.raises(UserError, match=r"there are none\. No answer from alpha"):
         HostLauncher(cast(Cluster, SilentHost()), placement, needed, LocalLauncher())
 
 

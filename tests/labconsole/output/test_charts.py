@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from labconsole.analysis.confidence_intervals import Interval
-from labconsole.output.charts import Bar, Line, bar_charts, line_chart, percentile_chart, thinned
+from labconsole.analysis.run_curves import thinned
+from labconsole.output.charts import Bar, Line, bar_charts, line_chart, percentile_chart
 from labconsole.output.svg import Axis
 from labconsole.output.ticks import log_range, round_range, tick_text
 
@@ -82,7 +83,7 @@ def test_a_long_line_is_drawn_with_few_points_and_keeps_its_peaks() -> None:
     x = np.arange(100_000.0)
     y = np.zeros(100_000)
     y[54_321], y[12_345] = 9.0, -9.0
-    few_x, few_y = thinned(x, y)
+    few_x, few_y = thinned(x, y, 300)
     assert len(few_x) <= 302
     assert (few_y.max(), few_y.min()) == (9.0, -9.0)
     assert (few_x[0], few_x[-1]) == (0.0, 99_999.0) and (np.diff(few_x) > 0).all()

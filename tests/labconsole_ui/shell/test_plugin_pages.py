@@ -93,6 +93,19 @@ def test_start_page_opens_the_page_of_a_plugin_without_trials(
     assert window.pages.current_key == "page:filing:desk"
 
 
+def test_each_page_of_the_console_has_an_icon_of_its_own(window: MainWindow) -> None:
+    hosts, agreements = (
+        item.icon(0).pixmap(18, 18).toImage()
+        for title in ("Hosts", "Agreements")
+        for item in window.navigation.findItems(title, Qt.MatchFlag.MatchExactly)
+    )
+    assert hosts != agreements
+    for target in ("page:console:hosts", "page:console:agreements"):
+        window.plugin_pages.open(target)
+    tabs = [window.pages.tabIcon(index).pixmap(18, 18).toImage() for index in range(1, window.pages.count())]
+    assert len(tabs) == 2 and tabs[0] != tabs[1]
+
+
 def test_page_that_cannot_be_created_is_shown_as_broken_and_the_plugin_s_other_page_works(
     qtbot: QtBot, services: Services, open_window: Callable[[Services], MainWindow]
 ) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import tomli_w
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QInputDialog, QLabel, QMenu, QMessageBox, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QLabel, QMenu, QMessageBox, QToolButton, QWidget
 
+from labconsole.errors import UserError
 from labconsole.model.placement import Placement
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Trial
@@ -30,6 +31,9 @@ from labconsole.profiles.profile import (
 from labconsole.safe_text import shown_lines
 from labconsole.store.records import NewScenario
 from labconsole_ui.form.editors import WheelIgnoringComboBox
+from labconsole_ui.placement.hosts_button import HostsButton
+from labconsole_ui.placement.placement_dialog import PlacementDialog
+from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import FontRole, Theme
 
 
@@ -42,10 +46,12 @@ class PresetRow(QWidget):
     placed = Signal()
     """Other hosts were chosen."""
 
-    def __init__(self, trial: Trial[Any], plugins: Plugins, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, trial: Trial[Any], plugins: Plugins, theme: Theme, state: WindowState, parent: QWidget) -> None:
         super().__init__(parent)
         self._trial = trial
         self._plugins = plugins
+        self._theme = theme
+        self._state = state
         self._current: Mapping[str, Any] = {}
         self._repeats = 1
         self._hosts: frozenset[str] = frozenset()
@@ -86,12 +92,9 @@ class PresetRow(QWidget):
         self.copy_menu.addAction(self.tr("Copy as JSON"), lambda: self._copy(json.dumps(self._current, indent=2)))
         self.copy_button.setMenu(self.copy_menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.hosts_button = self._button(theme, "plugin-console", self.tr("Hosts of the roles"), None)
-        self.hosts_menu = QMenu(self.hosts_button)
-        self.hosts_menu.addAction(self.tr("Take hosts from a file ..."), self._ask_for_hosts)
-        self.hosts_menu.addAction(self.tr("All roles on this computer"), lambda: self.take_hosts(None))
-        self.hosts_button.setMenu(self.hosts_menu)
-        self.hosts_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.hosts_button = HostsButton(theme, self.place_roles, self)
+        self.hosts_button.file_chosen.connect(self.take_hosts)
+        self._line.addWidget(self.hosts_button)
         self.hosts_button.setVisible(trial.on_hosts)
         self.load_profiles()
         self.profile_combo.activated.connect(self._choose_profile)
@@ -163,26 +166,39 @@ class PresetRow(QWidget):
         """The hosts that the preset or the last host list asks for, as `NewScenario` has them."""
         return self.scenario.placement if self.scenario else self._placement
 
+    def place_roles(self) -> PlacementDialog | None:
+        """Open the dialog that places the roles of the form on hosts; None: they are not known."""
+        trial = self._trial
+        try:
+            names = trial.role_names(trial.parameters.model_validate(self._current))
+        except UserError as error:
+            self.failed.emit(str(error))
+            return None
+        placement = Placement.of_stored(self.placement) or Placement()
+        dialog = PlacementDialog(names, placement, self._plugins, self._theme, self._state, self.window())
+        dialog.used.connect(self.place)
+        dialog.open()
+        return dialog
+
     def take_hosts(self, file: Path | None) -> None:
         """Let the roles of all scenarios run where a host list says; None: on this computer."""
         try:
-            placement = read_host_list(file) if file is not None else Placement()
-            if self.profile is not None and self.scenario is not None:
-                place = self.profile.scenarios.index(self.scenario)
-                self.profile = load_profile(self.profile_name, self._plugins, hosts=placement)
-                self.scenario = self.profile.scenarios[place]
+            self.place(read_host_list(file) if file is not None else Placement())
         except ProfileError as error:
             self.failed.emit(str(error))
-            return
+
+    def place(self, placement: Placement) -> None:
+        """Let the roles of all scenarios run there."""
+        if self.profile is not None and self.scenario is not None:
+            index = self.profile.scenarios.index(self.scenario)
+            try:
+                self.profile = load_profile(self.profile_name, self._plugins, hosts=placement)
+            except ProfileError as error:
+                self.failed.emit(str(error))
+                return
+            self.scenario = self.profile.scenarios[index]
         self._placement = placement.stored()
         self.placed.emit()
-
-    def _ask_for_hosts(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(
-            self, self.tr("Host list"), "", self.tr("Host lists (*.toml *.start *.txt);;All files (*)")
-        )
-        if name:
-            self.take_hosts(Path(name))
 
     @property
     def seed(self) -> int:
@@ -205,6 +221,7 @@ class PresetRow(QWidget):
         self._hosts = hosts
         self.save_button.setEnabled(parameters is not None)
         self.copy_button.setEnabled(parameters is not None)
+        self.hosts_button.place_action.setEnabled(parameters is not None)
         same = self.scenario is None or (parameters is not None and dict(self.scenario.parameters) == dict(parameters))
         self.modified_label.setVisible(not same)
 

@@ -172,7 +172,8 @@ class TrialPanel(QWidget):
         heading.addWidget(description, 1)
         column.addLayout(heading)
         yield
-        self.presets = PresetRow(self.context.trial, self.context.plugins, self.context.theme, column.parentWidget())
+        context = self.context
+        self.presets = PresetRow(context.trial, context.plugins, context.theme, context.state, column.parentWidget())
         self.presets.chosen.connect(self._preset_chosen)
         self.presets.placed.connect(lambda: self.form.validate())  # the form is built later
         self.presets.failed.connect(lambda text: self.context.show_message(Message(Tone.BAD, text)))

@@ -52,7 +52,7 @@ class Navigation(QTreeWidget):
             self._add_broken(broken)
         own, *_ = self._plugins.providers
         for name, page in own.pages.items():
-            self._entry(None, page.title, f"plugin-{own.name}", "text", page_target(own, name))
+            self._entry(None, page.title, f"plugin-{own.name}-{name}", "text", page_target(own, name))
         self._entry(None, self.tr("Help and shortcuts"), "help", "text", HELP)
         self.expandAll()
 

@@ -112,10 +112,10 @@ class PluginPages:
         raise KeyError(target)
 
 
-def icon_of(plugin: Plugin, theme: Theme) -> str:
-    """The plugin's own icon, or that of any plugin."""
-    own = f"plugin-{plugin.name}"
-    return own if theme.has_icon(own) else "plugin"
+def icon_of(plugin: Plugin, theme: Theme, page: str = "") -> str:
+    """The icon of a page of the plugin, where it has one of its own; that of the plugin, or of any plugin."""
+    own = (f"plugin-{plugin.name}-{page}", f"plugin-{plugin.name}", "plugin")
+    return next(filter(theme.has_icon, own))
 
 
 def show_guarded(
@@ -133,7 +133,7 @@ def show_guarded(
         show_broken(pages, key, title, error, theme)
 
     try:
-        page = pages.show_page(key, title, icon_of(plugin, theme), make)
+        page = pages.show_page(key, title, icon_of(plugin, theme, key.rpartition(":")[2]), make)
     except Exception as error:  # noqa: BLE001 - foreign code: its fault is shown and must not take the window down
         show_why(error)
         return None

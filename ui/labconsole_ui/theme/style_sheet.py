@@ -101,6 +101,11 @@ QCheckBox::indicator:checked, QListView::indicator:checked, QTreeView::indicator
     border-color: {c.accent}; image: url({tick}); }}
 QTreeView::indicator:indeterminate {{ background: {c.scroll}; border-color: {c.accent}; }}
 QCheckBox::indicator:disabled {{ border-color: {c.border}; background: {c.window}; }}
+QRadioButton {{ spacing: 8px; }}
+QRadioButton::indicator {{ width: 16px; height: 16px; border: 1px solid {c.control_border}; border-radius: 9px;
+    background: {c.base}; }}
+QRadioButton::indicator:checked {{ width: 8px; height: 8px; border: 5px solid {c.accent}; }}
+QRadioButton::indicator:focus {{ border-color: {c.link}; }}
 QProgressBar {{ background: {c.sunken}; border: none; border-radius: 4px; max-height: 8px; min-height: 8px; }}
 QProgressBar::chunk {{ background: {c.accent}; border-radius: 4px; }}
 """

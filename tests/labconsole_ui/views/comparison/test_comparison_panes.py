@@ -14,11 +14,11 @@ from pytestqt.qtbot import QtBot
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
 from labconsole.model.plugin import Plugins
+from labconsole.output.plot_data import plotted_distribution
 from labconsole.store.reader import Reader
 from labconsole_ui.plots.curve_plot import CurvePlot
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.comparison.comparison_view import ComparisonView
-from labconsole_ui.views.comparison.run_samples import plotted_distribution
 from labconsole_ui.views.comparison.samples_pane import SamplesPane
 from tests.labconsole_ui.views.conftest import StoredRuns
 

@@ -25,6 +25,8 @@ from labconsole_ui.widgets.message_bar import Message, Tone
 _PAGE_WIDTH = 1200
 _BUTTONS_WIDTH = 230
 """Of the buttons of both owners, so that the explanations are below each other."""
+_GAP = 6
+"""Above the steps of an owner, in addition to the space between lines."""
 _Choices = Mapping[str, tuple[str, ...]]
 PROPOSE, SHOW, ACCEPT, CONCLUDE = (f"agreements.{name}" for name in ("propose", "show", "accept", "conclude"))
 
@@ -77,6 +79,7 @@ class AgreementsPage(ScrollPage):
                 ),
             ),
         )
+        column.addSpacing(_GAP)
         column.addWidget(
             self._text(
                 self.tr(
@@ -102,6 +105,7 @@ class AgreementsPage(ScrollPage):
 
     def _add_part(self, column: QVBoxLayout, heading: str, steps: tuple[tuple[str, str, str, str], ...]) -> None:
         """Add the steps of one owner: name of the operation, text and icon of its button, explanation."""
+        column.addSpacing(_GAP)
         head = plain_label(heading, self.page)
         head.setFont(self._context.theme.font(FontRole.HEADING))
         column.addWidget(head)

@@ -31,6 +31,7 @@ from labconsole.store.reader import Reader
 from labconsole_ui.runs.drag_and_drop import DropArea
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.incremental import EventLoopQueue
+from labconsole_ui.runtime.plot_reader import PlotReader
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.runtime.settings import WindowState
 from labconsole_ui.theme.theme import Theme
@@ -86,7 +87,9 @@ class ComparisonView(DropArea):
         set_chapter(self, "explanation/statistics.md")
         reader = ReusedReader(reader_factory)
         self._composer = ComparisonLoader(reader, plugins)
-        self._samples = RunSamples(reader, plugins)
+        plots = PlotReader(plugins)
+        self.destroyed.connect(plots.close)
+        self._samples = RunSamples(reader, plots)
         self._background = Background(self, reader.release)
         self._turns = EventLoopQueue(self)
         self._page = ComparisonPage(Selection(), None)

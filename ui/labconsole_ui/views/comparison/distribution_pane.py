@@ -9,12 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from labconsole.analysis.caveats import ENOUGH_BEYOND
+from labconsole.output.plot_data import PlottedDistribution
 from labconsole_ui.plots.axes import LogScale, PercentileScale, Scale
 from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.theme.theme import Theme
-from labconsole_ui.views.comparison.run_samples import PlottedDistribution, RunSamples
+from labconsole_ui.views.comparison.run_samples import RunSamples
 from labconsole_ui.views.comparison.samples_pane import OVERLAY_HEIGHT, SampledColumn, SamplesPane
 
 

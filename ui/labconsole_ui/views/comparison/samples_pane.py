@@ -127,7 +127,7 @@ class SamplesPane(QWidget):
         firsts = {column.run_ids[0] for column in self._wanted}
         missing = [run_id for run_id in _repeat_by_repeat(self._wanted) if run_id not in self._parts]
         ahead = [run_id for run_id in missing if run_id in firsts]
-        self.progress.setRange(0, max(1, len(missing)))
+        self.progress.setRange(0, len(missing) if len(missing) >= STEP else 0)  # few: the bar moves by itself
         self.progress.setValue(0)
         self._runs_read = 0
         self.progress.setVisible(bool(missing))

@@ -23,7 +23,7 @@ from labconsole_ui.widgets.labels import busy_bar, plain_label, set_tone
 
 ENROL, LIST, SERVE = "hosts.enrol", "hosts.list", "hosts.scheduler"
 COLLECT, SUMMARISE = "hosts.collect", "hosts.summarise"
-_ADDRESS_KEY = "hosts/scheduler"
+ADDRESS_KEY = "hosts/scheduler"
 _ADDRESS = re.compile(r"tls://\S+:\d+")
 
 
@@ -74,7 +74,7 @@ class HostsPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         """Read the list when the page is first seen, where there has been a scheduler."""
         super().showEvent(event)
-        if self._stale and self._context.state.text(_ADDRESS_KEY):
+        if self._stale and self._context.state.text(ADDRESS_KEY):
             self.refresh()
 
     def refresh(self) -> None:
@@ -84,7 +84,7 @@ class HostsPage(QWidget):
             return
         self._stale = False
         address = self.address.text().strip()
-        self._context.state.set(_ADDRESS_KEY, address)
+        self._context.state.set(ADDRESS_KEY, address)
         self.busy.show()
         self.refresh_button.setEnabled(False)
         self._listing.start(LIST, {"scheduler": address})
@@ -122,7 +122,7 @@ class HostsPage(QWidget):
         label = plain_label(self.tr("Sche&duler"), head)
         self.address = QLineEdit(head)
         default = self._context.plugins.operation(LIST).parameters().model_dump()["scheduler"]
-        self.address.setText(self._context.state.text(_ADDRESS_KEY, default))
+        self.address.setText(self._context.state.text(ADDRESS_KEY, default))
         self.address.setAccessibleName(self.tr("Address of the scheduler"))
         self.address.returnPressed.connect(self.refresh)
         label.setBuddy(self.address)

@@ -9,7 +9,7 @@ from typing import Any
 from labconsole.analysis import run_curves
 from labconsole.analysis.run_curves import open_run, trial_errors_as_user_errors
 from labconsole.model.plugin import Plugins
-from labconsole.model.trial import Curve, Trial
+from labconsole.model.trial import Trial
 from labconsole.store.reader import Reader
 from labconsole.store.records import Evidence, RunDetail, StoredArtefact, StoredAttachment
 
@@ -44,9 +44,3 @@ def load_run(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins
             reader.evidence(run_id),
             None if baseline == run_id else baseline,
         )
-
-
-def load_curves(reader_factory: Callable[[], Reader], run_id: int, plugins: Plugins) -> tuple[Curve, ...]:
-    """The trial's curves, then CPU and memory of each process. Raises UserError."""
-    with reader_factory() as reader:
-        return run_curves.load_curves(reader, run_id, plugins)

@@ -28,12 +28,13 @@ from labconsole_ui.plots.curve_plot import CurvePlot, PlotCurve, TimePlot
 from labconsole_ui.plots.plot_grid import PlotGrid
 from labconsole_ui.runtime.background import Background
 from labconsole_ui.runtime.incremental import EventLoopQueue
+from labconsole_ui.runtime.plot_reader import PlotReader
 from labconsole_ui.runtime.queue_bridge import QueueBridge
 from labconsole_ui.tables.record_table import DataTable, Field, RecordModel
 from labconsole_ui.theme.theme import Theme
 from labconsole_ui.views.run import result_tables
 from labconsole_ui.views.run.evidence import EvidencePane
-from labconsole_ui.views.run.loaded_run import LoadedRun, load_curves, load_run
+from labconsole_ui.views.run.loaded_run import LoadedRun, load_run
 from labconsole_ui.views.run.run_header import RunHeader
 from labconsole_ui.views.run.stored_files import StoredFilesPane
 from labconsole_ui.views.run.verdict_table import VerdictTable
@@ -78,6 +79,8 @@ class RunView(QWidget):
         self._plugins = plugins
         self._theme = theme
         self._background = Background(self)
+        self._plot_reader = PlotReader(plugins)
+        self.destroyed.connect(self._plot_reader.close)
         self.setAccessibleName(self.tr("Run {0}").format(run_id))
         self.header = RunHeader(theme, bridge.queue.shown, self)
         self.header.note_edited.connect(self._set_note)
@@ -162,7 +165,7 @@ class RunView(QWidget):
 
     def _load_curves(self) -> None:
         self._background.submit(
-            lambda: load_curves(self._reader_factory, self.run_id, self._plugins),
+            lambda: _curves(self._plot_reader, self._reader_factory, self.run_id),
             self._show_curves,
             self._show_no_curves,
         )
@@ -340,6 +343,11 @@ class RunView(QWidget):
         layout.addWidget(self.header)
         layout.addWidget(self.progress)
         layout.addWidget(self.splitter, 1)
+
+
+def _curves(plots: PlotReader, reader_factory: Callable[[], Reader], run_id: int) -> tuple[Curve, ...]:
+    with reader_factory() as reader:
+        return plots.curves(reader, run_id)
 
 
 def _site_fields(sites: Sequence[Mapping[str, str]]) -> list[Field[str]]:

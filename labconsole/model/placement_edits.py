@@ -1,0 +1,96 @@
+"""Edits of a placement: roles are placed on hosts, or stay on this computer, so that the first match counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from labconsole.model.placement import Placement, RoleRequest
+
+_NUMBERS = re.compile(r"(-\d+)+")
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What requests ask of a host, and what an operator chooses it by."""
+
+    name: str
+    cores: int
+    tags: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    """Its transports and tokens, which a request may name as its tag."""
+    version: str = ""
+    load: float | None = None
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """What a request may name as its tag."""
+        return (*self.tags, *self.capabilities)
+
+    def suits(self, request: RoleRequest) -> bool:
+        """Whether it has what is asked for."""
+        return request.suits(self.name, self.offers, self.cores, self.interfaces)
+
+
+def role_pattern(name: str) -> str:
+    """The pattern of all roles that differ in their numbers only: `sender-*`; a name without a number is its own."""
+    return _NUMBERS.sub("-*", name)
+
+
+def grouped(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The names by their patterns, in their order."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(role_pattern(name), []).append(name)
+    return {pattern: tuple(members) for pattern, members in groups.items()}
+
+
+def placed(placement: Placement, request: RoleRequest, names: Collection[str]) -> Placement:
+    """The placement with this request, which counts for all its roles among `names`.
+
+    Requests that it leaves without a role are dropped; wider ones come after it.
+    """
+    own = {name for name in names if request.matches(name)}
+    roles: list[RoleRequest] = []
+    place = None
+    for other in placement.roles:
+        others = {name for name in names if other.matches(name)}
+        if other.role == request.role or (others and others <= own):
+            continue
+        if place is None and others & own:
+            place = len(roles)
+        roles.append(other)
+    roles.insert(len(roles) if place is None else place, request)
+    return placement.model_copy(update={"roles": tuple(roles)})
+
+
+def kept_here(placement: Placement, role: str, names: Collection[str]) -> Placement:
+    """The placement without hosts for the roles of this name or pattern: they stay on this computer.
+
+    A wider request becomes one for each of its other roles among `names`.
+    """
+    mine = RoleRequest(role=role)
+
+    def others(request: RoleRequest) -> Iterator[RoleRequest]:
+        matched = [name for name in names if request.matches(name)]
+        kept = [name for name in matched if not mine.matches(name)]
+        if request.role == role:
+            return
+        if len(kept) == len(matched):
+            yield request
+        else:
+            yield from (request.model_copy(update={"role": name}) for name in kept)
+
+    return placement.model_copy(
+        update={"roles": tuple(other for request in placement.roles for other in others(request))}
+    )
+
+
+def fault_of(request: RoleRequest, hosts: Collection[HostFacts]) -> str:
+    """Why none of these hosts suits a request, in one sentence; empty where one does."""
+    if any(host.suits(request) for host in hosts):
+        return ""
+    there = "; ".join(f"{host.name} ({', '.join(host.tags) or 'no tags'}, {host.cores} cores)" for host in hosts)
+    return f"No host suits the roles {request.role} ({request}): there are {there or 'none'}."
