@@ -13,7 +13,7 @@ from labconsole.clock import wall_now
 from labconsole.clock_comparison import HOST_JUMPED
 from labconsole.engine.recorder import COLLECTING, Recorder, leftovers, spool_directory
 from labconsole.errors import UserError
-from labconsole.hosts.collected import HostClock, collected, copy_of_local_hosts, recorded_folder
+from labconsole.hosts.samples.collected import HostClock, collected, copy_of_local_hosts, recorded_folder
 from labconsole.model.metrics import Evaluation, Metric, Verdict
 from labconsole.model.parameters import Parameters
 from labconsole.model.placement import Placement

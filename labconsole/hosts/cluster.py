@@ -18,9 +18,9 @@ from labconsole import __version__
 from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.clock_comparison import Exchange, Offset, best_offset
 from labconsole.errors import UserError
+from labconsole.hosts.agent.host_actor import HostActor
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
-from labconsole.hosts.host_actor import HostActor
 from labconsole.model.placement_edits import HostFacts
 
 _CONNECT_S = 5.0

@@ -17,11 +17,11 @@ from labconsole.clock_comparison import AFTER, BEFORE, DURING, Offset, together_
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart, role_task
 from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
+from labconsole.hosts.agent.hosted_role import Lines
 from labconsole.hosts.clock_events import comparisons
 from labconsole.hosts.cluster import ANSWER_S, Cluster, Host
-from labconsole.hosts.collected import collected_folder
-from labconsole.hosts.collecting import PIECE, PIECE_S, bring
-from labconsole.hosts.hosted_role import Lines
+from labconsole.hosts.samples.collected import collected_folder
+from labconsole.hosts.samples.collecting import PIECE, PIECE_S, bring
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.placement_edits import fault_of
 from labconsole.model.series import Event, Level

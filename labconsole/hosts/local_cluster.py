@@ -13,7 +13,7 @@ from labconsole.engine.role_handle import CancelledError
 from labconsole.errors import UserError
 from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import Member
-from labconsole.hosts.collected import LOCAL
+from labconsole.hosts.samples.collected import LOCAL
 from labconsole.hosts.serving import serve_agent, serve_scheduler
 from labconsole.processes import own_program
 from labconsole.security.secrets import Secret

@@ -12,10 +12,10 @@ from distributed.http.routing import RoutingApplication
 from tornado.httpserver import HTTPServer
 
 from labconsole.errors import UserError
+from labconsole.hosts.agent.hosted_runs import HostedRuns
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
-from labconsole.hosts.collected import recorded_folder
 from labconsole.hosts.dask_settings import dask_settings
-from labconsole.hosts.hosted_runs import HostedRuns
+from labconsole.hosts.samples.collected import recorded_folder
 from labconsole.model.operation import OperationContext
 
 _LOOK_S = 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
@@ -53,15 +53,6 @@ class RoleRequest(_Strict):
     def matches(self, role: str) -> bool:
         """Whether it is for the role of this name."""
         return fnmatchcase(role, self.role)
-
-    def suits(self, host: str, tags: Sequence[str], cores: int, interfaces: Sequence[str]) -> bool:
-        """Whether a host of this name has what is asked for."""
-        return (
-            (not self.host or host in self.hosts)
-            and (not self.tag or self.tag in tags)
-            and cores >= self.cores
-            and (not self.interface or self.interface in interfaces)
-        )
 
     def __str__(self) -> str:
         asked = {

@@ -31,7 +31,12 @@ class HostFacts:
 
     def suits(self, request: RoleRequest) -> bool:
         """Whether it has what is asked for."""
-        return request.suits(self.name, self.offers, self.cores, self.interfaces)
+        return (
+            (not request.host or self.name in request.hosts)
+            and (not request.tag or request.tag in self.offers)
+            and self.cores >= request.cores
+            and (not request.interface or request.interface in self.interfaces)
+        )
 
 
 def role_pattern(name: str) -> str:

@@ -39,7 +39,7 @@ class CollectSamples(Operation[CollectParameters]):
         require_dask()
         from labconsole.hosts.cluster import Cluster
         from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.left_samples import collect_left
+        from labconsole.hosts.samples.left_samples import collect_left
 
         database = parameters.db or database_path()
         with Cluster(parameters.scheduler, Member.of_console()) as cluster:
@@ -94,7 +94,7 @@ class DiscardSamples(Operation[DiscardParameters]):
         require_dask()
         from labconsole.hosts.cluster import Cluster
         from labconsole.hosts.cluster_tls import Member
-        from labconsole.hosts.left_samples import discard
+        from labconsole.hosts.samples.left_samples import discard
 
         if not parameters.run:
             raise UserError("Name the runs by the uuids that `labconsole hosts collect` reports.")
@@ -139,8 +139,8 @@ class SummariseSamples(Operation[SummariseParameters]):
 
     def run(self, parameters: SummariseParameters, context: OperationContext) -> Result:
         require_dask()
-        from labconsole.hosts.campaign_summary import campaign_summary
-        from labconsole.hosts.summary_result import summary_result
+        from labconsole.hosts.samples.campaign_summary import campaign_summary
+        from labconsole.hosts.samples.summary_result import summary_result
 
         database = parameters.db or database_path()
         return summary_result(campaign_summary(database, parameters.run, parameters.scheduler, context))

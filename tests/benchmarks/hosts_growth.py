@@ -22,8 +22,8 @@ from labconsole.clock import now_ns
 from labconsole.engine.launcher import LaunchedRole, LocalLauncher, RoleStart
 from labconsole.engine.protocol import decode_line, encode_line
 from labconsole.engine.provenance import provenance
-from labconsole.hosts.collected import collected_folder
 from labconsole.hosts.host_launcher import HostLauncher, HostRun, connected
+from labconsole.hosts.samples.collected import collected_folder
 from labconsole.model.placement import Placement
 from labconsole.paths import HOME_VARIABLE
 

@@ -23,9 +23,9 @@ import psutil
 from labconsole.engine.provenance import provenance
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.collected import recorded_folder
 from labconsole.hosts.host_launcher import connected
-from labconsole.hosts.sample_summaries import LARGEST_ERROR, Summaries
+from labconsole.hosts.samples.collected import recorded_folder
+from labconsole.hosts.samples.sample_summaries import LARGEST_ERROR, Summaries
 from labconsole.model.placement import Placement
 from labconsole.paths import HOME_VARIABLE
 from labconsole_v2x.live.series import RECEIVED

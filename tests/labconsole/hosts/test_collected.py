@@ -8,7 +8,7 @@ import numpy as np
 
 from labconsole.clock_comparison import HOST_COMPARED, Offset
 from labconsole.engine.spool import EventBlock, SampleBlock
-from labconsole.hosts.collected import HostClock
+from labconsole.hosts.samples.collected import HostClock
 from labconsole.model.series import Column, Event, Level, Series
 
 SERIES = Series(

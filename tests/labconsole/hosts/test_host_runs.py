@@ -17,7 +17,7 @@ import pytest
 from labconsole.analysis.caveats import busy
 from labconsole.clock_comparison import HOST_JUMPED, clocks_doubt, host_offsets
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.left_samples import collect_left
+from labconsole.hosts.samples.left_samples import collect_left
 from labconsole.model.placement import Placement
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader

@@ -14,9 +14,9 @@ from labconsole.engine.launcher import Launcher
 from labconsole.engine.run_end import WorkerRun
 from labconsole.engine.worker import _brought
 from labconsole.errors import UserError
+from labconsole.hosts.agent.hosted_runs import HostedRun, HostedRuns
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.collecting import PIECE_S, bring
-from labconsole.hosts.hosted_runs import HostedRun, HostedRuns
+from labconsole.hosts.samples.collecting import PIECE_S, bring
 from labconsole.store.records import RunStatus
 
 RUN = str(uuid.uuid4())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from labconsole.engine.protocol import encode_line
-from labconsole.hosts import hosted_role, hosted_runs
-from labconsole.hosts.hosted_runs import HostedRun, HostedRuns
+from labconsole.hosts.agent import hosted_role, hosted_runs
+from labconsole.hosts.agent.hosted_runs import HostedRun, HostedRuns
 
 SILENT_S = 0.5
 NAME = "counter-0"

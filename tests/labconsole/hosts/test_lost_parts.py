@@ -23,10 +23,10 @@ from labconsole.engine.recorder import spool_directory, spool_root
 from labconsole.engine.spool import SampleBlock, SpoolReader
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster, HostLostError
-from labconsole.hosts.collecting import bring
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.hosts.host_launcher import HostLauncher, HostRun
-from labconsole.hosts.left_samples import collect_left, discard
+from labconsole.hosts.samples.collecting import bring
+from labconsole.hosts.samples.left_samples import collect_left, discard
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.store.records import RunStatus
 from tests.helpers.practice import Bench
@@ -154,7 +154,7 @@ def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collec
         shutil.rmtree(spool_directory(bench.database, run), ignore_errors=True)
         return size
 
-    monkeypatch.setattr("labconsole.hosts.left_samples.bring", bring_while_another_console_recovers)
+    monkeypatch.setattr("labconsole.hosts.samples.left_samples.bring", bring_while_another_console_recovers)
     collect(bench, running)
     assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
     assert list(spool_root(bench.database).iterdir()) == []

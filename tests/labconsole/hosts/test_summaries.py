@@ -11,11 +11,11 @@ import pytest
 
 from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
-from labconsole.hosts.campaign_summary import CampaignSummary, campaign_summary
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.left_samples import collect_left
-from labconsole.hosts.sample_summaries import LARGEST_ERROR, Summaries, Summary, measures, summaries_of_spools
-from labconsole.hosts.summary_result import summary_result
+from labconsole.hosts.samples.campaign_summary import CampaignSummary, campaign_summary
+from labconsole.hosts.samples.left_samples import collect_left
+from labconsole.hosts.samples.sample_summaries import LARGEST_ERROR, Summaries, Summary, measures, summaries_of_spools
+from labconsole.hosts.samples.summary_result import summary_result
 from labconsole.model.placement import Placement
 from labconsole.model.series import Column, Series
 from labconsole.store.records import RunDetail, RunStatus

@@ -13,8 +13,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from labconsole import __version__
-from labconsole.hosts.capabilities import capabilities
-from labconsole.hosts.collected import LOCAL
+from labconsole.hosts.agent.capabilities import capabilities
+from labconsole.hosts.samples.collected import LOCAL
 from labconsole.model.placement import Placement, RoleRequest
 from labconsole.model.placement_edits import HostFacts, fault_of, grouped, kept_here, placed
 from labconsole.model.validation_faults import fault_sentence

@@ -7,8 +7,8 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 from labconsole.analysis.number_format import format_figure
-from labconsole.hosts.campaign_summary import CampaignSummary, Hosts
-from labconsole.hosts.sample_summaries import LARGEST_ERROR, Measure, Summaries, Summary
+from labconsole.hosts.samples.campaign_summary import CampaignSummary, Hosts
+from labconsole.hosts.samples.sample_summaries import LARGEST_ERROR, Measure, Summaries, Summary
 from labconsole.model.operation import Result, TextTable
 
 _PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}

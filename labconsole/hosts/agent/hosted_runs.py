@@ -23,8 +23,8 @@ from labconsole.engine.protocol import encode_line
 from labconsole.engine.spool import SpoolWriter
 from labconsole.engine.usage import MachineMeter, UsageMeter
 from labconsole.errors import UserError
-from labconsole.hosts.hosted_role import GRACE_S, LOST_CONSOLE_S, HostedRole, Lines
-from labconsole.hosts.sample_summaries import Summaries, summaries_of_spools
+from labconsole.hosts.agent.hosted_role import GRACE_S, LOST_CONSOLE_S, HostedRole, Lines
+from labconsole.hosts.samples.sample_summaries import Summaries, summaries_of_spools
 from labconsole.model.series import FILE_NAME, MACHINE_OF_HOST
 
 _USAGE_S = 0.5

@@ -14,10 +14,10 @@ from distributed import get_worker
 
 from labconsole.clock import clock_domain, now_ns
 from labconsole.engine.provenance import surroundings
-from labconsole.hosts.capabilities import capabilities
-from labconsole.hosts.hosted_role import Lines
-from labconsole.hosts.hosted_runs import HostedRuns
-from labconsole.hosts.sample_summaries import Summaries
+from labconsole.hosts.agent.capabilities import capabilities
+from labconsole.hosts.agent.hosted_role import Lines
+from labconsole.hosts.agent.hosted_runs import HostedRuns
+from labconsole.hosts.samples.sample_summaries import Summaries
 from labconsole.paths import hosts_dir
 
 

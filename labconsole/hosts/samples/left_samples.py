@@ -17,8 +17,8 @@ from labconsole.engine.spool import SpoolWriter
 from labconsole.errors import UserError
 from labconsole.hosts.clock_events import comparable, comparisons
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.collected import collected_folder
-from labconsole.hosts.collecting import bring
+from labconsole.hosts.samples.collected import collected_folder
+from labconsole.hosts.samples.collecting import bring
 from labconsole.store.reader import Reader
 from labconsole.store.run_store import Store
 

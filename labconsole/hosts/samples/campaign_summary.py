@@ -13,8 +13,8 @@ from labconsole.engine.run_end import load_trial
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.cluster_tls import Member
-from labconsole.hosts.collecting import reading_s
-from labconsole.hosts.sample_summaries import Summaries, summaries_of_stored
+from labconsole.hosts.samples.collecting import reading_s
+from labconsole.hosts.samples.sample_summaries import Summaries, summaries_of_stored
 from labconsole.model.operation import OperationContext
 from labconsole.model.series import MACHINE, RESOURCES
 from labconsole.store.reader import Reader

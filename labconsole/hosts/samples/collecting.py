@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from labconsole.errors import UserError
+from labconsole.hosts.agent.hosted_runs import sha256_of
 from labconsole.hosts.cluster import ANSWER_S, Cluster
-from labconsole.hosts.hosted_runs import sha256_of
 from labconsole.model.series import FILE_NAME
 
 PIECE, PIECE_S = 1024 * 1024, 30.0

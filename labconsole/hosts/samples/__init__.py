@@ -1,0 +1,1 @@
+"""Samples on hosts: bringing, collecting, and summarising them."""
