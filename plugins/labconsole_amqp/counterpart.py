@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from labconsole.errors import UserError
@@ -11,6 +12,7 @@ from labconsole_amqp.choices import TEST_TITLES, Leftover, Loop, Mode
 from labconsole_amqp.identity_parameters import IdentityParameters
 from labconsole_amqp.parameters import AmqpParameters, field_label
 from labconsole_amqp.shaping.shaped_link import ShapedLinkParameters
+from labconsole_amqp.wire.envelope import Protection
 from labconsole_amqp.wire.payload import BUILT_IN
 
 _AGREED = frozenset({"tls_minimum", "message_keys", "pool_keys"})
@@ -63,6 +65,7 @@ def console_part(parameters: AmqpParameters) -> ConsolePart | None:
     messages = f"{count:,} messages" if parameters.loop in (Loop.CLOSED, Loop.OPEN) else "messages"
     rate = "" if parameters.loop is Loop.CLOSED else f", {parameters.rate:g} a second by each sender"
     effects.append(f"Sends {messages} to {queues}{rate}." if sends else f"Receives {messages} from {queues}{rate}.")
+    effects += _protection(parameters)
     if parameters.compare_clocks:
         requests, replies = parameters.clock_queues(parameters.addresses[0])
         effects.append(f"Compares its clock with that of the other console, over {requests} and {replies}.")
@@ -70,6 +73,24 @@ def console_part(parameters: AmqpParameters) -> ConsolePart | None:
         effects.append(f"Discards messages that are in {queues} before the run.")
     effects.append("Listens on no port.")
     return ConsolePart(parameters.mode.value, tuple(effects), OWN)
+
+
+def _protection(parameters: AmqpParameters) -> Iterator[str]:
+    """Whose certificate of the other end messages are verified with, or encrypted to."""
+    if parameters.mode is Mode.RECEIVER and parameters.protection is not Protection.NONE:
+        named = parameters.sender_message_identity or parameters.sender_identity or parameters.sender_certificate
+        missing = (
+            "the lab's sender on this console, and refuses those of the other console: give its certificate as "
+            "sender_certificate"
+        )
+        yield f"Accepts messages that are signed by {named or missing}."
+    elif parameters.mode is Mode.SENDER and parameters.protection is Protection.SIGNED_ENCRYPTED:
+        named = parameters.receiver_message_identity or parameters.receiver_identity or parameters.receiver_certificate
+        missing = (
+            "the lab's receiver on this console, and the other console cannot decrypt them: give its certificate as "
+            "receiver_certificate"
+        )
+        yield f"Encrypts messages to {named or missing}."
 
 
 def _connection(parameters: AmqpParameters, ends: int) -> str:

@@ -202,3 +202,29 @@ def test_a_proposal_in_the_name_of_another_state_shows_who_signed_it(
     assert any("State A, which calls itself State Z, plays sender" in one for one in reviewed(claimed).sentences())
     honest = signed_pem(proposal(), signer)
     assert any(one.startswith("State A plays sender, this console plays") for one in reviewed(honest).sentences())
+
+
+@pytest.mark.parametrize(
+    ("mode", "test", "named", "said"),
+    [
+        ("receiver", 2, {}, ()),
+        (
+            "receiver",
+            3,
+            {},
+            ("Accepts messages that are signed by the lab's sender on this console", "its certificate"),
+        ),
+        ("receiver", 4, {"sender_certificate": "a.pem"}, ("Accepts messages that are signed by a.pem.",)),
+        ("sender", 3, {}, ()),
+        ("sender", 4, {}, ("Encrypts messages to the lab's receiver on this console", "as receiver_certificate.")),
+        ("sender", 4, {"receiver_certificate": "b.pem"}, ("Encrypts messages to b.pem.",)),
+    ],
+)
+def test_a_person_reads_whose_certificate_protects_the_messages(
+    mode: str, test: int, named: dict[str, str], said: tuple[str, ...]
+) -> None:
+    parameters = AmqpParameters.model_validate({**SENDER, "mode": mode, "test": test, **named})
+    part = AmqpTrial().console_part(parameters)
+    assert part is not None
+    found = [effect for effect in part.effects if effect.startswith(("Accepts", "Encrypts"))]
+    assert len(found) == (1 if said else 0) and all(text in found[0] for text in said)
