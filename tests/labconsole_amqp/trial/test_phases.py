@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -177,16 +176,6 @@ def test_latency_between_hosts_is_judged_where_the_two_worst_clocks_are_well_eno
     [clocks] = [one for one in run.evaluated().verdicts if one.name == "preflight: clock offset"]
     assert "a ± 0.300 ms, b ± 0.200 ms, c ± 0.050 ms" in clocks.reason
     assert not {"hosts", "clock_uncertainty"} & set(figures(Run().evaluated()))
-
-
-def test_the_duration_of_a_sender_on_a_host_is_by_the_corrected_time_of_its_event() -> None:
-    parameters = AmqpParameters.model_validate({"loop": "closed", "count": 100})
-    sent = sent_table(np.arange(100) * MS)
-    tables = Tables({("sent", "sender-0"): sent})
-    done = [replace(one, t_ns=200 * MS) for one in ended(end_ns=10**15)]
-    found = figures(evaluate(parameters, tables, [*done, host_compared("a", 1000)]))
-    assert found["send_duration"] == pytest.approx(203)
-    assert found["send_rate"] == pytest.approx(500)
 
 
 def test_latencies_that_rise_during_the_run_are_not_judged() -> None:
