@@ -30,7 +30,6 @@ from labconsole.agreements.agreement_files import (
 from labconsole.agreements.documents import Proposal
 from labconsole.agreements.exchange_folder import ExchangeFolder
 from labconsole.agreements.signed_bundles import write_signed_bundle
-from labconsole.cli.run import run_campaign
 from labconsole.clock import wall_now
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, RunQueue
@@ -40,6 +39,7 @@ from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event, Level
 from labconsole.model.trial import TRIAL_ID
 from labconsole.paths import agreements_dir
+from labconsole.profiles.campaign_run import run_campaign
 from labconsole.profiles.needed_secrets import needed_secrets
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.security.pki.reader import PkiReader

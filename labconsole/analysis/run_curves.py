@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from labconsole.errors import UserError
 from labconsole.model.parameters import Parameters
 from labconsole.model.plugin import Plugins
-from labconsole.model.series import MACHINE, RESOURCES, Event, Origin
+from labconsole.model.series import RESOURCES, SURROUNDINGS, Event, Origin
 from labconsole.model.trial import Curve, Samples, Trial
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
@@ -32,7 +32,7 @@ class StoredRun:
     @property
     def sampled(self) -> bool:
         """Whether the trial's own roles recorded any series."""
-        return any(series.name not in (RESOURCES.name, MACHINE.name) for series in self.detail.series)
+        return any(series.name not in SURROUNDINGS for series in self.detail.series)
 
     @property
     def virtual(self) -> bool:

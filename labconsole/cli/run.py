@@ -8,10 +8,9 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -26,33 +25,23 @@ from labconsole.cli.secret_prompts import ask_secrets
 from labconsole.cli.terminal import output
 from labconsole.clock import wall_now
 from labconsole.engine.protocol import LiveFrame
-from labconsole.engine.queue import QueueItem, QueueListener, QueueState, RunQueue
+from labconsole.engine.queue import QueueItem, QueueState, RunQueue
 from labconsole.engine.run_end import PREFIX
 from labconsole.model.plugin import Plugins
 from labconsole.model.series import Event, Level
 from labconsole.output import run_json
 from labconsole.output.csv_export import export_runs
 from labconsole.paths import data_dir, database_path
+from labconsole.profiles.campaign_run import run_campaign
 from labconsole.profiles.host_list import read_host_list
 from labconsole.profiles.profile import campaign_of, load_profile
 from labconsole.safe_text import shown_lines
-from labconsole.security.secrets import Secret
 from labconsole.store.backups import back_up
 from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
-from labconsole.store.records import NewCampaign, RunDetail, RunStatus
+from labconsole.store.records import RunDetail, RunStatus
 
 _LIVE_HZ = 4.0
-
-
-class CampaignListener(QueueListener, Protocol):
-    """Called with the changes of the queue, and with the end of each run in the order of the campaign."""
-
-    def waiting_for(self, other: QueueItem | None) -> None:
-        """A run of another console has to finish first; called often."""
-
-    def report(self, run_id: int, item: QueueItem | None) -> None:
-        """A run has ended; `item` knows how where the database could not record it."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,49 +78,6 @@ def run(arguments: argparse.Namespace) -> int:
         queue.close()
     _back_up(database)
     return CANCELLED if cancelled else _exit_code(details)
-
-
-def run_campaign(
-    queue: RunQueue,
-    campaign: NewCampaign,
-    secrets: Mapping[str, Secret],
-    listener: CampaignListener,
-    stopped: Callable[[], object],
-    wakeup: threading.Event,
-) -> list[int]:
-    """Run a campaign in `queue`, or cancel it once `stopped()`; returns the runs, with the repeats of disturbed ones.
-
-    `wakeup` is set by the queue, and where `stopped` has changed.
-    """
-    queue.listeners.append(listener)
-    try:
-        run_ids = queue.submit(campaign, secrets)
-        reported = 0
-        while queue.busy:
-            if stopped():
-                queue.cancel_all()
-            queue.pump()
-            for disturbed, again in queue.repeated.items():
-                if again not in run_ids:
-                    run_ids.insert(run_ids.index(disturbed) + 1, again)
-            listener.waiting_for(queue.waiting_for)
-            while reported < len(run_ids) and _done(item := _item(queue, run_ids[reported])):
-                listener.report(run_ids[reported], item)
-                reported += 1
-            wakeup.wait(0.25)
-            wakeup.clear()
-        return run_ids
-    finally:
-        queue.listeners.remove(listener)
-
-
-def _item(queue: RunQueue, run_id: int) -> QueueItem | None:
-    return next((item for item in queue.items if item.run_id == run_id), None)
-
-
-def _done(item: QueueItem | None) -> bool:
-    """Whether a run is done, or was removed."""
-    return item is None or item.state is QueueState.DONE
 
 
 def _wait_for_agreed_start(profile: str) -> None:

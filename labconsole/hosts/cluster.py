@@ -21,7 +21,7 @@ from labconsole.errors import UserError
 from labconsole.hosts.agent.host_actor import HostActor
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
-from labconsole.model.placement_edits import HostFacts
+from labconsole.model.placement import HostFacts
 
 _CONNECT_S = 5.0
 ANSWER_S = 10.0
@@ -109,6 +109,11 @@ class Cluster(AbstractContextManager["Cluster"]):
         self._actors: dict[str, Any] = {}
         self._addresses: dict[str, str] = {}
         self._turn = threading.Lock()
+
+    @classmethod
+    def of_console(cls, scheduler: str) -> Cluster:
+        """The connection of this console, with its own certificate. Raises UserError."""
+        return cls(scheduler, Member.of_console())
 
     def __exit__(self, *error: object) -> None:
         self._closing.close()

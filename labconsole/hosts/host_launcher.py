@@ -22,8 +22,7 @@ from labconsole.hosts.clock_events import comparisons
 from labconsole.hosts.cluster import ANSWER_S, Cluster, Host
 from labconsole.hosts.samples.collected import collected_folder
 from labconsole.hosts.samples.collecting import PIECE, PIECE_S, bring
-from labconsole.model.placement import Placement, RoleRequest
-from labconsole.model.placement_edits import fault_of
+from labconsole.model.placement import Placement, RoleRequest, fault_of
 from labconsole.model.series import Event, Level
 from labconsole.security.private_files import PRIVATE_KEY_MARK
 
@@ -322,12 +321,10 @@ def connected(
 
     Raises UserError, and CancelledError where local hosts are started and `cancelled`.
     """
-    from labconsole.hosts.cluster_tls import Member
     from labconsole.hosts.local_cluster import local_cluster
     from labconsole.hosts.serving import way_to
 
     scheduler = placement.scheduler
-    member = Member.of_console()
     if placement.local:
         scheduler = closing.enter_context(local_cluster(placement.local, cancelled))
-    return closing.enter_context(Cluster(scheduler, member)), way_to(scheduler)
+    return closing.enter_context(Cluster.of_console(scheduler)), way_to(scheduler)

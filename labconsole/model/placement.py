@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
@@ -121,6 +122,42 @@ class Placement(_Strict):
     def stored(self) -> dict[str, Any]:
         """Plain JSON with all values for the store; {} where all roles stay on this computer."""
         return self.model_dump(mode="json") if self.roles else {}
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What requests ask of a host, and what an operator chooses it by."""
+
+    name: str
+    cores: int
+    tags: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    """Its transports and tokens, which a request may name as its tag."""
+    version: str = ""
+    load: float | None = None
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """What a request may name as its tag."""
+        return (*self.tags, *self.capabilities)
+
+    def suits(self, request: RoleRequest) -> bool:
+        """Whether it has what is asked for."""
+        return (
+            (not request.host or self.name in request.hosts)
+            and (not request.tag or request.tag in self.offers)
+            and self.cores >= request.cores
+            and (not request.interface or request.interface in self.interfaces)
+        )
+
+
+def fault_of(request: RoleRequest, hosts: Collection[HostFacts]) -> str:
+    """Why none of these hosts suits a request, in one sentence; empty where one does."""
+    if any(host.suits(request) for host in hosts):
+        return ""
+    there = "; ".join(f"{host.name} ({', '.join(host.tags) or 'no tags'}, {host.cores} cores)" for host in hosts)
+    return f"No host suits the roles {request.role} ({request}): there are {there or 'none'}."
 
 
 def checked_placement(text: str) -> str:

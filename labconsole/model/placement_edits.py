@@ -4,39 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from labconsole.model.placement import Placement, RoleRequest
 
 _NUMBERS = re.compile(r"(-\d+)+")
-
-
-@dataclass(frozen=True)
-class HostFacts:
-    """What requests ask of a host, and what an operator chooses it by."""
-
-    name: str
-    cores: int
-    tags: tuple[str, ...] = ()
-    interfaces: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] = ()
-    """Its transports and tokens, which a request may name as its tag."""
-    version: str = ""
-    load: float | None = None
-
-    @property
-    def offers(self) -> tuple[str, ...]:
-        """What a request may name as its tag."""
-        return (*self.tags, *self.capabilities)
-
-    def suits(self, request: RoleRequest) -> bool:
-        """Whether it has what is asked for."""
-        return (
-            (not request.host or self.name in request.hosts)
-            and (not request.tag or request.tag in self.offers)
-            and self.cores >= request.cores
-            and (not request.interface or request.interface in self.interfaces)
-        )
 
 
 def role_pattern(name: str) -> str:
@@ -91,11 +62,3 @@ def kept_here(placement: Placement, role: str, names: Collection[str]) -> Placem
     return placement.model_copy(
         update={"roles": tuple(other for request in placement.roles for other in others(request))}
     )
-
-
-def fault_of(request: RoleRequest, hosts: Collection[HostFacts]) -> str:
-    """Why none of these hosts suits a request, in one sentence; empty where one does."""
-    if any(host.suits(request) for host in hosts):
-        return ""
-    there = "; ".join(f"{host.name} ({', '.join(host.tags) or 'no tags'}, {host.cores} cores)" for host in hosts)
-    return f"No host suits the roles {request.role} ({request}): there are {there or 'none'}."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,9 @@ RESOURCES = Series(
     ),
 )
 """Each process of a run: recorded by the worker of each run."""
+
+SURROUNDINGS: Final = frozenset({MACHINE.name, RESOURCES.name})
+"""The series that no role of a trial records itself."""
 
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """A valid name of an artefact or an attachment: it becomes the name of a file in exports and bundles."""

@@ -38,11 +38,10 @@ class CollectSamples(Operation[CollectParameters]):
     def run(self, parameters: CollectParameters, context: OperationContext) -> Result:
         require_dask()
         from labconsole.hosts.cluster import Cluster
-        from labconsole.hosts.cluster_tls import Member
         from labconsole.hosts.samples.left_samples import collect_left
 
         database = parameters.db or database_path()
-        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
+        with Cluster.of_console(parameters.scheduler) as cluster:
             found = collect_left(cluster, database, context.say)
         collected: list[dict[str, Any]] = [
             {"run": one.run, "host": one.host, "bytes": one.size} for one in found.collected
@@ -93,12 +92,11 @@ class DiscardSamples(Operation[DiscardParameters]):
     def run(self, parameters: DiscardParameters, context: OperationContext) -> Result:
         require_dask()
         from labconsole.hosts.cluster import Cluster
-        from labconsole.hosts.cluster_tls import Member
         from labconsole.hosts.samples.left_samples import discard
 
         if not parameters.run:
             raise UserError("Name the runs by the uuids that `labconsole hosts collect` reports.")
-        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
+        with Cluster.of_console(parameters.scheduler) as cluster:
             removed = discard(cluster, parameters.db or database_path(), parameters.run)
         sentences = [f"The samples of {run} on {host} are removed." for run, host in removed]
         return Result(

@@ -171,11 +171,10 @@ class ListHosts(Operation[ListParameters]):
     def run(self, parameters: ListParameters, context: OperationContext) -> Result:
         require_dask()
         from labconsole.hosts.cluster import Cluster
-        from labconsole.hosts.cluster_tls import Member
 
         hosts: list[Host] = []
         warnings: list[str] = []
-        with Cluster(parameters.scheduler, Member.of_console()) as cluster:
+        with Cluster.of_console(parameters.scheduler) as cluster:
             names = sorted(cluster.addresses())
             for name in names:
                 try:

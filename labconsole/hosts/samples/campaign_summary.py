@@ -12,11 +12,10 @@ from queue import SimpleQueue
 from labconsole.engine.run_end import load_trial
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.cluster_tls import Member
 from labconsole.hosts.samples.collecting import reading_s
 from labconsole.hosts.samples.sample_summaries import Summaries, summaries_of_stored
 from labconsole.model.operation import OperationContext
-from labconsole.model.series import MACHINE, RESOURCES
+from labconsole.model.series import SURROUNDINGS
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunDetail
 
@@ -55,7 +54,7 @@ def campaign_summary(
             context.progress(done, steps)
     missing: list[str] = []
     if kept:
-        with Cluster(scheduler, Member.of_console()) as cluster:
+        with Cluster.of_console(scheduler) as cluster:
             for done, (run, host, answer) in enumerate(_asked(cluster, kept, context), len(stored) + 1):
                 context.progress(done, steps)
                 if isinstance(answer, str):
@@ -82,7 +81,7 @@ def _campaign_of(reader: Reader, run_id: int | None) -> list[RunDetail]:
 
 def _recorded(run: RunDetail) -> set[str]:
     """The roles of a run whose own samples are in the database."""
-    return {series.role for series in run.series if series.name not in (RESOURCES.name, MACHINE.name)}
+    return {series.role for series in run.series if series.name not in SURROUNDINGS}
 
 
 def _hosts_that_keep(run: RunDetail) -> list[str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from labconsole.engine.protocol import LogHistogram, higher, lower
 from labconsole.engine.spool import SampleBlock, SpoolReader
 from labconsole.errors import UserError
-from labconsole.model.series import MACHINE, RESOURCES, Series
+from labconsole.model.series import SURROUNDINGS, Series
 from labconsole.model.trial import Samples
 
 BINS_PER_OCTAVE: Final = 1024
@@ -23,7 +23,6 @@ LARGEST_ERROR: Final = 2 ** (0.5 / BINS_PER_OCTAVE) - 1
 """A percentile differs from the sample of its rank by this part of it at most."""
 _PARTS = 100
 """Stored parts that are added at once."""
-_SURROUNDINGS = (RESOURCES.name, MACHINE.name)
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -52,7 +51,7 @@ def measures(series: Series) -> Iterator[Measure]:
 
     Both times are by one clock, so that the offset between hosts does not matter.
     """
-    if series.name in _SURROUNDINGS:
+    if series.name in SURROUNDINGS:
         return
     times = [column.name for column in series.columns if column.by_clock]
     for column in series.columns:

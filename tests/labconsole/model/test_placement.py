@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from labconsole.model.placement import Placement, RoleRequest, checked_placement
-from labconsole.model.placement_edits import HostFacts
+from labconsole.model.placement import HostFacts, Placement, RoleRequest, checked_placement
 from labconsole.store.encoding import to_json
 
 SPREAD = Placement(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from labconsole.model.placement import Placement, RoleRequest
-from labconsole.model.placement_edits import HostFacts, fault_of, grouped, kept_here, placed
+from labconsole.model.placement import HostFacts, Placement, RoleRequest, fault_of
+from labconsole.model.placement_edits import grouped, kept_here, placed
 
 NAMES = ("broker", "receiver-0", "sender-0", "sender-1", "sender-2")
 

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QApplication, QTreeWidget, QTreeWidgetItem, QWidge
 from pytestqt.qtbot import QtBot
 
 from labconsole import __version__
-from labconsole.model.placement import Placement
-from labconsole.model.placement_edits import HostFacts
+from labconsole.model.placement import HostFacts, Placement
 from labconsole.profiles.host_list import read_host_list
 from labconsole_ui.panels.trial_panel import TrialPanel
 from labconsole_ui.placement.placement_dialog import PlacementDialog

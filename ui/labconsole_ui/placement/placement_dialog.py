@@ -24,8 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from labconsole.engine.operation_process import OperationEnd, Outcome
-from labconsole.model.placement import MOST_LOCAL, Placement
-from labconsole.model.placement_edits import HostFacts
+from labconsole.model.placement import MOST_LOCAL, HostFacts, Placement
 from labconsole.model.plugin import Plugins
 from labconsole.model.validation_faults import fault_sentence
 from labconsole.profiles.host_list import read_host_list, save_host_list

@@ -15,8 +15,8 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from labconsole import __version__
 from labconsole.hosts.agent.capabilities import capabilities
 from labconsole.hosts.samples.collected import LOCAL
-from labconsole.model.placement import Placement, RoleRequest
-from labconsole.model.placement_edits import HostFacts, fault_of, grouped, kept_here, placed
+from labconsole.model.placement import HostFacts, Placement, RoleRequest, fault_of
+from labconsole.model.placement_edits import grouped, kept_here, placed
 from labconsole.model.validation_faults import fault_sentence
 
 
