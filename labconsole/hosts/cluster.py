@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -26,6 +26,8 @@ from labconsole.model.placement import HostFacts
 _CONNECT_S = 5.0
 ANSWER_S = 10.0
 _LISTENS_S = 1.0
+_SOON_S = 0.25
+"""After so long without an answer a console looks whether the agent is still there: Dask would connect for seconds."""
 _AGAIN_S = 0.02
 T = TypeVar("T")
 _GONE = (OSError, TimeoutError, RuntimeError)
@@ -142,7 +144,16 @@ class Cluster(AbstractContextManager["Cluster"]):
 
     def call(self, name: str, method: str, *arguments: Any, timeout_s: float = ANSWER_S) -> Any:
         """What a method of `HostActor` returns on a host. Raises UserError as it does."""
-        return self._answered(name, lambda: getattr(self._actor(name), method)(*arguments).result(timeout=timeout_s))
+
+        def answer() -> Any:
+            asked = getattr(self._actor(name), method)(*arguments)
+            with suppress(TimeoutError):
+                return asked.result(timeout=_SOON_S)
+            if self._refuses(name):
+                raise ConnectionRefusedError
+            return asked.result(timeout=timeout_s)
+
+        return self._answered(name, answer)
 
     def ask(self, name: str, method: str, *arguments: Any) -> None:
         """Call a method of `HostActor` without waiting for its answer: the call is lost where the connection is."""
@@ -165,12 +176,23 @@ class Cluster(AbstractContextManager["Cluster"]):
 
     def _listens(self, name: str) -> bool:
         """Whether the agent of a host accepts connections. Dask would try for seconds where it does not."""
-        place = urlsplit(self._addresses.get(name, ""))
         try:
-            with socket.create_connection((place.hostname, place.port), _LISTENS_S):
-                return True
+            self._connect(name)
         except OSError:
             return False
+        return True
+
+    def _refuses(self, name: str) -> bool:
+        """Whether the agent of a host has ended: a host that is slow, or cut off, refuses nothing."""
+        try:
+            self._connect(name)
+        except OSError as error:
+            return isinstance(error, ConnectionRefusedError)
+        return False
+
+    def _connect(self, name: str) -> None:
+        place = urlsplit(self._addresses.get(name, ""))
+        socket.create_connection((place.hostname, place.port), _LISTENS_S).close()
 
     def _actor(self, name: str) -> Any:
         """The console's actor on a host, started when it is first needed."""

@@ -138,6 +138,24 @@ def test_a_killed_agent_is_missed_within_a_second(running: ClusterProcesses, tmp
             time.sleep(0.05)
 
 
+def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
+    running: ClusterProcesses, tmp_path: Path
+) -> None:
+    agent = running.joins("theta", tmp_path)
+    with Cluster(running.address, running.member()) as console:
+        console.host("theta")
+        running.scheduler.process.send_signal(signal.SIGSTOP)
+        try:
+            agent.kill()
+            time.sleep(0.3)  # its connection is seen as closed
+            began = time.monotonic()
+            with pytest.raises(UserError, match="theta"):
+                console.host("theta")
+            assert time.monotonic() - began < 1.0
+        finally:
+            running.scheduler.process.send_signal(signal.SIGCONT)
+
+
 def test_a_frozen_agent_is_missed_within_fifteen_seconds(running: ClusterProcesses, tmp_path: Path) -> None:
     agent = running.joins("zeta", tmp_path)
     try:
