@@ -1,4 +1,4 @@
-"""A cluster for tests: scheduler and agents as processes of the terminal, on loopback."""
+"""A cluster for tests: scheduler and agents as processes of the terminal, on loopback or in network namespaces."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from labconsole.clock import SHIFT_VARIABLE
 from labconsole.hosts.cluster_certificates import console_files, enrol
 from labconsole.hosts.cluster_tls import Member
 from labconsole.paths import HOME_VARIABLE
+from tests.helpers.host_network import Loopback, Network
 from tests.helpers.signals import interruptible
 
 _START_S = 30.0
@@ -28,7 +29,7 @@ class Served:
 
     def __init__(self, home: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = ()) -> None:
         environment = {**os.environ, HOME_VARIABLE: str(home), **({SHIFT_VARIABLE: clock_shift} if clock_shift else {})}
-        self.arguments = arguments
+        self.arguments, self.within = arguments, within
         with interruptible():
             self.process = subprocess.Popen(
                 [*within, sys.executable, "-m", "labconsole.cli.main", *arguments],
@@ -91,18 +92,18 @@ class Served:
 
 
 class ClusterProcesses:
-    """A scheduler, and the agents that a test starts; `home` is the console's."""
+    """A scheduler, and the agents that a test starts; `home` is the console's, `network` that of the hosts."""
 
-    def __init__(self, home: Path, host: str = "127.0.0.1") -> None:
+    def __init__(self, home: Path, network: Network) -> None:
         self.home = home
-        self._host = host
+        self._network = network
         self._port = str(_free_port())
         self.agents: list[Served] = []
         self.start_scheduler()
 
     def start_scheduler(self) -> None:
         """Start the scheduler, where it was before if it was lost."""
-        self.scheduler = Served(self.home, "scheduler", "--host", self._host, "--port", self._port)
+        self.scheduler = Served(self.home, "scheduler", "--host", self._network.console, "--port", self._port)
         self.address = self.scheduler.waits_for(r"tls://\S+:\d+").group()
 
     def member(self) -> Member:
@@ -119,26 +120,23 @@ class ClusterProcesses:
             file.write_bytes(content)
         return files
 
-    def starts(
-        self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "", within: Sequence[str] = ()
-    ) -> Served:
+    def starts(self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "") -> Served:
         """The agent of an enrolled host, which may not have joined yet."""
         file, passphrase = map(str, enrolment)
         given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
+        within = self._network.within(enrolment[0].stem)
         self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift, within=within))
         return self.agents[-1]
 
-    def joins(
-        self, name: str, folder: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = ()
-    ) -> Served:
-        """An agent that has joined; `within`: the command that starts it elsewhere."""
-        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift, within=within)
+    def joins(self, name: str, folder: Path, *arguments: str, clock_shift: str = "") -> Served:
+        """An agent that has joined."""
+        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift)
         agent.waits_for("has joined")
         return agent
 
     def starts_again(self, agent: Served) -> None:
         """Start an agent that has ended, with the same arguments."""
-        self.agents.append(Served(self.home / "agent", *agent.arguments))
+        self.agents.append(Served(self.home / "agent", *agent.arguments, within=agent.within))
 
     def agent(self, host: str) -> Served:
         """The agent of a host that was started last."""
@@ -163,9 +161,9 @@ def _free_port() -> int:
 
 
 @contextmanager
-def cluster(home: Path, host: str = "127.0.0.1") -> Iterator[ClusterProcesses]:
-    """A cluster that ends with the block; its scheduler is at this address."""
-    running = ClusterProcesses(home, host)
+def cluster(home: Path, network: Network | None = None) -> Iterator[ClusterProcesses]:
+    """A cluster that ends with the block; None: on loopback."""
+    running = ClusterProcesses(home, network or Loopback())
     try:
         yield running
     finally:

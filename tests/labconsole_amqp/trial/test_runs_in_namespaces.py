@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,46 +11,10 @@ from labconsole.cli.main import main
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
+from tests.helpers.host_network import RATE_MBIT, Namespaces, namespaces
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 
-HOSTS = {"hub": 11, "left": 12, "right": 13}
-"""The last octet of each host's address."""
-RATE_MBIT = 20
-_NAME = f"lc{os.getpid() % 100_000}"
-_NET = f"10.{os.getpid() % 200 + 20}.{os.getpid() // 200 % 250}"
-
-
-def command(*arguments: str) -> None:
-    """A command of iproute2 that must succeed."""
-    subprocess.run(arguments, check=True, capture_output=True, timeout=20)
-
-
-@pytest.fixture(scope="module")
-def network() -> Iterator[None]:
-    """A bridge of this computer, and a namespace for each host with a link to it, shaped in both directions."""
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("network namespaces need root on Linux")
-    with ExitStack() as undo:
-        try:
-            command("ip", "link", "add", _NAME, "type", "bridge")
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("this kernel makes no bridges")
-        undo.callback(command, "ip", "link", "delete", _NAME)
-        command("ip", "address", "add", f"{_NET}.1/24", "dev", _NAME)
-        command("ip", "link", "set", _NAME, "up")
-        for host, number in HOSTS.items():
-            namespace, port = f"{_NAME}-{host}", f"{_NAME}p{number}"
-            command("ip", "netns", "add", namespace)
-            undo.callback(command, "ip", "netns", "delete", namespace)
-            command("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", namespace)
-            command("ip", "link", "set", port, "master", _NAME, "up")
-            command("ip", "-n", namespace, "address", "add", f"{_NET}.{number}/24", "dev", "eth0")
-            for device in ("lo", "eth0"):
-                command("ip", "-n", namespace, "link", "set", device, "up")
-            shape = ("root", "tbf", "rate", f"{RATE_MBIT}mbit", "burst", "16000", "latency", "200ms")
-            command("tc", "qdisc", "add", "dev", port, *shape)
-            command("tc", "-n", namespace, "qdisc", "add", "dev", "eth0", *shape)
-        yield
+HOSTS = ("hub", "left", "right")
 
 
 @pytest.fixture(scope="module")
@@ -64,17 +24,29 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(network: None, home: Path) -> Iterator[ClusterProcesses]:
-    """The scheduler on the bridge, and an agent in each namespace."""
-    with cluster(home, f"{_NET}.1") as found:
-        for host in HOSTS:
-            found.joins(host, home.parent / host, within=("ip", "netns", "exec", f"{_NAME}-{host}"))
+def network() -> Iterator[Namespaces]:
+    """A namespace for each host, and this computer as the console."""
+    with namespaces() as found:
         yield found
 
 
-@pytest.mark.parametrize("test", [2, 4])
+@pytest.fixture(scope="module")
+def running(network: Namespaces, home: Path) -> Iterator[ClusterProcesses]:
+    """The scheduler on the console's computer, and an agent in each namespace."""
+    with cluster(home, network) as found:
+        for host in HOSTS:
+            found.joins(host, home.parent / host)
+        yield found
+
+
+@pytest.mark.parametrize("test", [1, 2, 3, 4])
 def test_the_link_between_the_hosts_carries_the_messages(
-    running: ClusterProcesses, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: int
+    running: ClusterProcesses,
+    network: Namespaces,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    test: int,
 ) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     profile, hosts, database = tmp_path / "three.toml", tmp_path / "hosts.toml", tmp_path / "runs.db"
@@ -98,4 +70,4 @@ def test_the_link_between_the_hosts_carries_the_messages(
     assert 35 < metrics["throughput"] < 60
     assert metrics["link_use"] > 60
     (reached,) = (verdict.reason for verdict in run.verdicts if verdict.name == "preflight: TCP")
-    assert f"Connected to {_NET}.{HOSTS['hub']}:" in reached and "127.0.0.1" not in reached
+    assert f"Connected to {network.address('hub')}:" in reached and "127.0.0.1" not in reached

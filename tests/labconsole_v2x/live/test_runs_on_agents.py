@@ -11,6 +11,7 @@ from labconsole.cli.main import main
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
 from labconsole.store.records import RunStatus
+from tests.helpers.host_network import NETWORKS, network_of
 from tests.labconsole.hosts.cluster_processes import ClusterProcesses, cluster
 
 S = 1_000_000_000
@@ -44,10 +45,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("agents") / "console"
 
 
-@pytest.fixture(scope="module")
-def running(home: Path) -> Iterator[ClusterProcesses]:
+@pytest.fixture(scope="module", params=NETWORKS)
+def running(home: Path, request: pytest.FixtureRequest) -> Iterator[ClusterProcesses]:
     """Two hosts of vehicles, and one at the road; each has a clock of its own."""
-    with cluster(home) as found:
+    with network_of(request.param) as network, cluster(home, network) as found:
         found.joins("obu-1", home.parent / "obu-1", "--tag", "obu", clock_shift=f"{300 * S},-20")
         found.joins("obu-2", home.parent / "obu-2", "--tag", "obu")
         found.joins("roadside", home.parent / "roadside")
