@@ -32,7 +32,8 @@ _AGAIN_S = 0.02
 T = TypeVar("T")
 _GONE = (OSError, TimeoutError, RuntimeError)
 """What Dask raises where a host is lost, does not answer, or has ended with its actor."""
-_EXCHANGES = 100
+_EXCHANGES, _EXCHANGING_S = 100, 3.0
+"""How often a clock is asked, and for how long: over a slow link the exchanges are fewer."""
 
 
 class HostLostError(UserError):
@@ -147,11 +148,17 @@ class Cluster(AbstractContextManager["Cluster"]):
 
         def answer() -> Any:
             asked = getattr(self._actor(name), method)(*arguments)
+            deadline_s = time.monotonic() + timeout_s
             with suppress(TimeoutError):
                 return asked.result(timeout=_SOON_S)
             if self._refuses(name):
                 raise ConnectionRefusedError
-            return asked.result(timeout=timeout_s)
+            while (left_s := deadline_s - time.monotonic()) > 0:
+                with suppress(TimeoutError):
+                    return asked.result(timeout=min(left_s, ANSWER_S))
+                if not self._listens(name):  # it may be silent for longer, and not be cut off
+                    break
+            raise TimeoutError
 
         return self._answered(name, answer)
 
@@ -215,8 +222,9 @@ class Cluster(AbstractContextManager["Cluster"]):
 
 async def _measured(actor: Any, wall_ns: int, count: int) -> Offset:
     """The offset of a host's clock by the exchange with the shortest round trip."""
-    exchanges = []
-    for _ in range(count):
+    exchanges: list[Exchange] = []
+    until_s = time.monotonic() + _EXCHANGING_S
+    while len(exchanges) < count and (not exchanges or time.monotonic() < until_s):
         asked_ns = now_ns()
         host_ns = await actor.clock()
         exchanges.append(Exchange(asked_ns, host_ns, host_ns, now_ns()))

@@ -93,15 +93,16 @@ def serve_agent(
 ) -> None:
     """Join a cluster as the host that `member` names, and again where its scheduler was lost.
 
-    `host` is the address to listen on; None: that of the way to the scheduler. Raises UserError: it cannot join.
+    `host` is the address to listen on; None: that of the way to the scheduler, which may be another one each time that
+    it joins. Raises UserError: it cannot join.
     """
-    listens_on = host or way_to(scheduler)
     security = ClusterSecurity(member)
     runs = HostedRuns(recorded_folder(member.name), member.name)
 
     async def joined() -> Agent | None:
         """The agent once it has joined; None: it was stopped before."""
         agent: Agent | None = None
+        listens_on = host or way_to(scheduler)
         try:
             agent = Agent(scheduler, name=member.name, nthreads=1, host=listens_on, security=security, dashboard=False)
             agent.tags, agent.runs = tags, runs
@@ -184,8 +185,8 @@ def _not_joined(name: str, scheduler: str, listens_on: str, error: BaseException
     if isinstance(first, OSError) and not isinstance(first, ConnectionError | TimeoutError) and first.errno:
         return f"{name} cannot listen on {listens_on} ({_reason(error)}): give an address of this computer."
     return (
-        f"{name} cannot join the cluster of {scheduler}: check that its scheduler is running, and that this host's "
-        "enrolment is of the same console."
+        f"{name} cannot join the cluster of {scheduler}: check the network, that the scheduler is running, and that "
+        "this host's enrolment is of the same console."
     )
 
 

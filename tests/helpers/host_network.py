@@ -12,10 +12,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 RATE_MBIT = 20
-"""What a link carries in each direction unless it is shaped otherwise."""
-_CONSOLE, _FIRST_HOST = 1, 11
-"""The last octet of the addresses of the console, and of the host that was added first."""
-
+"""What a link carries in each direction."""
+_RATE, _BURST, _PACKET = f"{RATE_MBIT}mbit", 16_000, 1600
+"""The rate, the bytes that pass at once, and the bytes of the largest packet."""
+_CONSOLE, _FIRST_HOST, _ANOTHER = 1, 11, 100
+"""The last octet of the addresses of the console, of the host that was added first, and what is added for another."""
 _BRIDGE_MAC = "02:00:00:00:00:01"
 """A bridge without an address of its own takes another one when a cable is added: hosts would miss it for seconds."""
 
@@ -53,7 +54,7 @@ class Namespaces:
         return f"{self._net}.{_CONSOLE}"
 
     def address(self, host: str) -> str:
-        """The address of a host."""
+        """The address that a host has at first."""
         return f"{self._net}.{self._number(host)}"
 
     def within(self, host: str) -> tuple[str, ...]:
@@ -69,12 +70,22 @@ class Namespaces:
         """Plug it in again."""
         _ip("link", "set", self._port(host), "up")
 
-    def shape(self, host: str, *, up: str | None = None, down: str | None = None) -> None:
-        """Give the link of a host other rates ("1mbit"): `up` from the host, `down` to it; None: as it was."""
-        if up is not None:
-            _shape("replace", "eth0", up, "-n", self._namespace(host))
-        if down is not None:
-            _shape("replace", self._port(host), down)
+    def give_other_address(self, host: str) -> str:
+        """Give a host another address, as DHCP may after its cable was pulled; returns it."""
+        address = f"{self._net}.{self._number(host) + _ANOTHER}"
+        _ip("-n", self._namespace(host), "address", "flush", "dev", "eth0")
+        _ip("-n", self._namespace(host), "address", "add", f"{address}/24", "dev", "eth0")
+        return address
+
+    @contextmanager
+    def slow_from(self, host: str, rate: str) -> Iterator[None]:
+        """What the link of a host carries from it is less in the block ("1mbit"), to it as before."""
+        where = ("-n", self._namespace(host))
+        _shape("eth0", rate, _PACKET, *where)
+        try:
+            yield
+        finally:
+            _shape("eth0", _RATE, _BURST, *where)
 
     def _number(self, host: str) -> int:
         if host not in self._numbers:
@@ -92,8 +103,8 @@ class Namespaces:
         _ip("-n", namespace, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
             _ip("-n", namespace, "link", "set", device, "up")
-        rate = f"{RATE_MBIT}mbit"
-        self.shape(host, up=rate, down=rate)
+        _shape(port, _RATE, _BURST)
+        _shape("eth0", _RATE, _BURST, "-n", namespace)
 
     def _namespace(self, host: str) -> str:
         return f"{self._bridge}-{host}"
@@ -137,9 +148,9 @@ def _ip(*arguments: str) -> None:
     _command("ip", *arguments)
 
 
-def _shape(change: str, device: str, rate: str, *where: str) -> None:
-    bucket = ("root", "tbf", "rate", rate, "burst", "16000", "latency", "200ms")
-    _command("tc", *where, "qdisc", change, "dev", device, *bucket)
+def _shape(device: str, rate: str, burst: int, *where: str) -> None:
+    bucket = ("root", "tbf", "rate", rate, "burst", str(burst), "latency", "200ms")
+    _command("tc", *where, "qdisc", "replace", "dev", device, *bucket)
 
 
 def _command(*arguments: str) -> None:

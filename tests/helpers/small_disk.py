@@ -19,13 +19,16 @@ def on_small_disk(
 ) -> subprocess.CompletedProcess[str]:
     """Run shell commands while `disk` is a file system of `size` ("20m") that no other process sees; skips where one
     may not mount."""
-    disk.mkdir()
-    if _UNSHARE is None or sys.platform != "linux" or _run([str(disk), "1m", "true"]).returncode:
+    return _run([*small_disk(disk, size), "sh", "-c", commands], environment)
+
+
+def small_disk(disk: Path, size: str) -> tuple[str, ...]:
+    """The command that starts another one, for which alone `disk` is a file system of `size`; skips as above."""
+    disk.mkdir(parents=True)
+    if _UNSHARE is None or sys.platform != "linux" or _run([_UNSHARE, *_MOUNT, str(disk), "1m", "true"]).returncode:
         pytest.skip("needs the right to mount a tmpfs")
-    return _run([str(disk), size, "sh", "-c", commands], environment)
+    return _UNSHARE, *_MOUNT, str(disk), size
 
 
-def _run(arguments: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    assert _UNSHARE is not None
-    command = [_UNSHARE, *_MOUNT, *arguments]
+def _run(command: list[str], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)

@@ -120,17 +120,21 @@ class ClusterProcesses:
             file.write_bytes(content)
         return files
 
-    def starts(self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "") -> Served:
+    def starts(
+        self, enrolment: tuple[Path, Path], *arguments: str, clock_shift: str = "", within: Sequence[str] = ()
+    ) -> Served:
         """The agent of an enrolled host, which may not have joined yet."""
         file, passphrase = map(str, enrolment)
         given = ("agent", file, "--passphrase-file", passphrase, "--scheduler", self.address, *arguments)
-        within = self._network.within(enrolment[0].stem)
+        within = *self._network.within(enrolment[0].stem), *within
         self.agents.append(Served(self.home / "agent", *given, clock_shift=clock_shift, within=within))
         return self.agents[-1]
 
-    def joins(self, name: str, folder: Path, *arguments: str, clock_shift: str = "") -> Served:
-        """An agent that has joined."""
-        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift)
+    def joins(
+        self, name: str, folder: Path, *arguments: str, clock_shift: str = "", within: Sequence[str] = ()
+    ) -> Served:
+        """An agent that has joined; `within`: a command that starts it."""
+        agent = self.starts(self.enrolled(name, folder), *arguments, clock_shift=clock_shift, within=within)
         agent.waits_for("has joined")
         return agent
 

@@ -14,10 +14,9 @@ import numpy as np
 import psutil
 import pytest
 
+from labconsole import __version__
 from labconsole.analysis.caveats import busy
 from labconsole.clock_comparison import HOST_JUMPED, clocks_doubt, host_offsets
-from labconsole.hosts.cluster import Cluster
-from labconsole.hosts.samples.left_samples import collect_left
 from labconsole.model.placement import Placement
 from labconsole.paths import HOME_VARIABLE
 from labconsole.store.reader import Reader
@@ -30,13 +29,20 @@ from tests.labconsole.hosts.host_runs import (
     pump_until_counted,
     role_process,
     run,
-    running_roles,
     submit,
     worker_process,
 )
 
 SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
 """beta's clock is an hour ahead, and wins 20 ms a second."""
+
+NEWER = """
+import labconsole, sys
+labconsole.__version__ = "99.0"
+from labconsole.cli.main import main
+raise SystemExit(main(sys.argv[4:]))
+"""
+"""Starts `python -m labconsole.cli.main ...`, its arguments, as that of a newer version."""
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +150,18 @@ def test_a_request_that_no_host_suits_ends_the_run_before_a_role_starts(
     assert detail.row.reason.startswith("No host suits the roles counter-* (tag rsu): there are alpha (obu, ")
 
 
+def test_an_agent_of_a_newer_version_gets_no_role(bench: Bench, running: ClusterProcesses, tmp_path: Path) -> None:
+    agent = running.joins("newer", tmp_path / "newer", within=(sys.executable, "-c", NEWER))
+    try:
+        detail = run(bench, running, [{"role": "*", "host": "newer"}], count=10)
+    finally:
+        agent.end()
+    assert detail.row.status is RunStatus.FAILED and detail.roles == ()
+    assert detail.row.reason.startswith(
+        f"newer has version 99.0 of the console and this one has {__version__}: install the same version on both"
+    )
+
+
 def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, running: ClusterProcesses) -> None:
     run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
     pump_until_counted(bench, run_id, 1000)
@@ -153,75 +171,6 @@ def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, runn
     assert detail.row.status is RunStatus.FAILED
     assert "Role counter-0 was killed by signal 9 in mid-run" in detail.row.reason
     assert len(bench.numbers(run_id)) >= 500
-
-
-def test_samples_on_a_host_that_is_lost_are_collected_when_it_is_back(
-    bench: Bench, running: ClusterProcesses, tmp_path: Path
-) -> None:
-    enrolment = running.enrolled("gamma", tmp_path / "gamma")
-    agent = running.starts(enrolment)
-    agent.waits_for("has joined")
-    run_id = submit(bench, running, [{"role": "counter-0", "host": "gamma"}], roles=2, count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 4000)
-    killed_s = time.monotonic()
-    agent.kill()
-    bench.pump_until(lambda: any(event.name == "failed" for _, event in bench.listener.events))
-    assert time.monotonic() - killed_s < 2  # 0.4 s on an idle computer
-    bench.pump_until_idle()
-    detail = bench.detail(run_id)
-    assert detail.row.status is RunStatus.FAILED
-    assert "Role counter-0 was lost with its host gamma in mid-run" in detail.row.reason
-    assert "Samples of its roles are left there" in detail.row.reason
-    assert bench.numbers(run_id) == [] and len(bench.numbers(run_id, "counter-1")) > 500
-    again = running.starts(enrolment)
-    again.waits_for("has joined")
-    with Cluster(running.address, running.member()) as console:
-        found = collect_left(console, bench.database, lambda sentence: None)
-        assert [(one.run, one.host) for one in found.collected] == [(run_id, "gamma")] and not found.warnings
-        assert collect_left(console, bench.database, lambda sentence: None).collected == ()
-    assert again.end() == 0
-    assert len(bench.numbers(run_id)) >= 1000
-    assert bench.detail(run_id).row.status is RunStatus.FAILED
-
-
-def test_what_a_killed_console_left_on_hosts_is_collected_by_the_next(bench: Bench, running: ClusterProcesses) -> None:
-    run_id = submit(bench, running, [{"role": "*", "host": "alpha"}], count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 1000)
-    worker = worker_process()
-    worker.kill()
-    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
-    detail = bench.detail(run_id)
-    assert detail.row.status is RunStatus.INTERRUPTED
-    assert "labconsole hosts collect" in detail.row.reason
-    assert eventually(lambda: not running_roles(running, "alpha"), 25), "its roles were not stopped"
-    with Cluster(running.address, running.member()) as console:
-        assert collect_left(console, bench.database, lambda sentence: None).collected
-    assert len(bench.numbers(run_id)) >= 1000
-    assert held(running, "alpha") == {}
-
-
-def test_roles_finish_their_work_where_the_console_is_lost_and_the_profile_says_so(
-    bench: Bench, running: ClusterProcesses
-) -> None:
-    run_id = submit(bench, running, [{"role": "*", "host": "beta"}], lost_console="finish", count=24_000, rate=1000)
-    pump_until_counted(bench, run_id, 1000)
-    worker_process().kill()
-    bench.pump_until(lambda: bench.detail(run_id).row.status.final and not bench.queue.busy)
-    with Cluster(running.address, running.member()) as console:
-        early = collect_left(console, bench.database, lambda sentence: None)
-        assert not early.collected
-        assert "its roles finish their work on beta" in early.warnings[0]
-        assert eventually(lambda: not running_roles(running, "beta"), 60)
-        late = collect_left(console, bench.database, lambda sentence: None)
-    assert [one.run for one in late.collected] == [run_id] and not late.warnings
-    assert len(bench.numbers(run_id)) == 24_000  # 9 s more than roles live that stop with their console
-    detail = bench.detail(run_id)
-    assert detail.row.status is RunStatus.INTERRUPTED
-    assert held(running, "beta") == {}
-    with Reader(bench.database) as reader:
-        t_ns = reader.samples(run_id).table("counted", "counter-0")["t_ns"]
-    lasted_s = 24 / (1 + DRIFT_PPM / 1e6)  # 480 ms less than by its own clock, which the last comparison takes off
-    assert (t_ns[-1] - t_ns[0]) / 1e9 == pytest.approx(lasted_s, abs=0.05)
 
 
 def test_local_hosts_are_started_for_a_run_and_end_with_it(bench: Bench, home: Path, practice_plugin: None) -> None:

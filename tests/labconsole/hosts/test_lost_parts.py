@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,28 +59,6 @@ def collect(bench: Bench, running: ClusterProcesses, host: str = "alpha") -> Non
         assert not collect_left(console, bench.database, lambda sentence: None).warnings
 
 
-def test_a_frozen_host_is_given_up_within_15_s_and_its_samples_come_later(
-    bench: Bench, running: ClusterProcesses
-) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 1000)
-    agent = running.agent("alpha").process
-    os.kill(agent.pid, signal.SIGSTOP)
-    frozen_s = time.monotonic()
-    try:
-        bench.pump_until(lambda: any(event.name == "failed" for _, event in bench.listener.events))
-        assert time.monotonic() - frozen_s < 15
-        bench.pump_until_idle()
-    finally:
-        os.kill(agent.pid, signal.SIGCONT)
-    detail = bench.detail(run_id)
-    assert detail.row.status is RunStatus.FAILED
-    assert "Role counter-0 was lost with its host alpha" in detail.row.reason
-    assert eventually(lambda: "alpha" in hosts(running), 20)
-    collect(bench, running)
-    assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
-
-
 class SilentHost:
     """A cluster whose host does not answer."""
 
@@ -127,18 +104,6 @@ def test_a_run_whose_agent_is_stopped_says_that_it_was_stopped(bench: Bench, run
     assert eventually(lambda: "alpha" in hosts(running), 20)
     collect(bench, running)  # what was not brought while the agent stopped
     assert len(bench.numbers(run_id)) >= 1000 and held(running, "alpha") == {}
-
-
-def test_a_run_whose_scheduler_is_lost_keeps_its_samples(bench: Bench, running: ClusterProcesses) -> None:
-    run_id = submit(bench, running, [{"role": "*"}], count=100_000, rate=1000)
-    pump_until_counted(bench, run_id, 1000)
-    running.scheduler.kill()
-    bench.pump_until_idle()
-    assert bench.detail(run_id).row.status is RunStatus.FAILED
-    running.start_scheduler()
-    assert eventually(lambda: "alpha" in hosts(running), 20)
-    collect(bench, running)
-    assert len(bench.numbers(run_id)) >= 1000
 
 
 def test_a_recovery_that_ends_meanwhile_removes_no_samples_that_are_being_collected(
@@ -210,23 +175,6 @@ def test_a_run_that_would_not_fit_on_a_host_is_refused_before(running: ClusterPr
                 launcher.launch(start)
         finally:
             launcher.close()
-
-
-def test_two_consoles_have_their_runs_on_one_host(
-    bench: Bench, running: ClusterProcesses, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    other = Bench(tmp_path_factory.mktemp("other"))
-    try:
-        runs = [(one, submit(one, running, [{"role": "*"}], count=2000, rate=1000)) for one in (bench, other)]
-        for one, _ in runs:
-            one.queue.pump()
-        for one, run_id in runs:
-            one.pump_until_idle()
-            assert one.detail(run_id).row.status is RunStatus.FINISHED, one.detail(run_id).row.reason
-            assert len(one.numbers(run_id)) == 2000
-    finally:
-        other.close()
-    assert held(running, "alpha") == {}
 
 
 @pytest.mark.timeout(60 + 60 * KILLS)
