@@ -54,7 +54,9 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
         rows.append(
             (
                 TextCell(line.kind.title, Tone.STRONG, _details(_own_remark(line.kind, metric))),
-                TextCell(scale.number(metric.value), Tone.MUTED if metric.not_judged else Tone.PLAIN),
+                TextCell(
+                    scale.number(metric.value, metric.uncertainty), Tone.MUTED if metric.not_judged else Tone.PLAIN
+                ),
                 TextCell(scale.unit),
                 TextCell(f"{metric.samples:,}" if metric.samples else NO_FIGURE, Tone.MUTED),
                 TextCell(metric.origin.value, Tone.MUTED),
@@ -231,7 +233,7 @@ def _cell(cell: Cell, scale: Scale) -> TextCell:
     if cell.value is None:
         return TextCell(NO_FIGURE, Tone.MUTED)
     return TextCell(
-        f"{scale.number(cell.value)}{MARK if cell.marked else ''}",
+        f"{scale.number(cell.value, cell.uncertainty)}{MARK if cell.marked else ''}",
         Tone.MUTED if cell.not_judged else Tone.PLAIN,
         (*_interval(cell.interval, scale), *_difference(cell.change), *_ours(cell)),
     )

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.caveats import too_few
-from labconsole.analysis.number_format import format_figure
+from labconsole.analysis.number_format import format_metric
 from labconsole.analysis.parameter_texts import ParameterValue
 from labconsole.model.trial import Direction, Event, Level, Metric, MetricKind, Trial, Verdict
 from labconsole_ui.tables.record_table import Field
@@ -79,7 +79,7 @@ def metric_fields() -> list[Field[MetricRow]]:
         Field(translate("RunView", "Metric"), lambda row: row.title, tooltip=_definition),
         Field(
             translate("RunView", "Value"),
-            lambda row: format_figure(row.metric.value, row.metric.unit),
+            lambda row: format_metric(row.metric),
             sort=lambda row: row.metric.value,
             right=True,
             tone=lambda row: "muted" if row.not_judged else None,
