@@ -55,8 +55,11 @@ class Scale:
         """`value`, which is in the stored unit, without its unit; `–` where there is none: `40.65`, `40.65 ± 0.12`."""
         if value is None:
             return NO_FIGURE
-        within = f" ± {format_factor(uncertainty * self.factor, 2)}" if uncertainty else ""
-        return f"{format_number(value * self.factor)}{within}"
+        return f"{format_number(value * self.factor)}{self.within(uncertainty)}"
+
+    def within(self, uncertainty: float) -> str:
+        """What follows a number that is uncertain by so much: ` ± 0.12`; nothing where it is not."""
+        return f" ± {format_factor(uncertainty * self.factor, 2)}" if uncertainty else ""
 
     def figure(self, value: float | None, uncertainty: float = 0.0) -> str:
         """The same with the unit: `40.65 s`."""
