@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from labconsole.analysis.change import origin_words
-from labconsole.analysis.comparison_notes import MARK
+from labconsole.analysis.comparison_notes import MARK, UNCERTAINTY
 from labconsole.analysis.number_format import format_metric, row_scale
 from labconsole.analysis.verdict_lines import preflight_lines
 from labconsole.cli.database import open_database
@@ -99,6 +99,8 @@ def _print(
             name, scale.number(metric.value, metric.uncertainty), scale.unit, f"{metric.samples:,}", metric.origin
         )
     console.print(table)
+    if any(metric.uncertainty for metric in detail.metrics):
+        console.print(UNCERTAINTY)
     for reason in dict.fromkeys(metric.not_judged for metric in detail.metrics if metric.not_judged):
         names = ", ".join(dict.fromkeys(metric.name for metric in detail.metrics if metric.not_judged == reason))
         console.print(f"Not judged: {names}: {reason}.")

@@ -53,5 +53,7 @@ def test_a_figure_between_clocks_has_the_largest_uncertainty_of_its_runs() -> No
     comparison = compare((*group_repeats(runs), published({"wait_p99": 3.0}, {"letters": 10})), PostTrial())
     [line] = comparison.metrics
     assert [cell.uncertainty for cell in line.cells] == [0.5, 0.0]
+    assert any(note.startswith("± ") for note in comparison.notes)
+    assert not any(note.startswith("± ") for note in compare(group_repeats([run(1, "open", {})]), PostTrial()).notes)
     [table] = comparison_tables(comparison)
     assert table.rows[0][2].text.startswith("2 ± 0.50") and "±" not in table.rows[0][3].text

@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.caveats import too_few
+from labconsole.analysis.comparison_notes import UNCERTAINTY
 from labconsole.analysis.number_format import format_metric
 from labconsole.analysis.parameter_texts import ParameterValue
 from labconsole.model.trial import Direction, Event, Level, Metric, MetricKind, Trial, Verdict
@@ -83,7 +84,7 @@ def metric_fields() -> list[Field[MetricRow]]:
             sort=lambda row: row.metric.value,
             right=True,
             tone=lambda row: "muted" if row.not_judged else None,
-            tooltip=lambda row: "\n".join(filter(None, (f"{row.metric.value!r} {row.metric.unit}".strip(), _why(row)))),
+            tooltip=lambda row: "\n".join(filter(None, (_exact(row.metric), _why(row)))),
             strong=lambda row: not row.not_judged,
         ),
         Field(
@@ -106,6 +107,12 @@ def metric_fields() -> list[Field[MetricRow]]:
 
 def _definition(row: MetricRow) -> str:
     return row.kind.description or row.title
+
+
+def _exact(metric: Metric) -> str:
+    """The figure with all of its digits; where it has an uncertainty, what that is."""
+    value = f"{metric.value!r} {metric.unit}".strip()
+    return f"{value} ± {metric.uncertainty!r} {metric.unit}\n{UNCERTAINTY}" if metric.uncertainty else value
 
 
 def _why(row: MetricRow) -> str:
