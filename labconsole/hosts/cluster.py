@@ -70,11 +70,15 @@ class Host:
 
     def require_this_version(self) -> None:
         """Raises UserError: it has another version of the console."""
-        if self.version != __version__:
-            raise UserError(
-                f"{self.name} has version {self.version} of the console and this one has {__version__}: install the "
-                "same version on both, and start the agent again."
-            )
+        _require_version(self.name, self.version)
+
+
+def _require_version(host: str, version: str) -> None:
+    if version != __version__:
+        raise UserError(
+            f"{host} has version {version} of the console and this one has {__version__}: install the same version on "
+            "both, and start the agent again."
+        )
 
 
 class _Connection(Client):
@@ -125,6 +129,12 @@ class Cluster(AbstractContextManager["Cluster"]):
         """The addresses of the hosts that are there now, by their names."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         return {str(worker["name"]): address for address, worker in sorted(workers.items())}
+
+    def described(self, name: str) -> Mapping[str, Any]:
+        """What a host of this version describes (`HostActor.describe`). Raises UserError: it has another version."""
+        described: Mapping[str, Any] = self.call(name, "describe")
+        _require_version(name, str(described["console"]))
+        return described
 
     def host(self, name: str) -> Host:
         """One host, with the offset of its clock as it is now."""
