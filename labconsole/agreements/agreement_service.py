@@ -6,10 +6,11 @@ through the same steps after a restart, and never runs an agreement a second tim
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -79,14 +80,14 @@ class _Agreed:
 
 
 def agreed_secrets() -> tuple[SecretRequest, ...]:
-    """The secrets that the agreements need that no agent has begun. Raises UserError."""
+    """The secrets that the agreements need that no agent has begun."""
     plugins = Plugins.discover()
-    return tuple(
-        request
-        for id in agreed_ids()
-        if not served(id).begun
-        for request in needed_secrets(load_profile(id, plugins).scenarios, plugins)
-    )
+    found: list[SecretRequest] = []
+    for id in agreed_ids():
+        with suppress(UserError):  # its file or profile is damaged, which the agent reports; it serves the others
+            if not served(id).begun:
+                found += needed_secrets(load_profile(id, plugins).scenarios, plugins)
+    return tuple(found)
 
 
 @dataclass
@@ -184,7 +185,8 @@ class AgreementService:
         until = agreed.proposal.valid_until if starts is None else starts + LATE
         if wall_now() > until:
             raise UserError(
-                f"Its time has passed without this agent, {until:%Y-%m-%d %H:%M:%S} UTC at the latest. {agreed.by_hand}"
+                f"Its time has passed ({until:%Y-%m-%d %H:%M:%S} UTC at the latest): this agent was not there, or ran "
+                f"another agreement. {agreed.by_hand}"
             )
         if not agreed.other.trusted:
             raise UserError(f"Not run, since the other owner is no longer trusted. {agreed.other.sentence}")
@@ -239,16 +241,23 @@ class AgreementService:
 
     def _export(self, agreed: _Agreed, state: Served, run: RunRow) -> None:
         identity = signing_identity(self.identity)
-        bundle = self.folder / f"{agreed.id}-{agreed.role}-{run.uuid[:8]}.lcz"
-        with closing(Reader(self.database)) as reader:
-            write_signed_bundle(
-                reader, [run.id], bundle, identity, lambda _purpose: self.context.secret(identity.secret.key)
-            )
+        name = f"{agreed.id}-{agreed.role}-{run.uuid[:8]}.lcz"
+        secret = self.context.secret(identity.secret.key)
+        try:  # in a folder of its own: another owner's link under the name of a file would be followed
+            with (
+                tempfile.TemporaryDirectory(prefix=".", dir=self.folder) as own,
+                closing(Reader(self.database)) as reader,
+            ):
+                signature = write_signed_bundle(reader, [run.id], Path(own) / name, identity, lambda _purpose: secret)
+                for file in (Path(own) / name, signature):
+                    file.replace(self.folder / file.name)
+        except OSError as error:
+            raise UserError(f"{name} cannot be written to {self.folder} ({error.strerror}): check it.") from error
         keep_served(agreed.id, state.model_copy(update={"sent": run.uuid}))
         failed = f" Its data fail a check: {' '.join(run.failed_checks)}" if run.failed_checks else ""
         self._say(
             agreed.id,
-            f"Agreement {agreed.id}: run {run.id} has finished, and is in {bundle.name} and {bundle.name}.p7s for "
+            f"Agreement {agreed.id}: run {run.id} has finished, and is in {name} and {name}.p7s for "
             f"{agreed.other.title}.{failed}",
         )
 

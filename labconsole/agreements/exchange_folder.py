@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,17 +14,21 @@ from labconsole.agreements.agreement_files import agreed_ids, other_signer
 from labconsole.agreements.conclusion import concluded
 from labconsole.agreements.documents import Acceptance, Proposal, Results, received
 from labconsole.agreements.review import review
+from labconsole.agreements.signed_bundles import statement_of
 from labconsole.errors import BadInput, UserError
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import TRIAL_ID
 from labconsole.output.bundle_format import signature_path
 from labconsole.output.bundle_import import import_bundle, parameter_values
 from labconsole.paths import agreements_dir
+from labconsole.safe_text import shown
 from labconsole.security.pki.snapshot import Snapshot
 from labconsole.security.x509.parsing import read_file
+from labconsole.store.errors import StoreError
 from labconsole.store.reader import Reader
 from labconsole.store.run_transfer import known_uuids
 
+_AGAIN_S = 30.0
 _OWN = ""
 """The sentence on a file about which there is nothing to say: it is this console's own, or done."""
 
@@ -43,25 +48,35 @@ class ExchangeFolder:
         self._database = database
         self._plugins = plugins
         self._seen: dict[Path, tuple[object, ...]] = {}
+        self._again_s: dict[Path, float] = {}
+        """When a file that could not be used is tried again (`time.monotonic`)."""
 
     def news(self, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         """Import bundles of agreements; yields name and sentence of each file of which there is something to say."""
         known = agreed_ids(), snapshot
-        for file in sorted(self.path.iterdir()):
+        try:
+            files = sorted(self.path.iterdir())
+        except OSError as error:
+            yield "", f"{self.path} cannot be read ({error.strerror}): check it. What arrives there waits until it can."
+            return
+        for file in files:
             if file.suffix not in (".pem", ".lcz") or not file.is_file() or file.is_symlink():
                 continue
             state = (*known, *map(_stamp, (file, signature_path(file))))
-            if self._seen.get(file) == state:
+            if self._seen.get(file) == state or time.monotonic() < self._again_s.get(file, 0.0):
                 continue
             self._seen[file] = state
             try:
                 sentence = self._document(file, snapshot) if file.suffix == ".pem" else self._bundle(file, snapshot)
+            except (OSError, StoreError) as error:  # a file that is removed meanwhile, a full disk, a busy database
+                reason = str(error) if isinstance(error, UserError) else f"It cannot be copied ({error.strerror})."
+                sentence = f"{reason} It is tried again: check the folder and the disk."
+                del self._seen[file]
+                self._again_s[file] = time.monotonic() + _AGAIN_S
             except UserError as error:
                 sentence = str(error)
-            except OSError as error:  # a file that is removed meanwhile, a full disk
-                sentence = f"It cannot be read or copied ({error.strerror}): check the folder and the disk."
             if sentence:
-                yield file.name, f"{file.name}: {sentence}"
+                yield file.name, f"{shown(file.name)}: {sentence}"
 
     def _document(self, file: Path, snapshot: Snapshot) -> str:
         """What a person has to do about a proposal or an acceptance. Raises UserError."""
@@ -94,6 +109,7 @@ class ExchangeFolder:
                 return _OWN
         if not found.signer.trusted:
             raise BadInput(f"It is not imported. {found.signer.sentence}")
+        statement_of(file)  # a file that is changed, or not yet here wholly, may be of any size: it is not copied
         with tempfile.TemporaryDirectory(dir=agreements_dir()) as private:
             copy = Path(private) / file.name  # what is checked is what is imported, whatever happens in the folder
             shutil.copyfile(file, copy)
@@ -105,6 +121,8 @@ class ExchangeFolder:
                         f"can do so by `labconsole import {quote(str(file))} --signed`."
                     )
                 imported = import_bundle(self._database, copy, signed_only=True).imported
+            except StoreError:
+                raise
             except UserError as error:
                 raise BadInput(str(error).replace(str(copy), file.name)) from error
         numbers = ", ".join(map(str, imported))

@@ -26,8 +26,8 @@ class LogHistogram:
         self.bins: dict[int, int] = dict(bins or {})
         self._per_octave = per_octave
 
-    def add(self, values: NDArray[np.int64]) -> None:
-        """Count `values`, an array of any length."""
+    def add(self, values: NDArray[Any]) -> None:
+        """Count `values`, an array of numbers of any length."""
         if not len(values):
             return
         indices = np.floor(np.log2(np.maximum(values, 1)) * self._per_octave).astype(np.int64)
@@ -58,9 +58,11 @@ class LogHistogram:
     def quantile(self, fraction: float) -> float | None:
         """The value that `fraction` (0-1) of all values do not exceed, or None without values."""
         total = self.count
-        if total == 0:
-            return None
-        remaining = max(1, int(np.ceil(fraction * total)))
+        return self.at_rank(max(1, int(np.ceil(fraction * total)))) if total else None
+
+    def at_rank(self, rank: int) -> float:
+        """The value of this rank (1 to `count`) in rising order."""
+        remaining = rank
         for index in sorted(self.bins):
             remaining -= self.bins[index]
             if remaining <= 0:

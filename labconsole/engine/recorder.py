@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from labconsole.analysis.number_format import format_figure
@@ -116,7 +117,8 @@ class Recorder:
     def discard_spool(self) -> None:
         """Remove the spool files once everything in them is stored; damaged ones are set aside."""
         if self.damage or self._kept:
-            self._directory.rename(self._directory.with_suffix(_DAMAGED))
+            names = (f"{_DAMAGED}{number or ''}" for number in count())
+            self._directory.rename(next(one for one in map(self._directory.with_suffix, names) if not one.exists()))
             return
         try:
             shutil.rmtree(self._directory)

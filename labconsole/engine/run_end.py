@@ -98,6 +98,8 @@ def finalize_run(run: WorkerRun, recorder: Recorder, status: RunStatus, reason: 
     if damage := _store_collected(run, events):
         recorder.keep_spool()
     damage += recorder.damage
+    if run.collecting:  # its reason stays
+        run.store.amend_provenance(run.id, warnings=damage)
     if any(collected(run.spool)):
         with Reader(run.store.path) as reader:
             events = reader.run(run.id).events

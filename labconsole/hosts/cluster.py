@@ -19,6 +19,7 @@ from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.clock_comparison import Exchange, Offset, best_offset
 from labconsole.errors import UserError
 from labconsole.hosts.agent.host_actor import HostActor
+from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.model.placement import HostFacts
@@ -70,11 +71,15 @@ class Host:
 
     def require_this_version(self) -> None:
         """Raises UserError: it has another version of the console."""
-        if self.version != __version__:
-            raise UserError(
-                f"{self.name} has version {self.version} of the console and this one has {__version__}: install the "
-                "same version on both, and start the agent again."
-            )
+        _require_version(self.name, self.version)
+
+
+def _require_version(host: str, version: str) -> None:
+    if version != __version__:
+        raise UserError(
+            f"{host} has version {version} of the console and this one has {__version__}: install the same version on "
+            "both, and start the agent again."
+        )
 
 
 class _Connection(Client):
@@ -116,7 +121,7 @@ class Cluster(AbstractContextManager["Cluster"]):
     @classmethod
     def of_console(cls, scheduler: str) -> Cluster:
         """The connection of this console, with its own certificate. Raises UserError."""
-        return cls(scheduler, Member.of_console())
+        return cls(scheduler, Member.of_console(console_files()))
 
     def __exit__(self, *error: object) -> None:
         self._closing.close()
@@ -125,6 +130,12 @@ class Cluster(AbstractContextManager["Cluster"]):
         """The addresses of the hosts that are there now, by their names."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         return {str(worker["name"]): address for address, worker in sorted(workers.items())}
+
+    def described(self, name: str) -> Mapping[str, Any]:
+        """What a host of this version describes (`HostActor.describe`). Raises UserError: it has another version."""
+        described: Mapping[str, Any] = self.call(name, "describe")
+        _require_version(name, str(described["console"]))
+        return described
 
     def host(self, name: str) -> Host:
         """One host, with the offset of its clock as it is now."""

@@ -66,8 +66,7 @@ class HostedRole:
         self._live = b""
         self._counted, self._counted_s = 0, 0.0
         self._stopping_s = 0.0
-        self.asked_s = time.monotonic()
-        """When the console last asked for lines (`time.monotonic`)."""
+        self._asked_s = time.monotonic()
         for thread in self._threads:
             thread.start()
         self._input.put(encode_line(task))
@@ -81,6 +80,11 @@ class HostedRole:
     def running(self) -> bool:
         """Whether its process has not ended."""
         return self._child.code is None
+
+    @property
+    def silent_s(self) -> float:
+        """For how long its console has not asked for lines."""
+        return time.monotonic() - self._asked_s
 
     def send(self, number: int, line: bytes) -> None:
         """Take line `number` (from 0) for its input: lines may arrive in another order, and more than once."""
@@ -109,8 +113,9 @@ class HostedRole:
 
     def taken(self, after: int) -> Lines | None:
         """The lines from number `after` on, those before being forgotten; None: there are none yet."""
-        self.asked_s = time.monotonic()
+        self._asked_s = time.monotonic()
         self.changed.clear()
+        complete = not self._threads[0].is_alive()  # asked before its last lines are taken
         with self._turn:
             while self._lines and self._lines[0][0] < after:
                 self._lines.popleft()
@@ -122,7 +127,7 @@ class HostedRole:
             return None
         self._ended_s = self._ended_s or time.monotonic()
         late = time.monotonic() - self._ended_s > 1.0  # a process that it left behind may hold its output open
-        return Lines(following, (), self._next, how_it_ended(code)) if late or not self._threads[0].is_alive() else None
+        return Lines(following, (), self._next, how_it_ended(code)) if late or complete else None
 
     @property
     def counts(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import os
 import re
 import shutil
@@ -82,9 +81,10 @@ class HostedRun:
             self._machine.watch(role.pid)
 
     def measure(self) -> None:
-        """Measure the load of this host."""
+        """Measure the load of this host while roles run, and somewhat longer: not until samples are collected."""
+        in_use = any(role.running or role.silent_s < LOST_CONSOLE_S for role in self.roles.values())
         with suppress(UserError):  # a full disk, as below
-            if self._machine is not None:
+            if self._machine is not None and in_use:
                 self._machine.read()
 
     def look(self) -> None:
@@ -94,7 +94,7 @@ class HostedRun:
         for name, usage in self._usage.latest.items():
             self.roles[name].say(encode_line({"t": "usage", "cpu": usage.cpu, "rss": usage.rss}))
         running = [role for role in self.roles.values() if role.running]
-        silent_s = time.monotonic() - max((role.asked_s for role in running), default=math.inf)
+        silent_s = min((role.silent_s for role in running), default=0.0)
         lost = silent_s > LOST_CONSOLE_S
         working = [role for role in running if self._finishes and role.has_work(silent_s)]
         self.finishing = any(role.counts for role in working)
@@ -132,11 +132,12 @@ class HostedRuns:
         """The runs that have left something here, each with its files of samples."""
         if not self._directory.is_dir():
             return {}
-        return {
-            path.name: [file.name for file in _spools(path)]
-            for path in sorted(self._directory.iterdir())
-            if path.is_dir()
-        }
+        with self._explained():
+            return {
+                path.name: [file.name for file in _spools(path)]
+                for path in sorted(self._directory.iterdir())
+                if _RUN.fullmatch(path.name) and path.is_dir()
+            }
 
     def running(self) -> dict[str, list[str]]:
         """The roles in progress, by run."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from labconsole.engine.recorder import COLLECTING, spool_directory
 from labconsole.engine.run_end import load_trial
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
+from labconsole.hosts.samples.collected import collected
 from labconsole.hosts.samples.collecting import reading_s
 from labconsole.hosts.samples.sample_summaries import Summaries, summaries_of_stored
 from labconsole.model.operation import OperationContext
@@ -44,19 +46,21 @@ def campaign_summary(
     with Reader(database) as reader:
         runs = _campaign_of(reader, run_id)
         scenarios: dict[str, Hosts] = {run.row.scenario: {} for run in runs}
-        kept = [(run, host) for run in runs for host in _hosts_that_keep(run)]
+        kept = [(run, host) for run in runs for host in _hosts_that_keep(database, run)]
         stored = [run for run in runs if _recorded(run)]
         steps = len(stored) + len(kept)
         for done, run in enumerate(stored, 1):
             if context.stop_requested:
                 return None
-            _add_stored(reader, run, scenarios[run.row.scenario])
+            _add_stored(database, reader, run, scenarios[run.row.scenario])
             context.progress(done, steps)
     missing: list[str] = []
     if kept:
         with Cluster.of_console(scheduler) as cluster:
             for done, (run, host, answer) in enumerate(_asked(cluster, kept, context), len(stored) + 1):
                 context.progress(done, steps)
+                if isinstance(answer, Exception):
+                    raise answer
                 if isinstance(answer, str):
                     missing.append(answer)
                 else:
@@ -84,23 +88,27 @@ def _recorded(run: RunDetail) -> set[str]:
     return {series.role for series in run.series if series.name not in SURROUNDINGS}
 
 
-def _hosts_that_keep(run: RunDetail) -> list[str]:
-    """The other hosts of a run, none of whose samples are in the database."""
+def _hosts_that_keep(database: Path, run: RunDetail) -> list[str]:
+    """The other hosts of a run that have its samples: those of which nothing, or only a part, is in the database."""
     of_roles = {role.name: role.host for role in run.roles}
-    brought = {of_roles[role] for role in _recorded(run) if role in of_roles}
-    return sorted(set(run.provenance.get("hosts", {})) - brought)
+    brought = {of_roles[series.role] for series in run.series if series.role in of_roles}
+    spool = spool_directory(database, run.row.uuid)
+    partly = {host for folder in (spool, spool.with_suffix(COLLECTING)) for host, _ in collected(folder)}
+    return sorted(set(run.provenance.get("hosts", {})) - brought | partly)
 
 
-def _add_stored(reader: Reader, run: RunDetail, hosts: Hosts) -> None:
-    """Add the samples of a run that are in the database to those of each host. Raises UserError."""
+def _add_stored(database: Path, reader: Reader, run: RunDetail, hosts: Hosts) -> None:
+    """Add the samples of a run that are in the database alone to those of each host. Raises UserError."""
     trial, _ = load_trial(run.row)
+    keeping = _hosts_that_keep(database, run)
     for role in run.roles:
-        found = summaries_of_stored(reader.samples(run.row.id), trial.series, role.name)
-        hosts.setdefault(role.host, Summaries()).merge(found)
+        if role.host not in keeping:
+            found = summaries_of_stored(reader.samples(run.row.id), trial.series, role.name)
+            hosts.setdefault(role.host, Summaries()).merge(found)
 
 
-Answer = tuple[RunDetail, str, Summaries | str]
-"""A run, a host, and the host's summaries of it or why there are none."""
+Answer = tuple[RunDetail, str, Summaries | str | Exception]
+"""A run, a host, and the host's summaries of it, why there are none, or an error that ends the work."""
 
 
 def _asked(cluster: Cluster, kept: Sequence[tuple[RunDetail, str]], context: OperationContext) -> Iterator[Answer]:
@@ -109,21 +117,22 @@ def _asked(cluster: Cluster, kept: Sequence[tuple[RunDetail, str]], context: Ope
 
     def ask(host: str) -> None:
         for run in [run for run, keeping in kept if keeping == host]:
-            found = Summaries() if context.stop_requested else _summaries(cluster, host, run.row.uuid)
-            answers.put((run, host, found))
+            answers.put((run, host, Summaries() if context.stop_requested else _summaries(cluster, host, run.row.uuid)))
 
     hosts = {host for _, host in kept}
     with ThreadPoolExecutor(len(hosts)) as pool:
-        asked = [pool.submit(ask, host) for host in hosts]
+        for host in hosts:
+            pool.submit(ask, host)
         for _ in kept:
             yield answers.get()
-        for one in asked:
-            one.result()
 
 
-def _summaries(cluster: Cluster, host: str, uuid: str) -> Summaries | str:
+def _summaries(cluster: Cluster, host: str, uuid: str) -> Summaries | str | Exception:
     try:
+        cluster.described(host)
         found: Summaries = cluster.call(host, "summaries", uuid, timeout_s=reading_s(cluster, host, uuid))
     except UserError as error:
         return str(error)
+    except Exception as error:  # noqa: BLE001 - raised where answers are waited for, which would wait for ever
+        return error
     return found

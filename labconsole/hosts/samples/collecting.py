@@ -48,4 +48,7 @@ def bring(cluster: Cluster, host: str, run: str, folder: Path) -> int:
 def _bring_file(cluster: Cluster, host: str, run: str, target: Path, size: int) -> None:
     with target.open("ab") as file:
         while (position := file.tell()) < size:
-            file.write(cluster.call(host, "read", run, target.name, position, PIECE, timeout_s=PIECE_S))
+            data = cluster.call(host, "read", run, target.name, position, PIECE, timeout_s=PIECE_S)
+            if not data:
+                raise UserError(f"{target.name} became shorter on {host} while it was brought: check its disk.")
+            file.write(data)

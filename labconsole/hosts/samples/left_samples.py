@@ -20,6 +20,7 @@ from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.samples.collected import collected_folder
 from labconsole.hosts.samples.collecting import bring
 from labconsole.store.reader import Reader
+from labconsole.store.records import RunRow
 from labconsole.store.run_store import Store
 
 
@@ -51,17 +52,18 @@ def collect_left(cluster: Cluster, database: Path, say: Callable[[str], None]) -
     warnings: list[str] = []
     with _collecting_alone(database), Store.open(database) as store:
         with Reader(database) as reader:
-            known = {row.uuid: row.id for row in reader.runs(include_trashed=True)}
+            rows = {row.uuid: row for row in reader.runs(include_trashed=True)}
         described = _described(cluster, warnings)
         finishing = {uuid: host for host, answer in described.items() for uuid in answer["finishing"]}
         for host, answer in described.items():
-            unknown |= set(answer["held"]) - set(answer["running"]) - set(known)
-            for uuid in [uuid for uuid in answer["held"] if uuid in known]:
+            unknown |= set(answer["held"]) - set(answer["running"]) - set(rows)
+            for uuid in [uuid for uuid in answer["held"] if uuid in rows]:
                 try:
-                    run = _ended(store, known[uuid], finishing.get(uuid))
+                    run = _ended(store, rows[uuid], finishing.get(uuid))
                     if run is not None:
                         say(f"Run {run.id}: samples of {host} are brought.")
                         collected.append(_collected(cluster, run, host))
+                        warnings += [f"Run {run.id}: {found}" for found in _new_warnings(run)]
                 except UserError as error:  # the other runs are collected
                     warnings.append(str(error))
     if unknown:
@@ -82,7 +84,7 @@ def discard(cluster: Cluster, database: Path, runs: Collection[str]) -> list[tup
     for uuid in runs:
         if uuid in known:
             raise UserError(f"Run {known[uuid]} of this database is {uuid}: collect its samples.")
-    described = {host: cluster.call(host, "describe") for host in sorted(cluster.addresses())}
+    described = {host: cluster.described(host) for host in sorted(cluster.addresses())}
     for host, answer in described.items():
         if running := sorted(set(runs) & set(answer["running"])):
             raise UserError(f"Roles of {', '.join(running)} run on {host}: wait until they have ended.")
@@ -107,17 +109,21 @@ def _described(cluster: Cluster, warnings: list[str]) -> dict[str, Mapping[str, 
     found: dict[str, Mapping[str, Any]] = {}
     for host in sorted(cluster.addresses()):
         try:
-            found[host] = cluster.call(host, "describe")
+            found[host] = cluster.described(host)
         except UserError as error:
             warnings.append(str(error))
     return found
 
 
-def _ended(store: Store, run_id: int, works_on: str | None) -> WorkerRun | None:
+def _ended(store: Store, row: RunRow, works_on: str | None) -> WorkerRun | None:
     """A run that has ended; None: it is in progress, and collects by itself.
 
-    Raises UserError: some of it is still to be stored, or its roles finish their work, on the host `works_on`.
+    Raises UserError: it was imported, some of it is still to be stored, or its roles finish their work, on the host
+    `works_on`.
     """
+    run_id = row.id
+    if row.owner is None:  # the hosts would remove what the database needs that ran it
+        raise UserError(f"Run {run_id} was imported: collect its samples for the database that ran it, with --db.")
     with Reader(store.path) as reader:
         run = WorkerRun(store, reader.run(run_id), collecting=True)
     if not run.detail.row.status.final:
@@ -140,6 +146,12 @@ def _collected(cluster: Cluster, run: WorkerRun, host: str) -> Collected:
     finalize_run(run, Recorder(run.store, run.id, run.spool), row.status, row.reason)
     cluster.call(host, "forget", row.uuid)
     return Collected(run.id, host, size)
+
+
+def _new_warnings(run: WorkerRun) -> list[str]:
+    """The warnings that a run has since it was read: damaged samples, clocks that jumped."""
+    with Reader(run.store.path) as reader:
+        return [one for one in reader.run(run.id).row.warnings if one not in run.detail.row.warnings]
 
 
 def _compare_clock(cluster: Cluster, run: WorkerRun, host: str) -> None:

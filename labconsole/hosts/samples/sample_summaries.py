@@ -61,27 +61,37 @@ def measures(series: Series) -> Iterator[Measure]:
             yield Measure(series.name, column.name, column.unit)
 
 
+def _histogram() -> LogHistogram:
+    return LogHistogram(per_octave=BINS_PER_OCTAVE)
+
+
 @dataclass
 class Summary:
-    """Values of one measure: all figures but the percentiles are exact."""
+    """Integers of one measure: all figures but the percentiles are exact."""
 
     count: int = 0
     total: int = 0
     smallest: int | None = None
     largest: int | None = None
-    histogram: LogHistogram = field(default_factory=lambda: LogHistogram(per_octave=BINS_PER_OCTAVE))
-    """Of its values above 0: in percentiles, all others count as 0."""
+    above: LogHistogram = field(default_factory=_histogram)
+    """Of its values above 0."""
+    below: LogHistogram = field(default_factory=_histogram)
+    """Of its values below 0, without their sign."""
 
     def add(self, values: NDArray[Any]) -> None:
         """Add an array of integers, which may be empty."""
-        if len(values):
-            self._add(len(values), int(values.sum()), int(values.min()), int(values.max()))
-            self.histogram.add(values[values > 0])
+        if not len(values):
+            return
+        smallest, largest = int(values.min()), int(values.max())
+        fits = max(-smallest, largest) * len(values) < 2**63  # a sum in numpy would wrap
+        self._add(len(values), int(values.sum()) if fits else sum(values.tolist()), smallest, largest)
+        self.above.add(values[values > 0])
+        self.below.add(-values[values < 0].astype(np.float64))
 
     def merge(self, other: Summary) -> None:
         """Add the values of another summary."""
         self._add(other.count, other.total, other.smallest, other.largest)
-        self.histogram = self.histogram.plus(other.histogram)
+        self.above, self.below = self.above.plus(other.above), self.below.plus(other.below)
 
     def _add(self, count: int, total: int, smallest: int | None, largest: int | None) -> None:
         self.count += count
@@ -96,12 +106,12 @@ class Summary:
     def percentile(self, fraction: float) -> float:
         """The value that `fraction` (0 to 1) of all do not exceed, within `LARGEST_ERROR`; there is one at least."""
         assert self.smallest is not None and self.largest is not None
-        above = self.histogram.count
-        rank = max(1, math.ceil(fraction * self.count)) - (self.count - above)
-        if rank <= 0:
-            return 0.0
-        found = self.histogram.quantile(rank / above)
-        assert found is not None
+        rank, below = max(1, math.ceil(fraction * self.count)), self.below.count
+        from_zero = rank - (self.count - self.above.count)
+        if rank <= below:
+            found = -self.below.at_rank(below - rank + 1)
+        else:
+            found = self.above.at_rank(from_zero) if from_zero > 0 else 0.0
         return min(max(found, self.smallest), self.largest)
 
 

@@ -214,7 +214,7 @@ def test_an_agreement_whose_time_has_passed_is_left_to_a_person(
     files = agree(*owners, tmp_path, *(("--starts", at.isoformat()) if starts else ()))
     late = at + timedelta(minutes=6) if starts else at + timedelta(days=7)
     monkeypatch.setattr(agreement_service, "wall_now", lambda: late)
-    agent.says(f"Agreement {files.id}: Its time has passed without this agent")
+    agent.says(f"Agreement {files.id}: Its time has passed")
     assert statuses(agent.owner) == []
 
 

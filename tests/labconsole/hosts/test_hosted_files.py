@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -97,3 +98,37 @@ def test_a_cancelled_run_is_not_killed_while_its_samples_are_brought() -> None:
     launcher, run, channel = cast(Launcher, parts), cast(WorkerRun, parts), cast(ChildChannel, parts)
     assert _brought(launcher, run, channel, RunStatus.CANCELLED, "Cancelled.") == (RunStatus.CANCELLED, "Cancelled.")
     assert order.index("settling") < order.index("bring")
+
+
+def test_a_file_that_becomes_shorter_on_its_host_is_reported(tmp_path: Path) -> None:
+    class Shortened(OneHost):
+        """It has less than it has said."""
+
+        def call(self, host: str, method: str, *arguments: Any, timeout_s: float = 10.0) -> Any:
+            found = super().call(host, method, *arguments, timeout_s=timeout_s)
+            return found[arguments[2] : 4] if method == "read" else found
+
+    with pytest.raises(UserError, match=r"sender\.spool became shorter on alpha"):
+        bring(cast(Cluster, Shortened("sender.spool", b"samples")), "alpha", RUN, tmp_path / "alpha")
+
+
+def test_folders_of_no_run_are_not_offered_as_samples(tmp_path: Path) -> None:
+    for name in (RUN, "lost+found"):
+        (tmp_path / name).mkdir()
+    assert HostedRuns(tmp_path, "alpha").held() == {RUN: []}
+
+
+def test_a_folder_that_cannot_be_read_is_not_reported_as_a_lost_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / RUN).mkdir()
+    listed = Path.iterdir
+
+    def denied(path: Path) -> Iterator[Path]:
+        if path.name == RUN:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", denied)  # tests may run as root, who is denied nothing
+    with pytest.raises(UserError, match=rf"alpha cannot work with .*{RUN} \(Permission denied\)"):
+        HostedRuns(tmp_path, "alpha").held()

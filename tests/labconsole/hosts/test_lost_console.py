@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from labconsole.engine.launcher import ChildRole
 from labconsole.engine.protocol import encode_line
 from labconsole.hosts.agent import hosted_role, hosted_runs
+from labconsole.hosts.agent.hosted_role import Lines
 from labconsole.hosts.agent.hosted_runs import HostedRun, HostedRuns
 
 SILENT_S = 0.5
@@ -95,3 +97,46 @@ def test_a_role_that_still_serves_when_its_samples_are_collected_stops_before(tm
 def test_a_role_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosted_role, "LONGEST_S", 1.0)
     assert lasted_s(tmp_path, 60, fault="deaf") < 60
+
+
+def test_the_last_lines_of_a_role_come_before_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answers() -> list[Lines]:
+        run = HostedRun(tmp_path, "alpha", 0)
+        run.start(NAME, task(count=1000), {})
+        role = run.roles[NAME]
+        role.send(0, encode_line({"t": "begin", "at_ns": 0}))
+        reader, ends = role._threads[0], type(role._child).code.fget
+        found = [Lines(0, (), 0)]
+
+        def code(child: ChildRole) -> int | None:
+            """It ends between the look for lines and that for its end."""
+            if found[-1].next:
+                reader.join()
+            return None if reader.is_alive() else ends(child)
+
+        monkeypatch.setattr(type(role._child), "code", property(code))
+        while not found[-1].ended:
+            found.append(role.taken(found[-1].next) or role.none(found[-1].next))
+            await asyncio.sleep(0.05)
+        run.close()
+        return found
+
+    assert any(b'"done"' in line for answer in asyncio.run(answers()) for line in answer.lines)
+
+
+def test_the_load_of_a_host_is_not_measured_until_samples_are_collected(tmp_path: Path) -> None:
+    async def grown() -> int:
+        run = HostedRun(tmp_path, "alpha", 0, shared=False)
+        run.start(NAME, task(count=10), {})
+        run.roles[NAME].kill()
+        while run.roles[NAME].running:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(SILENT_S)
+        before = (tmp_path / "usage-alpha.spool").stat().st_size
+        for _ in range(20):
+            run.measure()
+        after = (tmp_path / "usage-alpha.spool").stat().st_size
+        run.close()
+        return after - before
+
+    assert asyncio.run(grown()) == 0

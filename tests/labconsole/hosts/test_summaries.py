@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from labconsole.engine.spool import SpoolSeriesWriter, SpoolWriter
+from labconsole.engine.recorder import Recorder
+from labconsole.engine.spool import Block, SpoolSeriesWriter, SpoolWriter
 from labconsole.errors import UserError
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.samples.campaign_summary import CampaignSummary, campaign_summary
@@ -82,12 +86,37 @@ def test_summaries_of_several_files_have_the_figures_of_all_their_samples(tmp_pa
             assert summary.percentile(fraction) == pytest.approx(exact, rel=LARGEST_ERROR * 1.001)
 
 
-def test_values_of_0_and_less_count_as_0_in_percentiles() -> None:
-    summary = Summary()
-    summary.add(np.array([-5, 0, 0, 4, 400]))
-    assert [summary.percentile(part) for part in (0.0, 0.2, 0.6)] == [0, 0, 0]
-    assert summary.percentile(0.61) == pytest.approx(4, rel=LARGEST_ERROR) and summary.percentile(1) == 400
-    assert (summary.smallest, summary.mean) == (-5, 79.8)
+DRAWN = np.random.default_rng(4)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.full(1000, 123_456_789),
+        np.array([7]),
+        np.zeros(10, np.int64),
+        np.array([-5, 0, 0, 4, 400]),
+        np.array([-9_000_000, -8_000_000, -8_000_000]),
+        (DRAWN.normal(0, 1e6, 10_000)).astype(np.int64),
+        np.array([1] * 15 + [10**9] * 14),
+        np.full(1000, 2**60),
+        np.array([-(2**63), -1, 0, 1, 2**63 - 1]),
+        np.array([1, 2**63, 2**64 - 1], np.uint64),
+        np.array([-128, 127], np.int8),
+    ],
+    ids=["equal", "one", "0", "both signs", "negative", "around 0", "median", "sum", "huge", "u8", "i1"],
+)
+def test_summaries_of_unusual_values_have_their_figures(values: NDArray[Any]) -> None:
+    summary, other = Summary(), Summary()
+    summary.add(values[: len(values) // 3])
+    other.add(values[len(values) // 3 :])
+    summary.merge(other)
+    every = sorted(values.tolist())
+    assert (summary.count, summary.total) == (len(every), sum(every))
+    assert (summary.smallest, summary.largest) == (every[0], every[-1])
+    for fraction in (0.0, 0.05, 0.5, 0.95, 0.999, 1.0):
+        exact = every[max(1, math.ceil(fraction * len(every))) - 1]
+        assert summary.percentile(fraction) == pytest.approx(exact, rel=LARGEST_ERROR * 1.001)
 
 
 def test_durations_need_both_times() -> None:
@@ -193,3 +222,55 @@ def test_a_host_that_is_gone_is_named_and_the_others_are_summarised(
     assert any("There is no host gamma" in sentence for sentence in found.missing)
     result = summary_result(found)
     assert result.warnings == found.missing and "gamma" not in result.data["scenarios"]["practice"]["hosts"]
+
+
+def test_an_error_of_this_console_ends_the_summary(
+    bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detail = staying(bench, running, 100)
+
+    def call(self: Cluster, host: str, method: str, *arguments: Any, **options: Any) -> Any:
+        raise AttributeError(method)
+
+    monkeypatch.setattr(Cluster, "call", call)
+    with pytest.raises(AttributeError):
+        summarised(bench, running, detail.row.id)
+
+
+def test_hosts_of_another_version_are_neither_summarised_nor_collected(
+    bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detail = staying(bench, running, 100)
+    monkeypatch.setattr("labconsole.hosts.cluster.__version__", "0.0.9")
+    sentence = "alpha has version .* and this one has 0.0.9: install the same version on both"
+    assert re.search(sentence, " ".join(summarised(bench, running, detail.row.id).missing))
+    with Cluster(running.address, running.member()) as console:
+        found = collect_left(console, bench.database, lambda sentence: None)
+    assert not found.collected and re.search(sentence, " ".join(found.warnings))
+    assert detail.row.uuid in held(running, "alpha")
+
+
+def test_samples_that_are_stored_in_part_are_summarised_where_they_are(
+    bench: Bench, running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detail = staying(bench, running, 50_000)
+    append, times = Recorder._append, iter(range(100))
+
+    def interrupted(recorder: Recorder, new: Iterable[tuple[str, Block]]) -> None:
+        append(recorder, new)
+        if next(times):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, Cluster(running.address, running.member()) as console:
+        patch.setattr("labconsole.engine.spool.READ_SIZE", 300_000)
+        patch.setattr("labconsole.engine.recorder.BATCH_BYTES", 1)
+        patch.setattr(Recorder, "_append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            collect_left(console, bench.database, lambda sentence: None)
+    stored = len(bench.numbers(detail.row.id))
+    found = summarised(bench, running, detail.row.id)
+    assert 0 < stored < 50_000 and not found.missing
+    assert {host: counted(found)[host] for host in ("alpha", "beta")} == {"alpha": 50_000, "beta": 50_000}
+    with Cluster(running.address, running.member()) as console:
+        collect_left(console, bench.database, lambda sentence: None)
+    assert len(bench.numbers(detail.row.id)) == 50_000
