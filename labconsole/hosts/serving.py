@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,7 +108,9 @@ def serve_agent(
             agent = Agent(scheduler, name=member.name, nthreads=1, host=listens_on, security=security, dashboard=False)
             agent.tags, agent.runs = tags, runs
             await _unless_stopped(agent, context)
-        except _REFUSALS as error:
+            if host is None and way_to(scheduler) != listens_on:
+                raise OSError(errno.EADDRNOTAVAIL, "this computer has another address now")
+        except (*_REFUSALS, UserError) as error:
             if agent is not None:
                 await agent.close(reason="it could not join")
             raise UserError(_not_joined(member.name, scheduler, listens_on, error)) from error
