@@ -297,5 +297,4 @@ def test_a_clock_that_is_ahead_and_drifts_is_found_within_the_stated_uncertainty
         assert abs(offset.offset_ns - truth_ns) <= offset.uncertainty_ns * (1 + DRIFT_PPM / 1e6) + 1
     if isinstance(network, Namespaces):
         fast, slow = found
-        assert slow.uncertainty_ns > 15_000_000, "the way back takes 38 ms"
-        assert 0 < slow.exchanges < fast.exchanges, "a slow link is not asked for longer than a few seconds"
+        assert 0 < slow.exchanges < fast.exchanges, "a slow link, 40 ms back, is not asked for longer than 3 s"
