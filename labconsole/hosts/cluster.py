@@ -162,9 +162,10 @@ class Cluster(AbstractContextManager["Cluster"]):
             deadline_s = time.monotonic() + timeout_s
             with suppress(TimeoutError):
                 return asked.result(timeout=_SOON_S)
-            if self._refuses(name):
+            connected = self._client.rpc.occupied.get(self._addresses[name])  # then it is noticed where it ends
+            if not connected and self._refuses(name):
                 raise ConnectionRefusedError
-            while (left_s := deadline_s - time.monotonic()) > 0:
+            while not asked.done() and (left_s := deadline_s - time.monotonic()) > 0:
                 with suppress(TimeoutError):
                     return asked.result(timeout=min(left_s, ANSWER_S))
                 if not self._listens(name):  # it may be silent for longer, and not be cut off
