@@ -138,11 +138,7 @@ def _ranked(comparison: Comparison, trial: Trial[Any]) -> Iterator[Answer]:
     ranked = [(column, cell) for column, cell in zip(columns, line.cells, strict=True) if cell.value is not None]
     if len(ranked) < _FEWEST_RANKED:
         return
-    bars = tuple(
-        AnswerBar(title_with_origin(column), cell.value, cell.interval, _rough(cell.value, line.kind.unit))
-        for column, cell in ranked
-        if cell.value is not None
-    )
+    bars = tuple(_bar(column, cell, cell.value, line.kind.unit) for column, cell in ranked if cell.value is not None)
     most, least = max(bars, key=lambda bar: bar.value), min(bars, key=lambda bar: bar.value)
     sentence = f"{ranking.subject}: from {most.text} ({most.title}) to {least.text} ({least.title})"
     withheld = [cell.not_judged for _, cell in ranked if cell.not_judged]
@@ -168,7 +164,7 @@ def _answer(
     if change is None or change.ratio is None or reference.value is None or other.value is None:
         return None
     bars = tuple(
-        AnswerBar(title_with_origin(column), cell.value, cell.interval, _rough(cell.value, line.kind.unit))
+        _bar(column, cell, cell.value, line.kind.unit)
         for column, cell in zip(columns, cells, strict=True)
         if cell.value is not None
     )
@@ -228,12 +224,13 @@ def _small_print(change: Change, ratio: float, cells: tuple[Cell, Cell]) -> str:
     return f"95 % interval {what}{span(size.value, size.interval)}{size.unit}, {runs}"
 
 
-def _rough(value: float, unit: str) -> str:
-    """A value for a sentence, with two or three digits: `7.5 ms`, `40.6 s`, `1,006 msg/s`."""
+def _bar(column: Column, cell: Cell, value: float, unit: str) -> AnswerBar:
+    """A bar with its `value` for a sentence, in two or three digits: `7.5 ms`, `40.6 ± 0.12 s`, `1,006 msg/s`."""
     scale = row_scale((value,), unit)
     shown = value * scale.factor
     digits = f"{shown:,.0f}" if abs(shown) >= 99.95 else f"{shown:.1f}" if abs(shown) >= 1 else f"{shown:.2g}"
-    return f"{digits} {scale.unit}".strip()
+    text = f"{digits}{scale.within(cell.uncertainty)} {scale.unit}".strip()
+    return AnswerBar(title_with_origin(column), value, cell.interval, text)
 
 
 def _kept(comparison: Comparison, level: ServiceLevel, verdicts: Verdicts) -> Iterator[Answer]:

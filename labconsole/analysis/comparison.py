@@ -77,7 +77,7 @@ class Cell:
     this point; and `holds`, whether the measured interval holds it (None without an interval). `not_judged` is why the
     column's figure is shown and never judged (grey, no arrow), or empty; where only some of its runs may not be judged
     they are left out of `value`, and the line's remarks say so. `marked` says that the figure is of another origin than
-    the line's other ones, `origins` are its own.
+    the line's other ones, `origins` are its own. `uncertainty` is the largest of its runs' (`Metric.uncertainty`).
     """
 
     value: float | None
@@ -89,6 +89,7 @@ class Cell:
     not_judged: str = ""
     marked: bool = False
     origins: frozenset[Origin] = frozenset()
+    uncertainty: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -331,9 +332,15 @@ def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Ch
         return Cell(None, 0, None, None)
     marked, origins = _marked(columns, row, index), row.side(columns, index).origins
     if isinstance(columns[index], RunGroup):
-        reason, interval = row.figures[index].not_judged, interval_of(values)
         return Cell(
-            centre(values), len(values), interval, against_baseline, not_judged=reason, marked=marked, origins=origins
+            centre(values),
+            len(values),
+            interval_of(values),
+            against_baseline,
+            not_judged=row.figures[index].not_judged,
+            marked=marked,
+            origins=origins,
+            uncertainty=max(metric.uncertainty for metric in row.figures[index].metrics),
         )
     measured = counterpart(columns, index)
     if measured is None or not row.figures[measured].metrics or len(row.units) > 1:

@@ -11,6 +11,8 @@ from labconsole.store.records import RunStatus
 
 MARK = "*"
 """The mark behind a figure of another origin than the figures that it is compared with."""
+UNCERTAINTY = "± is how uncertain the clocks are between which a figure was measured."
+"""The sentence on figures with an uncertainty."""
 
 
 def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -> tuple[str, ...]:
@@ -43,6 +45,8 @@ def notes(columns: Sequence[Column], judged: int, apart: Collection[int] = ()) -
     alone = [group for group in groups if group.repeats == 1]
     if alone:
         sentences.append(f"One run: no interval ({named(alone, groups)}).")
+    if any(figure.uncertainty for group in groups for run in group.used for figure in run.metrics.values()):
+        sentences.append(UNCERTAINTY)
     if any(group.repeats > 1 for group in groups):
         sentences.append(_method(judged))
     return tuple(sentences)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from labconsole.model.metrics import Metric
+
 TIME_STEPS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 BYTE_STEPS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 EXACT_BYTES: Final = 100_000
@@ -49,13 +51,20 @@ class Scale:
     factor: float
     unit: str
 
-    def number(self, value: float | None) -> str:
-        """`value`, which is in the stored unit, without its unit; `–` where there is none."""
-        return NO_FIGURE if value is None else format_number(value * self.factor)
+    def number(self, value: float | None, uncertainty: float = 0.0) -> str:
+        """`value`, which is in the stored unit, without its unit; `–` where there is none: `40.65`, `40.65 ± 0.12`."""
+        if value is None:
+            return NO_FIGURE
+        return f"{format_number(value * self.factor)}{self.within(uncertainty)}"
 
-    def figure(self, value: float | None) -> str:
+    def within(self, uncertainty: float) -> str:
+        """What follows a number that is uncertain by so much: ` ± 0.12`; nothing where it is not."""
+        return f" ± {format_factor(uncertainty * self.factor, 2)}" if uncertainty else ""
+
+    def figure(self, value: float | None, uncertainty: float = 0.0) -> str:
         """The same with the unit: `40.65 s`."""
-        return self.number(value) if value is None or not self.unit else f"{self.number(value)} {self.unit}"
+        number = self.number(value, uncertainty)
+        return number if value is None or not self.unit else f"{number} {self.unit}"
 
 
 def row_scale(values: Iterable[float | None], unit: str) -> Scale:
@@ -80,6 +89,11 @@ def format_figure(value: float | None, unit: str) -> str:
     if value is None or math.isnan(value):
         return NO_FIGURE
     return row_scale((value,), unit).figure(value)
+
+
+def format_metric(metric: Metric) -> str:
+    """The same of a run's figure, with its uncertainty: `40.65 ± 0.12 s`."""
+    return row_scale((metric.value,), metric.unit).figure(metric.value, metric.uncertainty)
 
 
 def format_difference(percent: float | None) -> str:

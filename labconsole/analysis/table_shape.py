@@ -81,6 +81,8 @@ class ShapeCell:
     runs: int
     interval: Interval | None
     published: PublishedFigure | None
+    uncertainty: float = 0.0
+    """The largest of its runs' (`Metric.uncertainty`)."""
 
     @property
     def holds(self) -> bool | None:
@@ -167,13 +169,15 @@ class _Column:
 
     def cell(self, metric: str, unit: str) -> ShapeCell:
         used = self.group.used if self.group is not None else ()
-        values = [run.metrics[metric].value for run in used if metric in run.metrics]
+        figures = [run.metrics[metric] for run in used if metric in run.metrics]
+        values = [figure.value for figure in figures]
         return ShapeCell(
             centre(values) if values else None,
             unit,
             len(values),
             interval_of(values),
             self.printed.figures.get(metric) if self.printed is not None else None,
+            max((figure.uncertainty for figure in figures), default=0.0),
         )
 
     @property

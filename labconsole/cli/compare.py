@@ -145,6 +145,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "holds": cell.holds,
         "ours": None if cell.ours is None else _change(cell.ours),
         "not_judged": cell.not_judged,
+        "uncertainty": cell.uncertainty,
     }
 
 

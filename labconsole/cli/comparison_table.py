@@ -212,7 +212,9 @@ def _cell(cell: Cell, scale: Scale) -> Text:
     """The value, with a mark where it is of another origin; beneath it the change, or ours against theirs."""
     if cell.value is None:
         return Text(NO_FIGURE)
-    text = Text(f"{scale.number(cell.value)}{MARK if cell.marked else ''}", "dim" if cell.not_judged else "")
+    text = Text(
+        f"{scale.number(cell.value, cell.uncertainty)}{MARK if cell.marked else ''}", "dim" if cell.not_judged else ""
+    )
     if cell.change is not None and not math.isnan(cell.change.percent):
         text.append(f"\n{_change(cell.change)}", _STYLES.get(cell.change.judgement, ""))
     if cell.ours is not None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from labconsole.analysis.change import origin_words
-from labconsole.analysis.comparison_notes import MARK
-from labconsole.analysis.number_format import format_figure, row_scale
+from labconsole.analysis.comparison_notes import MARK, UNCERTAINTY
+from labconsole.analysis.number_format import format_metric, row_scale
 from labconsole.analysis.verdict_lines import preflight_lines
 from labconsole.cli.database import open_database
 from labconsole.cli.exit_codes import FINISHED
@@ -56,7 +56,7 @@ def _figure(metric: Metric | None) -> str:
     """A figure with its unit, and a mark where it is not judged."""
     if metric is None:
         return "–"
-    return f"{format_figure(metric.value, metric.unit)}{f' {MARK}' if metric.not_judged else ''}"
+    return f"{format_metric(metric)}{f' {MARK}' if metric.not_judged else ''}"
 
 
 def _status(row: RunRow) -> str:
@@ -95,8 +95,12 @@ def _print(
         labels = ", ".join(f"{name} {value}" for name, value in metric.labels.items())
         name = f"{metric.name} ({labels})" if labels else metric.name
         scale = row_scale((metric.value,), metric.unit)
-        table.add_row(name, scale.number(metric.value), scale.unit, f"{metric.samples:,}", metric.origin)
+        table.add_row(
+            name, scale.number(metric.value, metric.uncertainty), scale.unit, f"{metric.samples:,}", metric.origin
+        )
     console.print(table)
+    if any(metric.uncertainty for metric in detail.metrics):
+        console.print(UNCERTAINTY)
     for reason in dict.fromkeys(metric.not_judged for metric in detail.metrics if metric.not_judged):
         names = ", ".join(dict.fromkeys(metric.name for metric in detail.metrics if metric.not_judged == reason))
         console.print(f"Not judged: {names}: {reason}.")

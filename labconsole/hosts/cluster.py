@@ -19,6 +19,7 @@ from labconsole.clock import now_ns, wall_offset_ns
 from labconsole.clock_comparison import Exchange, Offset, best_offset
 from labconsole.errors import UserError
 from labconsole.hosts.agent.host_actor import HostActor
+from labconsole.hosts.cluster_certificates import console_files
 from labconsole.hosts.cluster_tls import ClusterSecurity, Member
 from labconsole.hosts.dask_settings import dask_settings
 from labconsole.model.placement import HostFacts
@@ -119,7 +120,7 @@ class Cluster(AbstractContextManager["Cluster"]):
     @classmethod
     def of_console(cls, scheduler: str) -> Cluster:
         """The connection of this console, with its own certificate. Raises UserError."""
-        return cls(scheduler, Member.of_console())
+        return cls(scheduler, Member.of_console(console_files()))
 
     def __exit__(self, *error: object) -> None:
         self._closing.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from cryptography.x509 import NameOID
 from distributed.security import Security
 
 from labconsole.errors import UserError
-from labconsole.hosts.cluster_certificates import console_files
 from labconsole.security.identities import IdentityFiles, load_certificates
 from labconsole.security.key_files import load_private_key
 from labconsole.security.secrets import Secret
@@ -31,13 +31,24 @@ class Member:
     secret: Secret
 
     @classmethod
-    def of_console(cls, files: IdentityFiles | None = None) -> Member:
-        """A console, by its own files (`cluster_certificates.console_files`); None: this one. Raises UserError."""
-        files = files or console_files()
+    def of_console(cls, files: IdentityFiles) -> Member:
+        """A console, by its own files (`cluster_certificates.console_files`). Raises UserError."""
         assert files.trust is not None
         certificate, *_ = load_certificates(files.certificate)
         secret = files.secret_source.resolve("this console's certificate in its cluster of hosts")
         return cls(_name(certificate), files.certificate, files.key, _pem(load_certificates(files.trust)), secret)
+
+    @classmethod
+    def handed_over(cls, line: bytes) -> Member:
+        """What `hand_over` gave to another process of this computer."""
+        said = json.loads(line)
+        certificate, key, secret = Path(said["certificate"]), Path(said["key"]), Secret(said["secret"])
+        return cls(said["name"], certificate, key, said["authority"], secret)
+
+    def hand_over(self, name: str) -> bytes:
+        """A line for the standard input of a process that is the host `name` by this certificate; it has the secret."""
+        said = {"name": name, "certificate": str(self.certificate), "key": str(self.key), "authority": self.authority}
+        return json.dumps({**said, "secret": self.secret.reveal()}).encode() + b"\n"
 
     @classmethod
     def of_enrolment(cls, file: Path, secret: Secret) -> Member:

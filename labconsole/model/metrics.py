@@ -43,7 +43,8 @@ class Metric:
 
     `not_judged` is the reason why the figure is shown but never judged (no arrow, colour or finding), or empty; several
     have "; " between them. Figures are in brackets at a reason's end, so that those of several runs can be joined in
-    one: "the sender was late (p99 3.1 ms)".
+    one: "the sender was late (p99 3.1 ms)". `uncertainty` is by how much the value may be wrong for the clocks that it
+    was measured between, in its unit (shown as ± behind it); 0 where one clock measured it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Metric:
     labels: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = Origin.MEASURED
     not_judged: str = ""
+    uncertainty: float = 0.0
 
 
 OFFERED_RATE = "offered_rate"
@@ -114,6 +116,8 @@ class Evaluation:
         for metric in self.metrics:
             if not math.isfinite(metric.value):
                 raise ValueError(f"metric {metric.name} is {metric.value}: the trial must leave it out")
+            if not 0 <= metric.uncertainty < math.inf:
+                raise ValueError(f"metric {metric.name} has the uncertainty {metric.uncertainty}")
 
 
 @dataclass(frozen=True)

@@ -142,10 +142,11 @@ class RunScheduler(Operation[SchedulerParameters]):
 
     def run(self, parameters: SchedulerParameters, context: OperationContext) -> str:
         require_dask()
+        from labconsole.hosts.cluster_certificates import console_files
         from labconsole.hosts.cluster_tls import Member
         from labconsole.hosts.serving import serve_scheduler
 
-        serve_scheduler(Member.of_console(), parameters.host, parameters.port, context)
+        serve_scheduler(Member.of_console(console_files()), parameters.host, parameters.port, context)
         return "The scheduler was stopped; agents wait until it is back."
 
 

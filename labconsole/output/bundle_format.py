@@ -32,7 +32,7 @@ from labconsole.store.records import RunStatus
 from labconsole.store.samples import StoredChunk, series_columns
 
 FORMAT: Final = "labconsole bundle"
-VERSION: Final = 4
+VERSION: Final = 5
 MANIFEST = "manifest.json"
 LARGEST_JSON = 256 * 1024 * 1024
 """The most bytes of the manifest, and of the rows of one run."""
@@ -181,7 +181,7 @@ class Manifest(_Model):
     """The manifest of a bundle."""
 
     format: Literal["labconsole bundle"]
-    version: Literal[1, 2, 3, 4]
+    version: Literal[1, 2, 3, 4, 5]
     console: _Text
     written: _Time
     campaigns: Annotated[list[Campaign], Field(max_length=10_000)]
@@ -243,6 +243,7 @@ class MetricRow(_Model):
     labels: _Object
     samples: _Number
     not_judged: _Text = ""
+    uncertainty: Annotated[float, Field(ge=0)] = 0.0
 
 
 class VerdictRow(_Model):

@@ -21,7 +21,7 @@ COLUMNS = (
     *("p (Holm)", "judgement", "note", "remark", "published reference", "interval holds published"),
     *("ours / published", "ours / published low", "ours / published high", "not judged"),
     *_VERDICT,
-    "ours",
+    *("ours", "clock uncertainty"),
 )
 
 
@@ -37,7 +37,8 @@ def _rows(comparison: Comparison) -> Iterator[Sequence[Any]]:
     for line in comparison.metrics:
         for column, cell, our in zip(comparison.columns, line.cells, ours, strict=True):
             if cell.value is not None:
-                yield (*_row(line, column, cell, baseline), *("",) * len(_VERDICT), our)
+                row = _row(line, column, cell, baseline)
+                yield (*row, *("",) * len(_VERDICT), our, cell.uncertainty or "")
     published = any(isinstance(column, PublishedColumn) and column.verdicts for column in comparison.columns)
     for verdict in comparison.verdicts if published else ():
         for column, result, our in zip(comparison.columns, verdict.cells, ours, strict=True):

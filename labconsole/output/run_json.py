@@ -10,7 +10,7 @@
 | `status`, `reason`, `created`, `started`, `ended`, `duration_s` | how it went; times are ISO 8601, UTC |
 | `tags`, `note`, `warnings` | what was added by hand, and what a reader of the figures must know |
 | `definitions` | version of the trial's metric definitions by which the figures were evaluated |
-| `metrics` | name -> `value`, `unit`, `direction`, `origin`, `samples` (number), `not_judged` (why, or empty) |
+| `metrics` | name -> `value`, `unit`, `direction`, `origin`, `samples`, `not_judged` (why); of clocks: `uncertainty` |
 | `labelled_metrics` | the same with `name` and `labels`, in a list |
 | `verdicts` | `name`, `kind` (integrity, finding, preflight), `result` (pass, fail ...), `reason`, `evidence` |
 | `sites`, `provenance` | the profile's resource table; what it was measured with |
@@ -137,6 +137,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
         "origin": str(metric.origin),
         "samples": metric.samples,
         "not_judged": metric.not_judged,
+        **({"uncertainty": metric.uncertainty} if metric.uncertainty else {}),
     }
 
 

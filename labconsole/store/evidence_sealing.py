@@ -45,6 +45,7 @@ _SECTIONS = {
     "artefact": "SELECT name, media_type, hex(sha256) FROM artefact WHERE run_id = ? ORDER BY name",
     "definitions": "SELECT definitions FROM run WHERE id = ? AND definitions <> 1",
     "not judged": "SELECT position, not_judged FROM metric WHERE run_id = ? AND not_judged <> '' ORDER BY position",
+    "uncertainty": "SELECT position, uncertainty FROM metric WHERE run_id = ? AND uncertainty <> 0 ORDER BY position",
     "verdict kind": "SELECT position, kind FROM verdict WHERE run_id = ? AND kind <> 'finding' ORDER BY position",
     "role": "SELECT name, host, clock_domain FROM role WHERE run_id = ? ORDER BY name",
     "role file": "SELECT role, key, name, size, hex(sha256) FROM role_file WHERE run_id = ? ORDER BY role, key",

@@ -112,6 +112,11 @@ def to_version_7(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE scenario ADD COLUMN placement TEXT NOT NULL DEFAULT '{}'")
 
 
+def to_version_8(connection: Connection) -> None:
+    """Add the uncertainty of figures between clocks. Digests that were sealed before stay valid."""
+    connection.exec_driver_sql("ALTER TABLE metric ADD COLUMN uncertainty REAL NOT NULL DEFAULT 0")
+
+
 RUN_DATABASE = DatabaseKind(
     noun="database",
     first="run a trial first",
@@ -125,6 +130,7 @@ RUN_DATABASE = DatabaseKind(
         5: to_version_5,
         6: to_version_6,
         7: to_version_7,
+        8: to_version_8,
     },
     may_migrate=_refuse_live_runs,
     after_migration=seal_unsealed,

@@ -20,7 +20,7 @@ from sqlalchemy import (
 APPLICATION_ID = 0x4C434F4E
 """`PRAGMA application_id` of a run database ("LCON")."""
 
-VERSION = 7
+VERSION = 8
 """`PRAGMA user_version` of this schema."""
 
 metadata = MetaData()
@@ -147,6 +147,7 @@ metric = Table(
     Column("labels", Text, nullable=False, comment="canonical JSON"),
     Column("samples", Integer, nullable=False),
     Column("not_judged", Text, nullable=False, server_default="", comment="the reason; empty: it is judged"),
+    Column("uncertainty", REAL, nullable=False, server_default=text("0"), comment="of clocks; 0: one clock"),
     UniqueConstraint("run_id", "name", "labels"),
     sqlite_strict=True,
     sqlite_with_rowid=False,

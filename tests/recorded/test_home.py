@@ -182,7 +182,7 @@ def test_the_database_is_migrated_once_with_a_backup_and_not_changed_by_reading(
 
 
 def _dump(database: Path) -> dict[str, list[object]]:
-    """Every row of every table, without the column that version 7 added to one of these tables."""
+    """Every row of every table, without the columns that versions 7 and 8 added to these tables."""
     with closing(sqlite3.connect(database)) as raw:
         raw.row_factory = sqlite3.Row
         names = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -190,4 +190,4 @@ def _dump(database: Path) -> dict[str, list[object]]:
 
 
 def _as_in_version_4(row: sqlite3.Row) -> tuple[object, ...]:
-    return tuple(value for name, value in dict(row).items() if name != "placement")
+    return tuple(value for name, value in dict(row).items() if name not in ("placement", "uncertainty"))

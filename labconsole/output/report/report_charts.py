@@ -127,7 +127,7 @@ def _bars(material: ReportData, line: MetricLine, width: float) -> Iterator[Figu
         if interval is not None:
             interval = Interval(interval.low * scale.factor, interval.high * scale.factor)
         bars.append(Bar(label, cell.value * scale.factor, interval, index == comparison.baseline, published))
-        words.append(f"{label} {scale.figure(cell.value)}")
+        words.append(f"{label} {scale.figure(cell.value, cell.uncertainty)}")
     remark = f" ({line.remark})" if line.remark else ""
     charts = bar_charts(line.kind.title, scale.unit, bars, width)
     for number, chart in enumerate(charts, 1):

@@ -12,7 +12,7 @@ from labconsole.analysis.columns import RunGroup, counterpart, has_figures
 from labconsole.analysis.comparison import Cell, Comparison, MetricLine, common_remarks
 from labconsole.analysis.comparison_notes import MARK, ours_text
 from labconsole.analysis.confidence_intervals import Interval
-from labconsole.analysis.number_format import NO_FIGURE, Scale, format_number, row_scale
+from labconsole.analysis.number_format import NO_FIGURE, Scale, row_scale
 from labconsole.analysis.published_figures import PublishedColumn
 from labconsole.analysis.table_shape import FilledTable, ShapeCell
 from labconsole.model.metrics import Direction, Metric, MetricKind
@@ -54,7 +54,9 @@ def run_table(comparison: Comparison, run: RunRow) -> Table:
         rows.append(
             (
                 TextCell(line.kind.title, Tone.STRONG, _details(_own_remark(line.kind, metric))),
-                TextCell(scale.number(metric.value), Tone.MUTED if metric.not_judged else Tone.PLAIN),
+                TextCell(
+                    scale.number(metric.value, metric.uncertainty), Tone.MUTED if metric.not_judged else Tone.PLAIN
+                ),
                 TextCell(scale.unit),
                 TextCell(f"{metric.samples:,}" if metric.samples else NO_FIGURE, Tone.MUTED),
                 TextCell(metric.origin.value, Tone.MUTED),
@@ -231,7 +233,7 @@ def _cell(cell: Cell, scale: Scale) -> TextCell:
     if cell.value is None:
         return TextCell(NO_FIGURE, Tone.MUTED)
     return TextCell(
-        f"{scale.number(cell.value)}{MARK if cell.marked else ''}",
+        f"{scale.number(cell.value, cell.uncertainty)}{MARK if cell.marked else ''}",
         Tone.MUTED if cell.not_judged else Tone.PLAIN,
         (*_interval(cell.interval, scale), *_difference(cell.change), *_ours(cell)),
     )
@@ -271,8 +273,9 @@ def _shape_cell(cell: ShapeCell) -> TextCell:
     printed = ((f"p: {cell.published.printed}", Tone.MUTED),) if cell.published is not None else ()
     if cell.value is None:
         return TextCell(NO_FIGURE, Tone.MUTED, printed)
-    interval = _interval(cell.interval, Scale(1.0, cell.unit))
-    return TextCell(f"{format_number(cell.value)} ({cell.runs})", details=(*interval, *printed))
+    scale = Scale(1.0, cell.unit)
+    value = scale.number(cell.value, cell.uncertainty)
+    return TextCell(f"{value} ({cell.runs})", details=(*_interval(cell.interval, scale), *printed))
 
 
 def _interval(interval: Interval | None, scale: Scale) -> tuple[tuple[str, Tone], ...]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from labconsole import __version__
-from labconsole.analysis.number_format import format_figure
+from labconsole.analysis.number_format import format_metric
 from labconsole.cli.database import RunDatabase, open_database
 from labconsole.clock_comparison import Offset
 from labconsole.errors import UserError
@@ -73,7 +73,7 @@ class MergeRuns(Operation[MergeParameters]):
             row, evidence = reader.run(run_id).row, reader.evidence(run_id)
         digest = evidence.digest if evidence is not None else ""
         figures = [row.metrics[name] for name in _SHOWN if name in row.metrics]
-        shown = ", ".join(f"{one.name.replace('_', ' ')} {format_figure(one.value, one.unit)}" for one in figures)
+        shown = ", ".join(f"{one.name.replace('_', ' ')} {format_metric(one)}" for one in figures)
         done = f"Run {run_id} is runs {both.sender.detail.row.id} and {both.receiver.detail.row.id} merged"
         sentence = f"{done}: {shown}." if new else f"{done} already: nothing was changed."
         data = {"run": run_id, "new": new, "trial": both.sender.trial, "evidence": digest, "signers": owners.signers}

@@ -34,7 +34,8 @@ def address_figures(
         figures = (*_throughput(parameters, own), *_lost(parameters, own, senders), *_times(parameters, own, events))
         for name, value, samples, doubt in figures:
             if name in overall:
-                yield metric(name, value, samples, overall[name].not_judged or doubt, queue=address)
+                whole = overall[name]
+                yield metric(name, value, samples, whole.not_judged or doubt, whole.uncertainty, queue=address)
 
 
 Figure = tuple[str, float, int, str]

@@ -120,6 +120,7 @@ def latency_figures(
     `busy`: why the computer was too busy in the open loop, or empty; `full_speed`: the run's throughput in messages per
     second. Runs recorded with definitions 1 call the time in queue latency, and judge it.
     """
+    uncertainty = clock_uncertainty_ns(events) / 1e6
     for measure in measures(parameters):
         _, latencies = latencies_ns(parameters, joined, events, measure.phase)
         count = len(latencies)
@@ -139,14 +140,14 @@ def latency_figures(
             not_judged = "; ".join(filter(None, doubts))
             yield metric(OFFERED_RATE, rate, int(np.count_nonzero(_due(joined, measure.phase))) or count)
         milliseconds = latencies / 1e6
-        yield metric(f"{prefix}_mean", float(np.mean(milliseconds)), count, not_judged)
-        yield metric(f"{prefix}_min", float(np.min(milliseconds)), count, not_judged)
+        yield metric(f"{prefix}_mean", float(np.mean(milliseconds)), count, not_judged, uncertainty)
+        yield metric(f"{prefix}_min", float(np.min(milliseconds)), count, not_judged, uncertainty)
         for name, quantile in QUANTILES.items():
             if name.startswith(prefix):
                 value = float(np.quantile(milliseconds, quantile, method="inverted_cdf"))
                 few = too_few(count, quantile) if definitions > 1 else ""
-                yield metric(name, value, count, "; ".join(filter(None, [not_judged, few])))
-        yield metric(f"{prefix}_max", float(np.max(milliseconds)), count, not_judged)
+                yield metric(name, value, count, "; ".join(filter(None, [not_judged, few])), uncertainty)
+        yield metric(f"{prefix}_max", float(np.max(milliseconds)), count, not_judged, uncertainty)
 
 
 def distributions(parameters: AmqpParameters, samples: Samples, events: Sequence[Event]) -> tuple[Distribution, ...]:

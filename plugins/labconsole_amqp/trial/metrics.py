@@ -344,7 +344,10 @@ METRICS: tuple[MetricKind, ...] = (
 _KINDS = {kind.name: kind for kind in METRICS}
 
 
-def metric(name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
-    """A figure of this trial with the unit and direction of its kind; why it is `not_judged`."""
+def metric(
+    name: str, value: float, samples: int, not_judged: str = "", uncertainty: float = 0.0, /, **labels: str
+) -> Metric:
+    """A figure of this trial with the unit and direction of its kind; why it is `not_judged`, and its `uncertainty`."""
     kind = _KINDS[name]
-    return Metric(name, float(value), kind.unit, kind.direction, samples, labels, Origin.MEASURED, not_judged)
+    unit, direction = kind.unit, kind.direction
+    return Metric(name, float(value), unit, direction, samples, labels, Origin.MEASURED, not_judged, uncertainty)

@@ -22,6 +22,7 @@ from labconsole_amqp.trial.latency import (
     MAX_SENDER_LATENESS_MS,
     MIN_ACHIEVED_RATE,
     QUANTILES,
+    clock_uncertainty_ns,
     connections_changed,
 )
 from labconsole_amqp.trial.metrics import metric
@@ -138,16 +139,17 @@ def latency_metrics(
     clocks = clocks_doubt(events, median) if median is not None else ""
     disturbed = busy(samples, edges[0], edges[-1]), connections_changed(events), clocks
     not_judged = "; ".join(filter(None, (*_reasons_not_judged(parameters, windows, due), *disturbed)))
+    uncertainty = clock_uncertainty_ns(events) / 1e6
     yield metric(OFFERED_RATE, rate, due)
-    yield metric("latency_mean", windows.latency_sum_ns / count / 1e6, count, not_judged)
-    yield metric("latency_min", windows.latency.first_ns / 1e6, count, not_judged)
+    yield metric("latency_mean", windows.latency_sum_ns / count / 1e6, count, not_judged, uncertainty)
+    yield metric("latency_min", windows.latency.first_ns / 1e6, count, not_judged, uncertainty)
     histogram = windows.all_latencies
     for name, quantile in QUANTILES.items():
         value = histogram.quantile(quantile)
         if name.startswith("latency") and value is not None:
             few = too_few(count, quantile)
-            yield metric(name, value / 1e6, count, "; ".join(filter(None, [not_judged, few])))
-    yield metric("latency_max", windows.latency.last_ns / 1e6, count, not_judged)
+            yield metric(name, value / 1e6, count, "; ".join(filter(None, [not_judged, few])), uncertainty)
+    yield metric("latency_max", windows.latency.last_ns / 1e6, count, not_judged, uncertainty)
 
 
 def drift_metrics(soak: Soak) -> Iterator[Metric]:

@@ -51,7 +51,7 @@ def evaluate_joined(
     receptions = Receptions(packets)
     disturbed = busy(samples, packets.from_ns, packets.until_ns)
     metrics = [
-        *_totals(packets),
+        *_totals(packets, events),
         *_sending(parameters, packets),
         *_changes(parameters, packets),
         *_latency(packets, receptions, disturbed, events),
@@ -118,7 +118,7 @@ def latencies_ms(packets: JoinedPackets, receptions: Receptions) -> NDArray[np.f
     return np.asarray((packets.received["done_ns"][rows] - due) / 1e6)
 
 
-def _totals(packets: JoinedPackets) -> Iterator[Metric]:
+def _totals(packets: JoinedPackets, events: Sequence[Event]) -> Iterator[Metric]:
     received = packets.received
     yield metric("sent", len(packets.sent["source"]), len(packets.sent["source"]))
     fresh = received["waited"] == 0
@@ -126,8 +126,9 @@ def _totals(packets: JoinedPackets) -> Iterator[Metric]:
     accepted = received["reason"] == 0
     yield metric("accepted", int(np.count_nonzero(accepted)), int(np.count_nonzero(fresh)))
     ages_ms = received["age_ns"][accepted] / 1e6
+    wall = "the wall clocks of several hosts are in it as they are" if host_offsets(events) else ""
     for name in ("age_p50", "age_p99") if len(ages_ms) else ():
-        yield metric(name, quantile(ages_ms, QUANTILES[name]), len(ages_ms))
+        yield metric(name, quantile(ages_ms, QUANTILES[name]), len(ages_ms), wall)
     foreign = int(np.count_nonzero(fresh & ~np.isin(received["source"], packets.stations["source"])))
     if foreign:
         yield metric("foreign", foreign, foreign)
@@ -182,8 +183,8 @@ def _latency(
 ) -> Iterator[Metric]:
     values = latencies_ms(packets, receptions)
     if len(values):
-        clocks = clocks_doubt(events, float(np.median(values)) * 1e6)
-        yield from latency_metrics(values, "; ".join(filter(None, [*_doubts(packets), disturbed, clocks])))
+        doubts = *_doubts(packets), disturbed, clocks_doubt(events, float(np.median(values)) * 1e6)
+        yield from latency_metrics(values, "; ".join(filter(None, doubts)), between_hosts_ns(events) / 1e6)
 
 
 def _doubts(packets: JoinedPackets) -> Iterator[str]:

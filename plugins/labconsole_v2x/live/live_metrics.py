@@ -246,10 +246,15 @@ class MetricMaker:
         self._kinds = {kind.name: kind for kind in kinds}
         self._order = list(self._kinds)
 
-    def __call__(self, name: str, value: float, samples: int, not_judged: str = "", **labels: str) -> Metric:
+    def __call__(
+        self, name: str, value: float, samples: int, not_judged: str = "", uncertainty: float = 0.0, /, **labels: str
+    ) -> Metric:
         """A figure with the unit and direction of its kind."""
         kind = self._kinds[name]
-        return Metric(name, float(value), kind.unit, kind.direction, samples, labels, not_judged=not_judged)
+        unit, direction = kind.unit, kind.direction
+        return Metric(
+            name, float(value), unit, direction, samples, labels, not_judged=not_judged, uncertainty=uncertainty
+        )
 
     def ordered(self, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
         """These figures in the order of their definitions."""
@@ -266,13 +271,15 @@ def quantile(values: NDArray[np.float64], fraction: float) -> float:
     return float(np.quantile(values, fraction, method="inverted_cdf"))
 
 
-def latency_metrics(values_ms: NDArray[np.float64], not_judged: str = "") -> Iterator[Metric]:
+def latency_metrics(
+    values_ms: NDArray[np.float64], not_judged: str = "", uncertainty_ms: float = 0.0
+) -> Iterator[Metric]:
     """The figures of these latencies; none where there are none."""
     count = len(values_ms)
     if not count:
         return
-    yield metric("latency_mean", values_ms.mean(), count, not_judged)
-    yield metric("latency_max", values_ms.max(), count, not_judged)
+    yield metric("latency_mean", values_ms.mean(), count, not_judged, uncertainty_ms)
+    yield metric("latency_max", values_ms.max(), count, not_judged, uncertainty_ms)
     for name, fraction in QUANTILES.items():
         if name.startswith("latency_"):
-            yield metric(name, quantile(values_ms, fraction), count, not_judged)
+            yield metric(name, quantile(values_ms, fraction), count, not_judged, uncertainty_ms)

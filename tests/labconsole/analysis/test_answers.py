@@ -76,6 +76,15 @@ def test_times_are_answered_in_readable_units_with_their_factor() -> None:
     assert (answer.number, answer.judgement) == ("5,400 ×", Judgement.BETTER)
 
 
+def test_an_answer_between_clocks_has_their_uncertainty() -> None:
+    runs = [
+        replace(one, metrics={name: replace(figure, uncertainty=0.25) for name, figure in one.metrics.items()})
+        for one in waits(("open", [10.0] * 5), ("sealed", [30.0] * 5))
+    ]
+    [answer] = answered(runs)
+    assert answer.sentence == "With sealing 30.0 ± 0.25 ms, without 10.0 ± 0.25 ms: 3.0 times"
+
+
 def test_small_changes_are_answered_in_percent_and_equal_values_as_no_difference() -> None:
     ten = (10.0, 10.1, 9.9, 10.05, 9.95)
     [more] = answered(waits(("open", ten), ("sealed", [value * 1.2 for value in ten])))

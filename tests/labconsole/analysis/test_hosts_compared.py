@@ -6,7 +6,8 @@ from labconsole.analysis.columns import group_repeats
 from labconsole.analysis.comparison import compare
 from labconsole.analysis.contrasts import contrasts
 from labconsole.model.placement import Placement, RoleRequest
-from tests.helpers.post_trial import PostTrial, published, run
+from labconsole.output.report.result_tables import comparison_tables
+from tests.helpers.post_trial import PostTrial, metric, published, run
 
 OBU = Placement(roles=(RoleRequest(role="sender-*", tag="obu"),)).stored()
 
@@ -42,3 +43,17 @@ def test_a_step_of_the_trial_is_between_scenarios_on_the_same_hosts() -> None:
     assert (pair.reference, pair.other, pair.title) == (1, 2, "sealed against open")
     [same] = contrasts(group_repeats(runs[:2]), 0, PostTrial())
     assert (same.reference, same.other, same.title) == (0, 1, "open · run 2 against open · run 1")
+
+
+def test_a_figure_between_clocks_has_the_largest_uncertainty_of_its_runs() -> None:
+    runs = [
+        run(number, "open", {}, metrics={"wait_p99": metric("wait_p99", 2.0, uncertainty=uncertainty)})
+        for number, uncertainty in ((1, 0.25), (2, 0.5))
+    ]
+    comparison = compare((*group_repeats(runs), published({"wait_p99": 3.0}, {"letters": 10})), PostTrial())
+    [line] = comparison.metrics
+    assert [cell.uncertainty for cell in line.cells] == [0.5, 0.0]
+    assert any(note.startswith("± ") for note in comparison.notes)
+    assert not any(note.startswith("± ") for note in compare(group_repeats([run(1, "open", {})]), PostTrial()).notes)
+    [table] = comparison_tables(comparison)
+    assert table.rows[0][2].text.startswith("2 ± 0.50") and "±" not in table.rows[0][3].text

@@ -13,10 +13,12 @@ from labconsole.analysis.number_format import (
     format_difference,
     format_duration,
     format_figure,
+    format_metric,
     format_number,
     row_scale,
 )
 from labconsole.analysis.parameter_texts import describe_parameters
+from labconsole.model.metrics import Metric
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,22 @@ def test_numbers_have_four_digits_and_whole_ones_all(value: float, text: str) ->
 )
 def test_figures_carry_a_readable_unit(value: float | None, unit: str, text: str) -> None:
     assert format_figure(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "uncertainty", "text"),
+    [
+        (12.3456, 0.0, "12.35 ms"),
+        (12.3456, 0.0523, "12.35 ± 0.052 ms"),
+        (0.0523, 0.0012, "52.30 ± 1.2 µs"),
+        (-0.4, 1.0, "-0.4000 ± 1.0 ms"),
+        (2_500.0, 120.0, "2.500 ± 0.12 s"),
+    ],
+)
+def test_a_metric_between_clocks_has_its_uncertainty_in_the_same_unit(
+    value: float, uncertainty: float, text: str
+) -> None:
+    assert format_metric(Metric("latency", value, "ms", uncertainty=uncertainty)) == text
 
 
 @pytest.mark.parametrize(

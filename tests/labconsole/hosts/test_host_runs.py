@@ -269,7 +269,7 @@ def test_a_killed_console_keeps_what_its_local_hosts_have_recorded(
 def is_local_node(process: psutil.Process, home: Path) -> bool:
     """Whether it is a node of a cluster that a run of this console has started."""
     with suppress(psutil.Error):
-        return "labconsole.hosts.local_cluster" in process.cmdline() and process.environ()[HOME_VARIABLE] == str(home)
+        return "labconsole.hosts.local_node" in process.cmdline() and process.environ()[HOME_VARIABLE] == str(home)
     return False
 
 

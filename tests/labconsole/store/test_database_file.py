@@ -27,9 +27,9 @@ from labconsole.store.run_store import Store
 GOLDEN = Path(__file__).parent / "golden"
 ADDED_COLUMNS = {
     *(("run", "definitions"), ("metric", "not_judged"), ("verdict", "kind")),
-    ("scenario", "placement"),
+    *(("scenario", "placement"), ("metric", "uncertainty")),
 }
-"""Columns that versions 4 and 7 added to tables of earlier versions."""
+"""Columns that versions 4, 7 and 8 added to tables of earlier versions."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def second(database: Path) -> Path:
 
 
 def dump(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table, without the columns that versions 4 and 7 added."""
+    """Every row of every table, without the columns that versions 4, 7 and 8 added."""
     with closing(sqlite3.connect(path)) as raw:
         names = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {name: sorted(raw.execute(f"SELECT {_columns(raw, name)} FROM {name}"), key=repr) for name in names}
@@ -171,7 +171,17 @@ def test_a_database_of_version_6_keeps_every_row_and_its_digests_and_asks_for_no
         assert reader.attachments(1).all() != [], "it has what version 6 added"
 
 
-@pytest.mark.parametrize("version", ["v1", "v2", "v3", "v4", "v6"])
+def test_a_database_of_version_7_keeps_its_digests_and_its_figures_have_no_uncertainty(database: Path) -> None:
+    shutil.copy(GOLDEN / "v7.db", database)
+    before = dump(database)
+    Store.open(database).close()
+    assert dump(database) == before
+    with Reader(database) as reader:
+        assert all(verify(reader, run_id).ok for run_id in (1, 2, 3, 4))
+        assert {metric.uncertainty for metric in reader.run(1).metrics} == {0.0}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v3", "v4", "v6", "v7"])
 def test_a_migrated_database_is_laid_out_as_a_new_one(version: str, database: Path, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / f"{version}.db", database)
     Store.open(database).close()

@@ -177,6 +177,9 @@ def test_receivers_times_are_those_of_the_senders_clock_within_the_uncertainty(t
     assert all(np.array_equal(sent[name], first[name]) for name in first)
     found = figures(detail)
     assert found["clock_uncertainty"] == clocks.uncertainty_ns / 1e3
+    within = {one.name: one.uncertainty for one in detail.metrics if one.uncertainty}
+    assert {name.partition("_")[0] for name in within} == {"latency"}
+    assert set(within.values()) == {clocks.uncertainty_ns / 1e6}, "in ms, as the latencies"
     assert 0 < found["latency_p50"] < 1000, "without correction it would be 7 s and more"
 
 

@@ -169,6 +169,9 @@ def test_latency_between_hosts_is_judged_where_the_two_worst_clocks_are_well_eno
     found = figures(run.evaluated())
     assert (found["hosts"], found["clock_uncertainty"]) == (3, 500.0)
     assert run.not_judged("latency_mean") == "", "10 % of 5 ms"
+    within = {one.name: one.uncertainty for one in run.evaluated().metrics if one.uncertainty}
+    assert set(within.values()) == {0.5} and {"latency_p50", "queue_time_max"} <= set(within)
+    assert "throughput" not in within and not any(one.uncertainty for one in Run().evaluated().metrics)
     run.clocks += (host_compared("b", 200_002, AFTER),)
     reason = "the clock offset is uncertain by more than 10% of the latency (± 0.5 ms, median 5 ms)"
     assert run.not_judged("latency_mean") == reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,7 +150,10 @@ def test_test_2_over_three_hosts_from_placing_to_report(
     assert isinstance(view, RunView)
     qtbot.waitUntil(lambda: "provenance" in view.tables and bool(view.plots) and view.progress.isHidden())
     assert "sender-*: tag sends" in "\n".join(rows(view, "parameters"))
-    assert "Clock offset, uncertainty" in "\n".join(rows(view, "metrics"))
+    figures = rows(view, "metrics")
+    assert any(line.startswith("Clock offset, uncertainty") for line in figures)
+    latency = [line for line in figures if line.startswith("Latency")]
+    assert latency and all(re.search(r" [\d.]+ ± [\d.]+ [mµn]?s ", line) for line in latency)
     events = "\n".join(rows(view, "events"))
     for host, shift in (("hub", "7"), ("left", ""), ("right", "5,00")):
         assert f"the clock of {host} is ahead by {shift}" in events

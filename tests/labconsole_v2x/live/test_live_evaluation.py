@@ -106,6 +106,8 @@ def test_latency_between_hosts_is_judged_by_the_uncertainty_of_their_clocks() ->
         found = {metric.name: metric for metric in evaluate(parameters(), tables, events).metrics}
         assert found["latency_p50"].not_judged.endswith(doubt) and bool(found["latency_p50"].not_judged) is bool(doubt)
         assert (found["hosts"].value, found["clock_uncertainty"].value) == (2, (100_000 + second_ns) / 1e3)
+        assert found["latency_p50"].uncertainty == (100_000 + second_ns) / 1e6
+        assert found["age_p50"].not_judged and not found["accept_rate"].uncertainty
     assert "hosts" not in figures(tables)
 
 

@@ -72,6 +72,7 @@ def filled(path: Path) -> list[int]:
             store.add_artefact(run_id, "trust.pem", "application/x-pem-file", b"-----BEGIN\x00")
             metrics = (
                 Metric("throughput", 1 / 3, "msg/s", Direction.HIGHER, 300),
+                Metric("latency", 12.5, "ms", Direction.LOWER, 300, uncertainty=0.25),
                 Metric("lost", 5e-324, "", labels={"reason": "late"}),
             )
             store.replace_evaluation(run_id, Evaluation(metrics, (Verdict("limit", "pass", "Enough.", {"min": 1}),)))

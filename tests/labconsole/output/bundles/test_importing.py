@@ -69,6 +69,14 @@ def test_a_bundle_of_version_3_arrives_with_its_digests_and_asks_for_no_hosts(ot
         assert [reader.run(run_id).placement for run_id in result.imported] == [{}, {}]
 
 
+def test_a_bundle_of_version_4_arrives_with_its_digests(other: Path) -> None:
+    result = import_bundle(other, Path(__file__).with_name("version-4.lcz"))
+    assert result.imported == (1, 2)
+    with Reader(other) as reader:
+        assert all(verify(reader, run_id).ok for run_id in result.imported)
+        assert {metric.uncertainty for metric in reader.run(result.imported[0]).metrics} == {0.0}
+
+
 def test_the_same_scenario_on_other_hosts_is_of_another_campaign(
     original: Path, good: Path, other: Path, tmp_path: Path
 ) -> None:

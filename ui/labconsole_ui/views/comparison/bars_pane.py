@@ -81,7 +81,7 @@ class BarsPane(QWidget):
         for place, (column, cell) in enumerate(zip(columns, line.cells, strict=True)):
             if cell.value is None:
                 continue
-            text, interval, colour = scale.figure(cell.value), None, place
+            text, interval, colour = scale.figure(cell.value, cell.uncertainty), None, place
             if cell.interval is not None:
                 interval = (cell.interval.low * scale.factor, cell.interval.high * scale.factor)
                 text += f" ({interval_text(cell.interval, scale)})"

@@ -194,7 +194,7 @@ def _verdict_text(cell: VerdictCell, column: Column) -> CellText:
 def _cell_text(line: MetricLine, cell: Cell, column: Column, remark: str, ours: str) -> CellText:
     """The cell; `ours` is the origin of our figures of a published column's scenario."""
     scale = line.scale
-    value = f"{scale.figure(cell.value)}{MARK if cell.marked else ''}"
+    value = f"{scale.figure(cell.value, cell.uncertainty)}{MARK if cell.marked else ''}"
     help_lines = [f"{column.title}: {value}"]
     if cell.interval is not None:
         runs = count(cell.runs, cell.origins)

@@ -94,7 +94,7 @@ class PublishedTablesPane(QWidget):
             if cell.holds is not None:
                 mark = self.tr("✓ within") if cell.holds else self.tr("✗ outside")
         return CellText(
-            scale.figure(cell.value),
+            scale.figure(cell.value, cell.uncertainty),
             "\n".join(details),
             mark,
             help="\n".join([*details, cell.published.reference] if cell.published is not None else details),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QFontMetrics
 
-from labconsole.analysis.number_format import NO_FIGURE, format_duration, format_figure
+from labconsole.analysis.number_format import NO_FIGURE, format_duration, format_metric
 from labconsole.engine.queue import ShownStatus
 from labconsole.model.plugin import Plugins
 from labconsole.model.trial import Metric, MetricKind
@@ -166,7 +166,7 @@ def _metric_field(kind: MetricKind) -> Field[RunRow]:
 
     def text(run: RunRow) -> str:
         found = metric(run)
-        return format_figure(found.value, found.unit) if found else ""
+        return format_metric(found) if found else ""
 
     def value(run: RunRow) -> float | None:
         found = metric(run)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
 
-from labconsole.analysis.number_format import format_duration, format_figure
+from labconsole.analysis.number_format import format_duration, format_figure, format_metric
 from labconsole.engine.protocol import LiveFrame
 from labconsole.engine.queue import QueueItem, QueueState
 from labconsole.engine.run_commands import DELIVERED, REFUSED
@@ -275,9 +275,7 @@ class LiveView(QWidget):
         """The trial's key figures of the finished run, as evaluated from its stored samples."""
         kinds = self._trial.key_kinds() if self._trial is not None else ()
         stored = [(kind, self._final[kind.name]) for kind in kinds if kind.name in self._final]
-        return [
-            Figure(kind.title, format_figure(metric.value, metric.unit), kind.description) for kind, metric in stored
-        ]
+        return [Figure(kind.title, format_metric(metric), kind.description) for kind, metric in stored]
 
     def _rate_figures(self, channel: LiveChannel, figures: ChannelFigures) -> list[Figure]:
         unit = rate_unit(channel.unit)

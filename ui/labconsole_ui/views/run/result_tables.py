@@ -10,7 +10,8 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from labconsole.analysis.caveats import too_few
-from labconsole.analysis.number_format import format_figure
+from labconsole.analysis.comparison_notes import UNCERTAINTY
+from labconsole.analysis.number_format import format_metric
 from labconsole.analysis.parameter_texts import ParameterValue
 from labconsole.model.trial import Direction, Event, Level, Metric, MetricKind, Trial, Verdict
 from labconsole_ui.tables.record_table import Field
@@ -79,11 +80,11 @@ def metric_fields() -> list[Field[MetricRow]]:
         Field(translate("RunView", "Metric"), lambda row: row.title, tooltip=_definition),
         Field(
             translate("RunView", "Value"),
-            lambda row: format_figure(row.metric.value, row.metric.unit),
+            lambda row: format_metric(row.metric),
             sort=lambda row: row.metric.value,
             right=True,
             tone=lambda row: "muted" if row.not_judged else None,
-            tooltip=lambda row: "\n".join(filter(None, (f"{row.metric.value!r} {row.metric.unit}".strip(), _why(row)))),
+            tooltip=lambda row: "\n".join(filter(None, (_exact(row.metric), _why(row)))),
             strong=lambda row: not row.not_judged,
         ),
         Field(
@@ -106,6 +107,12 @@ def metric_fields() -> list[Field[MetricRow]]:
 
 def _definition(row: MetricRow) -> str:
     return row.kind.description or row.title
+
+
+def _exact(metric: Metric) -> str:
+    """The figure with all of its digits; where it has an uncertainty, what that is."""
+    value = f"{metric.value!r} {metric.unit}".strip()
+    return f"{value} ± {metric.uncertainty!r} {metric.unit}\n{UNCERTAINTY}" if metric.uncertainty else value
 
 
 def _why(row: MetricRow) -> str:
