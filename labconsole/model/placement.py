@@ -14,6 +14,8 @@ from labconsole.model.validation_faults import fault_sentence
 DEFAULT_PORT = 8786
 DEFAULT_SCHEDULER = f"tls://127.0.0.1:{DEFAULT_PORT}"
 MOST_LOCAL = 20
+_NAMED = 5
+"""How many hosts a sentence names."""
 
 
 class _Strict(BaseModel):
@@ -156,7 +158,9 @@ def fault_of(request: RoleRequest, hosts: Collection[HostFacts]) -> str:
     """Why none of these hosts suits a request, in one sentence; empty where one does."""
     if any(host.suits(request) for host in hosts):
         return ""
-    there = "; ".join(f"{host.name} ({', '.join(host.tags) or 'no tags'}, {host.cores} cores)" for host in hosts)
+    named = [f"{host.name} ({', '.join(host.tags) or 'no tags'}, {host.cores} cores)" for host in hosts]
+    others = [f"{len(named) - _NAMED} others"] if len(named) > _NAMED + 1 else named[_NAMED:]
+    there = "; ".join([*named[:_NAMED], *others])
     return f"No host suits the roles {request.role} ({request}): there are {there or 'none'}."
 
 

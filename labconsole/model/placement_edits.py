@@ -45,16 +45,15 @@ def placed(placement: Placement, request: RoleRequest, names: Collection[str]) -
 def kept_here(placement: Placement, role: str, names: Collection[str]) -> Placement:
     """The placement without hosts for the roles of this name or pattern: they stay on this computer.
 
-    A wider request becomes one for each of its other roles among `names`.
+    A wider request becomes one for each of the other roles among `names` for which it counts.
     """
     mine = RoleRequest(role=role)
 
     def others(request: RoleRequest) -> Iterator[RoleRequest]:
-        matched = [name for name in names if request.matches(name)]
-        kept = [name for name in matched if not mine.matches(name)]
+        kept = [name for name in names if placement.request(name) is request and not mine.matches(name)]
         if request.role == role:
             return
-        if len(kept) == len(matched):
+        if not any(mine.matches(name) for name in names if request.matches(name)):
             yield request
         else:
             yield from (request.model_copy(update={"role": name}) for name in kept)

@@ -160,6 +160,7 @@ def _compare_clock(cluster: Cluster, run: WorkerRun, host: str) -> None:
     if any(comparable(event, there) for event in run.detail.events):
         path = run.spool / f"clock-{host}.spool"
         path.unlink(missing_ok=True)
+        run.spool.mkdir(parents=True, exist_ok=True)  # its host may have had no samples
         spool = SpoolWriter(path)
         for event in comparisons(there, AFTER, there.offset, host_offsets(run.detail.events)[host][-1]):
             spool.event(event)

@@ -73,3 +73,13 @@ def test_samples_of_an_imported_run_stay_for_the_database_that_ran_it(
     assert found.warnings[0].startswith(f"Run {number} was imported: collect its samples for the database that ran it")
     assert [one.host for one in collect(running, bench.database).collected] == [*HOSTS]
     assert bench.detail(detail.row.id).row.metrics
+
+
+def test_a_host_that_has_files_of_a_run_and_no_samples_is_cleared(bench: Bench, running: ClusterProcesses) -> None:
+    placed = [{"role": "counter-0", "host": "alpha"}]
+    detail = run(bench, running, placed, lost_console="finish", roles=1, count=100)
+    with Cluster(running.address, running.member()) as console:
+        console.call("alpha", "put", detail.row.uuid, "0" * 64, 0, b"payload")
+    found = collect(running, bench.database)
+    assert [one.host for one in found.collected] == ["alpha"] and not found.warnings
+    assert held(running, "alpha") == {}

@@ -73,3 +73,19 @@ def test_a_request_that_no_host_suits_names_what_there_is() -> None:
     assert fault_of(request("sender-*", tag="obu", cores=8), hosts) == (
         "No host suits the roles sender-* (tag obu, cores 8): there are a (obu, 4 cores); b (no tags, 2 cores)."
     )
+
+
+def test_of_many_hosts_that_do_not_suit_some_are_named() -> None:
+    hosts = [HostFacts(f"obu-{number}", 4) for number in range(200)]
+    fault = fault_of(request("*", cores=8), hosts)
+    assert "obu-4 (no tags, 4 cores); 195 others." in fault and "obu-5" not in fault
+
+
+def test_a_role_that_stays_here_brings_back_no_request_that_did_not_count() -> None:
+    placement = Placement(roles=(request("sender-1", "b"), request("*", "a")))
+    assert [one.role for one in kept_here(placement, "broker", NAMES).roles] == [
+        "sender-1",
+        "receiver-0",
+        "sender-0",
+        "sender-2",
+    ]

@@ -235,3 +235,69 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence_and_the_layout_is_kept
     assert dialog.refresh_button.isEnabled() and not dialog.busy.isVisible()
     dialog.reject()
     assert open_dialog().height() == 720
+
+
+def test_enter_in_the_address_reads_its_hosts_and_does_not_use_the_placement(
+    qtbot: QtBot, dialog: PlacementDialog
+) -> None:
+    used: list[object] = []
+    dialog.used.connect(used.append)
+    dialog.address.setFocus()
+    for address in ("192.0.2.10", "tls://127.0.0.1:9"):
+        dialog.address.setText(address)
+        qtbot.keyClick(dialog.address, Qt.Key.Key_Return)
+        assert dialog.isVisible() and not used
+    qtbot.waitUntil(lambda: "does not answer" in dialog.note.text(), timeout=30_000)
+
+
+def test_the_address_that_is_shown_is_used_although_its_hosts_were_not_read(dialog: PlacementDialog) -> None:
+    used: list[Placement] = []
+    dialog.used.connect(used.append)
+    dialog.placing.place(["broker"], OBUS)
+    dialog.address.setText("192.0.2.10")
+    dialog.use()
+    assert not used and dialog.note.property("tone") == "bad"
+    dialog.address.setText("tls://192.0.2.10:8786")
+    dialog.use()
+    assert [one.scheduler for one in used] == ["tls://192.0.2.10:8786"]
+
+
+def test_a_host_that_refuses_ends_what_several_should_share(dialog: PlacementDialog) -> None:
+    selected(dialog.roles, "sender-*")
+    for target in (host("obu-1"), host("rsu"), OBUS):
+        dialog.hosts.item_of(target).setSelected(True)
+    dialog.place_selected()
+    assert dialog.note.text().startswith("rsu has version 0.0.1") and placed(dialog)["sender-0"] == "host obu-1"
+
+
+def test_200_hosts_with_long_names_stay_in_view(qtbot: QtBot, dialog: PlacementDialog) -> None:
+    names = [f"obu-{number:03}-{'of-the-testbed-' * 6}{number:03}" for number in range(200)]
+    dialog.placing.list_hosts([HostFacts(name, 4, ("obu",), (), (), __version__) for name in names])
+    line = dialog.hosts.item_of(host(names[150]))
+    dialog.hosts.setCurrentItem(line)
+    dialog.hosts.scrollToItem(line)
+    position = dialog.hosts.verticalScrollBar().value()
+    dialog.placing.place(["broker"], host(names[150]))
+    assert dialog.hosts.verticalScrollBar().value() == position > 0
+    assert dialog.hosts.currentItem() is dialog.hosts.item_of(host(names[150]))
+    assert names[150] in dialog.hosts.item_of(host(names[150])).toolTip(0)
+    dialog.hosts.item_of(host(names[150])).setExpanded(False)
+    for name in names[:40]:
+        dialog.placing.place(["sender-*"], host(name), shared=True)
+    assert not dialog.hosts.item_of(host(names[150])).isExpanded()
+    qtbot.wait(50)
+    assert len(dialog.note.text()) < 600 and names[39] in dialog.note.toolTip()
+    assert dialog.hosts.height() > 200, "a long sentence leaves the hosts room"
+    dialog.placing.list_hosts([OBU_1])
+    assert dialog.hosts.item_of(host(names[150])).text(1) == "has not joined"
+
+
+def test_samples_that_stay_still_stay_after_a_look_at_hosts_of_this_computer(
+    dialog: PlacementDialog, tmp_path: Path
+) -> None:
+    (tmp_path / "hosts.toml").write_text('samples = "stay"\n[[roles]]\nrole = "broker"\nhost = "obu-1"\n')
+    dialog.open_file(tmp_path / "hosts.toml")
+    dialog.of_this_computer.click()
+    assert dialog.placing.placement.samples == "bring", "these hosts end with the run"
+    dialog.of_scheduler.click()
+    assert dialog.placing.placement.samples == "stay"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -43,6 +43,7 @@ from labconsole_ui.widgets.labels import busy_bar, plain_label, set_tone
 _GEOMETRY, _SPLITTER = "placement/geometry", "placement/splitter"
 _SIZE = (1080, 680)
 _LOCAL_HOSTS = 3
+_NOTE_LINES, _NOTE_LENGTH = 4, 500
 FILE_FILTER = "*.toml *.start *.txt"
 
 
@@ -109,26 +110,22 @@ class PlacementDialog(QDialog):
         """Ask the hosts of the scheduler, unless they are being asked."""
         if self._listing.running:
             return
-        address = self.address.text().strip()
-        parameters = self._plugins.operation(LIST).parameters
-        try:
-            parameters.model_validate({"scheduler": address})
-        except ValidationError as error:
-            self._say(fault_sentence(error, parameters), True)
-            return
-        self.placing.use_hosts_of(scheduler=address)
-        self.busy.show()
-        self.refresh_button.setEnabled(False)
-        self._listing.start(LIST, {"scheduler": address})
+        if self._takes_address():
+            self.busy.show()
+            self.refresh_button.setEnabled(False)
+            self._listing.start(LIST, {"scheduler": self.placing.placement.scheduler})
 
     def place_selected(self) -> None:
         """Place the selected roles on the selected hosts, which share them, or on a tag."""
         roles, chosen = self.roles.roles, self.hosts.chosen
         for number, target in enumerate(chosen):
-            self._place(roles, target, shared=number > 0)
+            if not self.placing.place(roles, target, shared=number > 0):
+                return
 
     def use(self) -> None:
         """Close the dialog with this placement, unless it cannot be used."""
+        if self.placing.placement.roles and not self._takes_address():
+            return
         if fault := self.placing.fault:
             self._say(fault, True)
             return
@@ -150,12 +147,19 @@ class PlacementDialog(QDialog):
 
     def save_file(self, path: Path) -> None:
         """Write the placement as a host list file."""
+        if not self._takes_address():
+            return
         try:
             save_host_list(path, self.placing.placement)
         except ProfileError as error:
             self._say(str(error), True)
         else:
             self._say(self.tr("Saved as {path}.").format(path=path), False)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter in the address reads its hosts, and does not close the dialog."""
+        if not (self.address.hasFocus() and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)):
+            super().keyPressEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A host list file can be dropped."""
@@ -265,6 +269,20 @@ class PlacementDialog(QDialog):
         else:
             self.placing.use_hosts_of(local=self.local_box.value())
 
+    def _takes_address(self) -> bool:
+        """Use the scheduler whose address is shown; False: it is none, which is reported."""
+        address, parameters = self.address.text().strip(), self._plugins.operation(LIST).parameters
+        if self.placing.placement.local:
+            return True
+        try:
+            parameters.model_validate({"scheduler": address})
+        except ValidationError as error:
+            self._say(fault_sentence(error, parameters), True)
+            return False
+        if address != self.placing.placement.scheduler:
+            self.placing.use_hosts_of(scheduler=address)
+        return True
+
     def _place(self, roles: Sequence[str], target: Target, *, shared: bool = False) -> None:
         if roles:
             self.placing.place(roles, target, shared=shared)
@@ -339,7 +357,9 @@ class PlacementDialog(QDialog):
             self.save_file(Path(name).with_suffix(".toml"))
 
     def _say(self, sentence: str, bad: bool) -> None:
-        self.note.setText(sentence)
+        shown = "\n".join(sentence.splitlines()[:_NOTE_LINES])[:_NOTE_LENGTH]
+        self.note.setText(sentence if shown == sentence else f"{shown} ...")
+        self.note.setToolTip("" if shown == sentence else sentence)
         set_tone(self.note, "bad" if bad else "muted")
 
     def _restore_size(self) -> None:

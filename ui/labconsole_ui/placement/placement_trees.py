@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from PySide6.QtCore import QMimeData, QSize, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QMimeData, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
+from labconsole.model.placement import HostFacts
 from labconsole.safe_text import shown_lines
 from labconsole_ui.placement.placing import HERE, Placing, Target, TargetKind, targets
 from labconsole_ui.theme.theme import FontRole, Theme
@@ -41,6 +49,7 @@ class _RoleDragTree(QTreeWidget):
         self.setIconSize(QSize(16, 16))
         self.setAlternatingRowColors(True)
         self.setUniformRowHeights(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their ends
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setDragEnabled(True)
         self.setAcceptDrops(True)
@@ -56,6 +65,24 @@ class _RoleDragTree(QTreeWidget):
         chosen = self.selectedItems()
         found = [item.data(0, _ROLE) for item in chosen if item.parent() not in chosen]
         return list(dict.fromkeys(role for role in found if role))
+
+    def _top_lines(self) -> list[QTreeWidgetItem]:
+        return [item for index in range(self.topLevelItemCount()) if (item := self.topLevelItem(index)) is not None]
+
+    @contextmanager
+    def _refilled(self) -> Iterator[None]:
+        """Clear it; after the block the current line and the scroll position are those of before."""
+        before = [_key(line) for line in (self.currentItem(),) if line is not None]
+        position = self.verticalScrollBar().value()
+        self.setCurrentIndex(QModelIndex())  # clear() with a current line takes half a second for 200 hosts
+        self.clear()
+        yield
+        for top in self._top_lines():
+            for line in (top, *(top.child(index) for index in range(top.childCount()))):
+                if _key(line) in before:
+                    self.setCurrentItem(line, 0, QItemSelectionModel.SelectionFlag.NoUpdate)
+        self.executeDelayedItemsLayout()
+        self.verticalScrollBar().setValue(position)
 
     def mimeTypes(self) -> list[str]:  # noqa: N802 - Qt names it
         return [ROLES_TYPE]
@@ -94,21 +121,20 @@ class RoleTree(_RoleDragTree):
     def show_roles(self, placing: Placing) -> None:
         """Show where each role runs, with the same lines selected and expanded as before."""
         chosen = {item.data(0, _ROLE) for item in self.selectedItems()}
-        open_ones = {item.data(0, _ROLE) for item in self._groups() if item.isExpanded()}
-        self.clear()
-        for pattern, members in placing.groups.items():
-            single = members == (pattern,)
-            title = pattern if single else self.tr("{pattern} ({count})").format(pattern=pattern, count=len(members))
-            places = {name: self._place(placing, name) for name in members}
-            common = set(places.values())
-            group = _item(self, title, pattern, common.pop() if len(common) == 1 else self.tr("several"))
-            for name, place in () if single else places.items():
-                _item(group, name, name, place).setSelected(name in chosen)
-            group.setExpanded(pattern in open_ones)
-            group.setSelected(pattern in chosen)
-
-    def _groups(self) -> list[QTreeWidgetItem]:
-        return [item for index in range(self.topLevelItemCount()) if (item := self.topLevelItem(index)) is not None]
+        open_ones = {item.data(0, _ROLE) for item in self._top_lines() if item.isExpanded()}
+        with self._refilled():
+            for pattern, members in placing.groups.items():
+                single = members == (pattern,)
+                title = (
+                    pattern if single else self.tr("{pattern} ({count})").format(pattern=pattern, count=len(members))
+                )
+                places = {name: self._place(placing, name) for name in members}
+                common = set(places.values())
+                group = _item(self, title, pattern, common.pop() if len(common) == 1 else self.tr("several"))
+                for name, place in () if single else places.items():
+                    _item(group, name, name, place).setSelected(name in chosen)
+                group.setExpanded(pattern in open_ones)
+                group.setSelected(pattern in chosen)
 
     def _place(self, placing: Placing, name: str) -> str:
         request = placing.placement.request(name)
@@ -130,7 +156,8 @@ class HostTree(_RoleDragTree):
             parent.tr("Host"), parent.tr("Tags"), parent.tr("Cores"), parent.tr("Load"), parent.tr("Version")
         )  # fmt: skip
         super().__init__(parent.tr("Hosts and tags"), headings, theme, parent)
-        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for column in (0, 1):  # names and tags may be long
+            self.header().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         root = self.invisibleRootItem()
         root.setFlags(root.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)
         self.setToolTip(self.tr("Drop roles here. With Ctrl they share it with the hosts that they have already."))
@@ -153,40 +180,45 @@ class HostTree(_RoleDragTree):
 
     def item_of(self, target: Target) -> QTreeWidgetItem:
         """The line of a target. Raises KeyError: it has none."""
-        for index in range(self.topLevelItemCount()):
-            item = self.topLevelItem(index)
-            if item is not None and item.data(0, _TARGET) == target:
-                return item
-        raise KeyError(target)
+        found = {item.data(0, _TARGET): item for item in self._top_lines()}
+        return found[target]
 
     def show_targets(self, placing: Placing) -> None:
-        """Show them, with the same lines selected as before."""
+        """Show them, with the same lines selected and closed as before."""
         before = self.chosen
+        closed = {item.data(0, _TARGET) for item in self._top_lines() if item.childCount() and not item.isExpanded()}
         facts = {host.name: host for host in placing.hosts or ()}
-        self.clear()
-        for target in targets(placing):
-            host = facts.get(target.name) if target.kind is TargetKind.HOST else None
-            cells = ["", "", "", ""]
-            if host is not None:
-                load = "" if host.load is None else f"{host.load:.2f}"
-                cells = [", ".join(host.tags), str(host.cores), load, host.version]
-            item = QTreeWidgetItem(self, [shown_lines(text) for text in (self._title(target, placing), *cells)])
-            if host is not None and host.capabilities:
-                item.setToolTip(0, shown_lines(self.tr("Has {what}").format(what=", ".join(host.capabilities))))
-            item.setIcon(0, self._theme.icon(_ICONS[target.kind], "muted" if host is None else "text"))
-            item.setData(0, _TARGET, target)
-            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDragEnabled | Qt.ItemFlag.ItemIsDropEnabled)
-            for role, text in self._placed_on(target, placing):
-                _item(item, text, role)
-            item.setExpanded(True)
-            item.setSelected(target in before)
+        with self._refilled():
+            for target in targets(placing):
+                host = facts.get(target.name) if target.kind is TargetKind.HOST else None
+                item = self._add(target, host, placing)
+                item.setSelected(target in before)
+                item.setExpanded(target not in closed)
+
+    def _add(self, target: Target, host: HostFacts | None, placing: Placing) -> QTreeWidgetItem:
+        """Add the line of a target, with what was placed there; `host`: what is known of it."""
+        cells, about = ["", "", "", ""], [self._title(target, placing)]
+        if host is not None:
+            load = "" if host.load is None else f"{host.load:.2f}"
+            cells = [", ".join(host.tags), str(host.cores), load, host.version]
+            about += [self.tr("Has {what}").format(what=", ".join(host.capabilities))] if host.capabilities else []
+        elif target.kind is TargetKind.HOST and placing.hosts is not None:
+            cells[0] = self.tr("has not joined")
+        item = QTreeWidgetItem(self, [shown_lines(text) for text in (about[0], *cells)])
+        item.setToolTip(0, shown_lines("\n".join(about)))
+        item.setToolTip(1, shown_lines(cells[0]))
+        item.setIcon(0, self._theme.icon(_ICONS[target.kind], "muted" if host is None else "text"))
+        item.setData(0, _TARGET, target)
+        item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDragEnabled | Qt.ItemFlag.ItemIsDropEnabled)
+        for role, text in self._placed_on(target, placing):
+            _item(item, text, role)
+        return item
 
     def _title(self, target: Target, placing: Placing) -> str:
         if target == HERE:
             return self.tr("This computer")
         if target.kind is TargetKind.HOST:
-            known = placing.hosts is None or any(host.name == target.name for host in placing.hosts)
-            return target.name if known else self.tr("{host} (has not joined)").format(host=target.name)
+            return target.name
         count = sum(target.name in host.offers for host in placing.hosts or ())
         return self.tr("Tag {tag} (hosts: {count})").format(tag=target.name, count=count)
 
@@ -219,10 +251,16 @@ class HostTree(_RoleDragTree):
             self.placed.emit(roles, item.data(0, _TARGET), self._shared)
 
 
+def _key(line: QTreeWidgetItem) -> tuple[object, object]:
+    """By which a line is known again."""
+    return line.data(0, _TARGET), line.data(0, _ROLE)
+
+
 def _item(parent: QTreeWidget | QTreeWidgetItem, title: str, role: str, place: str = "") -> QTreeWidgetItem:
     """A line for a role, which can be dragged, and on which others can be dropped."""
     item = QTreeWidgetItem([shown_lines(title), shown_lines(place)])
     item.setData(0, _ROLE, role)
+    item.setToolTip(0, shown_lines(title))
     item.setToolTip(1, shown_lines(place))
     if isinstance(parent, QTreeWidget):
         parent.addTopLevelItem(item)

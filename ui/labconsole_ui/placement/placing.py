@@ -50,6 +50,7 @@ class Placing(QObject):
         self.names = tuple(names)
         self.groups = grouped(names)
         self.placement = placement
+        self._samples = placement.samples
         self.stack = QUndoStack(self)
         self._listed: tuple[HostFacts, ...] | None = None
 
@@ -78,8 +79,11 @@ class Placing(QObject):
         self._listed = None if hosts is None else tuple(hosts)
         self.changed.emit()
 
-    def place(self, roles: Sequence[str], target: Target, *, shared: bool = False) -> None:
-        """Place roles, by name or pattern; `shared`: on this host next to those that they are placed on already."""
+    def place(self, roles: Sequence[str], target: Target, *, shared: bool = False) -> bool:
+        """Place roles, by name or pattern; `shared`: on this host next to those that they are placed on already.
+
+        False: it is refused, which is reported.
+        """
         found = self.placement
         requests = []
         for role in roles:
@@ -89,7 +93,7 @@ class Placing(QObject):
             request = self._request(role, target, shared=shared)
             if fault := self._fault(request, target):
                 self.said.emit(fault, True)
-                return
+                return False
             found = placed(found, request, self.names)
             requests.append(request)
         if target.kind is TargetKind.HERE:
@@ -97,6 +101,7 @@ class Placing(QObject):
         else:
             text = "; ".join(f"{request.role}: {request}" for request in requests)
         self._do(found, text)
+        return True
 
     def require(self, index: int, **values: Any) -> None:
         """Change cores or interface that a request asks for."""
@@ -114,13 +119,16 @@ class Placing(QObject):
 
     def use_hosts_of(self, *, scheduler: str | None = None, local: int = 0) -> None:
         """Choose so many hosts on this computer, or those of a scheduler."""
-        # Samples cannot stay on hosts that end with the run.
-        values = {"local": local, "samples": "bring"} if scheduler is None else {"local": 0, "scheduler": scheduler}
+        if scheduler is None:  # samples cannot stay on hosts that end with the run
+            values = {"local": local, "samples": "bring"}
+        else:
+            values = {"local": 0, "scheduler": scheduler, "samples": self._samples}
         self.placement = self.placement.model_copy(update=values)
         self.changed.emit()
 
     def take(self, placement: Placement, text: str) -> None:
         """Edit another placement, as a file has it."""
+        self._samples = placement.samples
         self._do(placement, text)
 
     def _request(self, role: str, target: Target, *, shared: bool) -> RoleRequest:

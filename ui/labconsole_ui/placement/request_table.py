@@ -37,6 +37,8 @@ class RequestTable(QTableWidget):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setFixedHeight(_HEIGHT)
         self.itemChanged.connect(self._edited)
 
@@ -62,6 +64,7 @@ class RequestTable(QTableWidget):
                     if column in (_CORES, _INTERFACE):
                         item.setToolTip(self.tr("Double-click or F2: change it. Empty: any."))
                     else:
+                        item.setToolTip(shown_lines(text))
                         item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                     self.setItem(row, column, item)
 
