@@ -162,15 +162,17 @@ class Cluster(AbstractContextManager["Cluster"]):
             deadline_s = time.monotonic() + timeout_s
             with suppress(TimeoutError):
                 return asked.result(timeout=_SOON_S)
-            connected = self._client.rpc.occupied.get(self._addresses[name])  # then it is noticed where it ends
+            connected = self._client.rpc.occupied.get(self._addresses.get(name, ""))  # its end is noticed
             if not connected and self._refuses(name):
                 raise ConnectionRefusedError
-            while not asked.done() and (left_s := deadline_s - time.monotonic()) > 0:
+            while not asked.done():
+                if (left_s := deadline_s - time.monotonic()) <= 0:
+                    raise TimeoutError
                 with suppress(TimeoutError):
                     return asked.result(timeout=min(left_s, ANSWER_S))
-                if not self._listens(name):  # it may be silent for longer, and not be cut off
-                    break
-            raise TimeoutError
+                if not (asked.done() or self._listens(name)):  # it may be silent for longer, and not be cut off
+                    raise TimeoutError
+            return asked.result()
 
         return self._answered(name, answer)
 

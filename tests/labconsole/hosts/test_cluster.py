@@ -143,6 +143,14 @@ def test_a_killed_agent_is_missed_at_once_where_the_scheduler_says_nothing(
             running.scheduler.process.send_signal(signal.SIGCONT)
 
 
+def test_an_answer_that_comes_when_the_console_looks_for_the_agent_is_taken(
+    running: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labconsole.hosts.cluster._SOON_S", 0.001)  # about as long as an answer takes
+    with Cluster(running.address, running.member()) as console:
+        assert all(console.call("alpha", "clock") > 0 for _ in range(1000))
+
+
 def test_a_frozen_agent_is_missed_within_fifteen_seconds(running: ClusterProcesses, tmp_path: Path) -> None:
     agent = running.joins("zeta", tmp_path)
     try:
