@@ -53,10 +53,20 @@ def running(home: Path, practice_plugin: None) -> Iterator[ClusterProcesses]:
 
 
 def collect(bench: Bench, running: ClusterProcesses, host: str = "alpha") -> None:
-    """Collect what is left on a host once its roles have ended."""
-    assert eventually(lambda: not running_roles(running, host), 30), "its roles were not stopped"
-    with Cluster(running.address, running.member()) as console:
-        assert not collect_left(console, bench.database, lambda sentence: None).warnings
+    """Collect what is left on a host once its roles have ended; an agent that was frozen may leave and join again."""
+
+    def collected() -> bool:
+        try:
+            if running_roles(running, host):
+                return False
+            with Cluster(running.address, running.member()) as console:
+                warnings = collect_left(console, bench.database, lambda sentence: None).warnings
+            assert all("does not answer" in one for one in warnings), warnings
+            return not warnings and not held(running, host)
+        except HostLostError:
+            return False
+
+    assert eventually(collected, 60), "its roles were not stopped, or it is not back"
 
 
 class SilentHost:
