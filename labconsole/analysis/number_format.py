@@ -19,6 +19,7 @@ FACTOR_FROM: Final = 10.0
 _TIME_UNITS: Final = ("ns", "us", "ms", "s")
 _SPELLED: Final = {"us": "µs"}
 _LEAST_OF_A_UNIT, _STEP = 0.1, 1000.0
+_READABLE_FROM, _READABLE_BELOW = 1e-6, 1e12
 
 
 def format_number(value: float) -> str:
@@ -59,7 +60,9 @@ class Scale:
 
     def within(self, uncertainty: float) -> str:
         """What follows a number that is uncertain by so much: ` ± 0.12`; nothing where it is not."""
-        return f" ± {format_factor(uncertainty * self.factor, 2)}" if uncertainty else ""
+        shown = uncertainty * self.factor
+        readable = _READABLE_FROM <= shown < _READABLE_BELOW
+        return f" ± {format_factor(shown, 2) if readable else f'{shown:.1e}'}" if uncertainty else ""
 
     def figure(self, value: float | None, uncertainty: float = 0.0) -> str:
         """The same with the unit: `40.65 s`."""

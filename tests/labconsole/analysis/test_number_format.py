@@ -64,6 +64,11 @@ def test_figures_carry_a_readable_unit(value: float | None, unit: str, text: str
         (0.0523, 0.0012, "52.30 ± 1.2 µs"),
         (-0.4, 1.0, "-0.4000 ± 1.0 ms"),
         (2_500.0, 120.0, "2.500 ± 0.12 s"),
+        (12.0, 1e9, "12 ± 1,000,000,000 ms"),
+        (12.0, 1e-12, "12 ± 1.0e-12 ms"),
+        (12.0, 1e308, "12 ± 1.0e+308 ms"),
+        (5e-9, 1e308, "0.005000 ± inf ns"),
+        (2_500.0, 5e-324, "2.500 ± 0.0e+00 s"),
     ],
 )
 def test_a_metric_between_clocks_has_its_uncertainty_in_the_same_unit(
