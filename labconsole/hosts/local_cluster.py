@@ -90,7 +90,8 @@ def _process(name: str, member: Member) -> Iterator[_Process]:
             raise
         finally:
             assert process.stdin is not None and process.stdout is not None
-            process.stdin.close()
+            with suppress(OSError):  # it had ended before all was written to it
+                process.stdin.close()
             try:
                 process.wait(_END_S)
             except subprocess.TimeoutExpired:

@@ -54,7 +54,7 @@ class _Served:
 def main() -> int:
     """Entry of a node. It reads what member of the cluster it is, and a host then the scheduler's address."""
     lines = sys.stdin.buffer
-    if not (line := lines.readline()):
+    if not (line := lines.readline()).endswith(b"\n"):
         return 1  # the console has ended meanwhile
     member = Member.handed_over(line)
     try:
