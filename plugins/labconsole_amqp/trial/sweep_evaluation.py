@@ -74,7 +74,9 @@ def sweep_figures(
     found = highest(steps, parameters.p99_limit - uncertain_ms)
     done = any(event.name == SWEEP_DONE for event in events)
     busy = "; ".join(filter(None, (busy, jump_doubt(events), "" if done else "the search did not come to its end")))
-    return tuple(_metrics(parameters, steps, found, busy)), (_verdict(parameters, steps, found, done, uncertain_ms),)
+    return tuple(_metrics(parameters, steps, found, busy, uncertain_ms)), (
+        _verdict(parameters, steps, found, done, uncertain_ms),
+    )
 
 
 def sweep_curves(
@@ -93,10 +95,12 @@ def sweep_curves(
         yield Curve("Limit", "Latency", "ms", times, np.full(len(times), parameters.p99_limit))
 
 
-def _metrics(parameters: AmqpParameters, steps: Sequence[Step], found: Step | None, busy: str) -> Iterator[Metric]:
+def _metrics(
+    parameters: AmqpParameters, steps: Sequence[Step], found: Step | None, busy: str, uncertain_ms: float
+) -> Iterator[Metric]:
     if found is not None and found.p99_ms is not None:
         yield metric("highest_rate", found.rate * parameters.senders, found.due, busy)
-        yield metric("p99_at_highest_rate", found.p99_ms, found.due)
+        yield metric("p99_at_highest_rate", found.p99_ms, found.due, "", uncertain_ms)
     yield metric("sweep_steps", len(steps), len(steps))
 
 

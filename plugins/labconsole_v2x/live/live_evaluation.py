@@ -58,7 +58,7 @@ def evaluate_joined(
         *_loss(packets, receptions),
         *_receiving(packets, receptions),
         *_times(parameters, packets, receptions),
-        *_learning(parameters, packets),
+        *_learning(parameters, packets, events),
         *_queue(packets, samples),
         *_processes(packets, samples),
         *_hosts(events),
@@ -266,7 +266,7 @@ def _times(parameters: LiveParameters, packets: JoinedPackets, receptions: Recep
                 yield metric(part, quantile(values, QUANTILES[part]), len(values))
 
 
-def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Metric]:
+def _learning(parameters: LiveParameters, packets: JoinedPackets, events: Sequence[Event]) -> Iterator[Metric]:
     received = packets.received
     accepted = (received["reason"] == 0) & (packets.of_received >= 0)
     pairs = np.stack((received["receiver"][accepted], packets.sender[accepted]))
@@ -276,7 +276,8 @@ def _learning(parameters: LiveParameters, packets: JoinedPackets) -> Iterator[Me
         return
     if heard.shape[1] >= packets.receivers * parameters.senders * parameters.instances > 0:
         last_ns = int(received["done_ns"][accepted][first].max())
-        yield metric("warm_up_time", (last_ns - packets.begin_ns) / 1e9, heard.shape[1])
+        seconds, uncertainty = (last_ns - packets.begin_ns) / 1e9, between_hosts_ns(events) / 1e9
+        yield metric("warm_up_time", seconds, heard.shape[1], "", uncertainty)
     waiting = np.isin(received["reason"], _WAITING) & (received["waited"] == 0)
     yield metric("waited", int(np.count_nonzero(waiting)), len(waiting))
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from labconsole.clock_comparison import HOST_COMPARED, Offset
-from labconsole.model.trial import Event, Level, Verdict
+from labconsole.model.trial import Event, Level, Metric, Verdict
 from labconsole_amqp.parameters import AmqpParameters
 from labconsole_amqp.series import RECEIVED, SENT, Phase
 from labconsole_amqp.trial.amqp_trial import AmqpTrial
@@ -83,7 +83,7 @@ def test_a_rate_that_kept_the_limit_in_half_of_its_steps_is_not_the_highest() ->
     assert highest([*steps, Step(3, 200.0, 5, 5, 3.0)], 20.0) == Step(3, 200.0, 5, 5, 3.0)
 
 
-def swept(p99s_ms: dict[float, float], uncertain_ns: int) -> tuple[dict[str, float], Verdict]:
+def swept(p99s_ms: dict[float, float], uncertain_ns: int) -> tuple[dict[str, Metric], Verdict]:
     """Figures and verdict of a sweep over a host with such a clock, whose steps had these p99 by rate; limit 20 ms."""
     sent, received, offset = [], [], Offset(0, uncertain_ns, 0, 0, 0, 0, 1)
     data = {**offset.to_json(), "host": "obu-1", "phase": "before"}
@@ -107,15 +107,16 @@ def swept(p99s_ms: dict[float, float], uncertain_ns: int) -> tuple[dict[str, flo
     )
     parameters = AmqpParameters(loop="sweep", numbered=True, p99_limit=20.0)
     metrics, (verdict,) = sweep_figures(parameters, join_samples(parameters, *tables), events, "")
-    return {one.name: one.value for one in metrics}, verdict
+    return {one.name: one for one in metrics}, verdict
 
 
 def test_a_step_that_is_nearer_to_the_limit_than_clocks_are_certain_does_not_count_as_kept() -> None:
     steps = {100.0: 5.0, 200.0: 19.5, 400.0: 30.0}
     exact, verdict = swept(steps, 100_000)
-    assert exact["highest_rate"] == 200 and "leave open" not in verdict.reason
+    assert exact["highest_rate"].value == 200 and "leave open" not in verdict.reason
     figures, verdict = swept(steps, 1_000_000)
-    assert (figures["highest_rate"], verdict.result) == (100, "pass")
+    assert (figures["highest_rate"].value, verdict.result) == (100, "pass")
+    assert (figures["p99_at_highest_rate"].uncertainty, figures["highest_rate"].uncertainty) == (1.0, 0.0)
     assert "At 200 messages a second, the clocks of the hosts (± 1 ms) leave open whether" in verdict.reason
 
 

@@ -94,11 +94,13 @@ def test_latency_counts_from_the_due_time() -> None:
     assert not evaluated(samples(cams(A, late=4.9), rows)).metrics[1].not_judged
 
 
-def test_latency_between_hosts_is_judged_by_the_uncertainty_of_their_clocks() -> None:
-    def compared(host: str, uncertainty_ns: int) -> Event:
-        offset = Offset(10**12, uncertainty_ns, 0, 10**12, 0, 0, 8).to_json()
-        return Event(0, "worker", Level.INFO, HOST_COMPARED, "", {"host": host, "phase": "before", **offset})
+def compared(host: str, uncertainty_ns: int) -> Event:
+    """The comparison of the clock of a host."""
+    offset = Offset(10**12, uncertainty_ns, 0, 10**12, 0, 0, 8).to_json()
+    return Event(0, "worker", Level.INFO, HOST_COMPARED, "", {"host": host, "phase": "before", **offset})
 
+
+def test_latency_between_hosts_is_judged_by_the_uncertainty_of_their_clocks() -> None:
     rows = [received(A, due, after=1.0, done=1.0) for due in DUE]
     tables = samples(cams(A), rows)
     for second_ns, doubt in ((50_000, ""), (150_000, "(± 0.25 ms, median 2 ms)")):
@@ -251,6 +253,9 @@ def test_all_tickets_are_learned_once_each_receiver_has_accepted_each_instance()
     packets = [sent(A, 100), sent(B, 150), *cams(A), *cams(B)]
     rows = [received(A, 100, waited=True, after=600), *arrivals(A), received(B, 150), *arrivals(B)]
     assert figures(samples(packets, rows))["warm_up_time"] == pytest.approx(0.7005)
+    events = [*EVENTS, compared("obu-1", 100_000), compared("obu-2", 50_000)]
+    found = {metric.name: metric for metric in evaluate(parameters(), samples(packets, rows), events).metrics}
+    assert found["warm_up_time"].uncertainty == 150_000 / 1e9, "from T0 by the console's clock, in s"
     only_one = figures(samples(packets, arrivals(A)))
     assert "warm_up_time" not in only_one and only_one["neighbours"] == 1
 
