@@ -18,6 +18,7 @@ ENOUGH_REPEATS = 5
 ONE_RUN = "one run: no interval"
 OTHER_ORIGIN = "different origins"
 NEITHER_BETTER = "neither way is better"
+WITHIN_CLOCKS = "within the uncertainty of the clocks"
 FEW_REPEATS = f"fewer than {ENOUGH_REPEATS} repeats"
 
 
@@ -72,7 +73,7 @@ class Side:
     """The values of a metric in one column: one per run, or the published one.
 
     `not_judged` is why its values may not be judged, or empty; `offered` are the rates at which they were measured,
-    where that matters.
+    where that matters; `uncertainty` is the largest of the values'.
     """
 
     values: tuple[float, ...]
@@ -80,6 +81,7 @@ class Side:
     link_bound: bool
     not_judged: str = ""
     offered: frozenset[float] = frozenset()
+    uncertainty: float = 0.0
 
     @property
     def published(self) -> bool:
@@ -89,7 +91,8 @@ class Side:
 
 def change(reference: Side, other: Side, direction: Direction) -> Change:
     """Compare two sides, both with values; a judged change has its own p, before it is `corrected`."""
-    percent = _percent(centre(reference.values), centre(other.values))
+    before, after = centre(reference.values), centre(other.values)
+    percent = _percent(before, after)
     found = ratio(reference.values, other.values, point=reference.published or other.published)
     if found is None:
         return Change(percent, None, None, None, Judgement.NOT_JUDGED, ("zeros: no ratio",))
@@ -98,6 +101,8 @@ def change(reference: Side, other: Side, direction: Direction) -> Change:
         return Change(percent, found.value, found.interval, None, Judgement.NOT_JUDGED, reasons)
     judgement = Judgement.NO_CHANGE
     if not found.interval.holds(1.0):
+        if abs(after - before) < reference.uncertainty + other.uncertainty:
+            return Change(percent, found.value, found.interval, None, Judgement.NOT_JUDGED, (WITHIN_CLOCKS,))
         judgement = Judgement.BETTER if (found.value > 1) is (direction is Direction.HIGHER) else Judgement.WORSE
     return Change(percent, found.value, found.interval, found.p, judgement)
 

@@ -233,6 +233,7 @@ class _Row:
             isinstance(column, RunGroup) and any(map(link_bound, column.used)),
             figures.not_judged,
             figures.offered,
+            max((metric.uncertainty for metric in figures.metrics), default=0.0),
         )
 
 
@@ -330,7 +331,8 @@ def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Ch
     values = row.values(index)
     if not values:
         return Cell(None, 0, None, None)
-    marked, origins = _marked(columns, row, index), row.side(columns, index).origins
+    side = row.side(columns, index)
+    marked, origins = _marked(columns, row, index), side.origins
     if isinstance(columns[index], RunGroup):
         return Cell(
             centre(values),
@@ -340,7 +342,7 @@ def _cell(columns: Sequence[Column], row: _Row, index: int, against_baseline: Ch
             not_judged=row.figures[index].not_judged,
             marked=marked,
             origins=origins,
-            uncertainty=max(metric.uncertainty for metric in row.figures[index].metrics),
+            uncertainty=side.uncertainty,
         )
     measured = counterpart(columns, index)
     if measured is None or not row.figures[measured].metrics or len(row.units) > 1:

@@ -30,7 +30,10 @@ PREFIX = "threshold: "
 
 
 def threshold_verdicts(thresholds: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]) -> tuple[Verdict, ...]:
-    """One verdict per threshold (`{"throughput": {"min": 1000.0}}`); "unknown" where the run has no such metric."""
+    """One verdict per threshold (`{"throughput": {"min": 1000.0}}`).
+
+    "unknown" where the run has no such metric, or it is nearer to a bound than its clocks are certain.
+    """
     values = {metric.name: metric for metric in metrics if not metric.labels}
     return tuple(_verdict(name, bounds, values.get(name)) for name, bounds in sorted(thresholds.items()))
 
@@ -43,9 +46,15 @@ def _verdict(name: str, bounds: Mapping[str, float], metric: Metric | None) -> V
         f"{word} {bounds[key]:g}" for key, word in (("min", "at least"), ("max", "at most")) if key in bounds
     )
     unit = f" {metric.unit}" if metric.unit else ""
-    reason = f"{name} is {metric.value:g}{unit}; asked: {asked}{unit}."
+    within = f" ± {metric.uncertainty:.2g}" if metric.uncertainty else ""
+    reason = f"{name} is {metric.value:g}{within}{unit}; asked: {asked}{unit}."
     result = "pass" if low <= metric.value <= high else "fail"
-    return Verdict(PREFIX + name, result, reason, {"value": metric.value, "bounds": dict(bounds)})
+    if any(abs(metric.value - bound) < metric.uncertainty for bound in bounds.values()):
+        result, reason = "unknown", f"{reason} The clocks leave open whether it is."
+    evidence = {"value": metric.value, "bounds": dict(bounds)}
+    if metric.uncertainty:
+        evidence["uncertainty"] = metric.uncertainty
+    return Verdict(PREFIX + name, result, reason, evidence)
 
 
 @dataclass(frozen=True)

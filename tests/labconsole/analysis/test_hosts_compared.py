@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from labconsole.analysis.change import WITHIN_CLOCKS
 from labconsole.analysis.columns import group_repeats
 from labconsole.analysis.comparison import compare
 from labconsole.analysis.contrasts import contrasts
@@ -57,3 +60,17 @@ def test_a_figure_between_clocks_has_the_largest_uncertainty_of_its_runs() -> No
     assert not any(note.startswith("± ") for note in compare(group_repeats([run(1, "open", {})]), PostTrial()).notes)
     [table] = comparison_tables(comparison)
     assert table.rows[0][2].text.startswith("2 ± 0.50") and "±" not in table.rows[0][3].text
+
+
+@pytest.mark.parametrize(("uncertainty", "judgement"), [(0.0, "worse"), (0.125, "worse"), (0.3, "not judged")])
+def test_a_difference_that_the_clocks_alone_may_explain_is_not_judged(uncertainty: float, judgement: str) -> None:
+    runs = [
+        run(place * 5 + repeat, name, {}, metrics={"wait_p99": figure})
+        for place, (name, value) in enumerate((("open", 10.0), ("sealed", 10.25)))
+        for repeat in range(5)
+        for figure in [metric("wait_p99", value + repeat / 1000, uncertainty=uncertainty * place)]
+    ]
+    [line] = compare(group_repeats(runs), PostTrial()).metrics
+    change = line.cells[1].change
+    assert change is not None and change.judgement == judgement
+    assert change.notes == ((WITHIN_CLOCKS,) if judgement == "not judged" else ())

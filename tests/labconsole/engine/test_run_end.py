@@ -36,3 +36,20 @@ def test_a_metric_that_the_run_does_not_have_is_unknown() -> None:
     labelled = Metric("lost", 0.0, "msg", labels={"role": "sender"})
     [verdict] = threshold_verdicts({"lost": {"max": 0.0}}, [RATE, labelled])
     assert (verdict.result, verdict.reason) == ("unknown", "The run has no metric lost.")
+
+
+@pytest.mark.parametrize(
+    ("value", "result", "end"),
+    [
+        (9.5, "pass", ""),
+        (9.75, "unknown", " The clocks leave open whether it is."),
+        (10.25, "unknown", " The clocks leave open whether it is."),
+        (10.5, "fail", ""),
+    ],
+)
+def test_a_figure_that_is_nearer_to_a_bound_than_its_clocks_are_certain_is_unknown(
+    value: float, result: str, end: str
+) -> None:
+    [verdict] = threshold_verdicts({"latency": {"max": 10.0}}, [Metric("latency", value, "ms", uncertainty=0.5)])
+    assert verdict.result == result and verdict.evidence["uncertainty"] == 0.5
+    assert verdict.reason == f"latency is {value:g} ± 0.5 ms; asked: at most 10 ms.{end}"
