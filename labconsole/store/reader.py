@@ -412,8 +412,8 @@ def _metrics(connection: Connection, run: RunRow) -> tuple[Metric, ...]:
     """All metrics of a run, by the names of today."""
     found = METRICS.find(connection, "position", run_id=run.id)
     for metric in found:
-        if not math.isfinite(metric.value):
-            raise ValueError(f"metric {metric.name} of run {run.id} is {metric.value}")
+        if not (math.isfinite(metric.value) and 0 <= metric.uncertainty < math.inf):
+            raise ValueError(f"metric {metric.name} of run {run.id} is {metric.value} ± {metric.uncertainty}")
     return tuple(map(_with_current_name, found) if _in_closed_loop(run.definitions, run.parameters) else found)
 
 

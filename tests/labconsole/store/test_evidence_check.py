@@ -61,7 +61,15 @@ def test_a_run_is_sealed_when_it_ends(store: Store, sealed: int, database: Path)
     assert (evidence.digest, evidence.sealed) == (verification.digest_stored, verification.sealed)
 
 
-@pytest.mark.parametrize("damage", ["UPDATE metric SET value = 9e999", "UPDATE evidence SET sealed = 'yesterday'"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE metric SET value = 9e999",
+        "UPDATE metric SET uncertainty = 9e999",
+        "UPDATE metric SET uncertainty = -1",
+        "UPDATE evidence SET sealed = 'yesterday'",
+    ],
+)
 def test_unreadable_figures_and_seals_are_damage(store: Store, sealed: int, database: Path, damage: str) -> None:
     with closing(sqlite3.connect(database)) as raw, raw:
         assert raw.execute(damage).rowcount == 1
