@@ -156,25 +156,9 @@ class Cluster(AbstractContextManager["Cluster"]):
 
     def call(self, name: str, method: str, *arguments: Any, timeout_s: float = ANSWER_S) -> Any:
         """What a method of `HostActor` returns on a host. Raises UserError as it does."""
-
-        def answer() -> Any:
-            asked = getattr(self._actor(name), method)(*arguments)
-            deadline_s = time.monotonic() + timeout_s
-            with suppress(TimeoutError):
-                return asked.result(timeout=_SOON_S)
-            connected = self._client.rpc.occupied.get(self._addresses.get(name, ""))  # its end is noticed
-            if not connected and self._refuses(name):
-                raise ConnectionRefusedError
-            while not asked.done():
-                if (left_s := deadline_s - time.monotonic()) <= 0:
-                    raise TimeoutError
-                with suppress(TimeoutError):
-                    return asked.result(timeout=min(left_s, ANSWER_S))
-                if not (asked.done() or self._listens(name)):  # it may be silent for longer, and not be cut off
-                    raise TimeoutError
-            return asked.result()
-
-        return self._answered(name, answer)
+        return self._answered(
+            name, lambda: self._result(name, getattr(self._actor(name), method)(*arguments), timeout_s)
+        )
 
     def ask(self, name: str, method: str, *arguments: Any) -> None:
         """Call a method of `HostActor` without waiting for its answer: the call is lost where the connection is."""
@@ -190,30 +174,36 @@ class Cluster(AbstractContextManager["Cluster"]):
                 raise
             except _GONE as error:
                 broken = isinstance(error, OSError) and not isinstance(error, TimeoutError)
-                if not broken or time.monotonic() > deadline_s or not self._listens(name):
+                if not broken or time.monotonic() > deadline_s or self._refusal(name):
                     sentence = f"The host {name} does not answer: check that its agent is running."
                     raise HostLostError(sentence) from error
             time.sleep(_AGAIN_S)
 
-    def _listens(self, name: str) -> bool:
-        """Whether the agent of a host accepts connections. Dask would try for seconds where it does not."""
-        try:
-            self._connect(name)
-        except OSError:
-            return False
-        return True
+    def _result(self, name: str, asked: Any, timeout_s: float) -> Any:
+        """What a host answers within this time. Raises TimeoutError, and what `_GONE` names as soon as it is gone."""
+        deadline_s = time.monotonic() + timeout_s
+        with suppress(TimeoutError):
+            return asked.result(timeout=_SOON_S)
+        connected = self._client.rpc.occupied.get(self._addresses.get(name, ""))  # its end is noticed
+        if not connected and isinstance(refusal := self._refusal(name), ConnectionRefusedError):
+            raise refusal  # a host that is slow, or cut off, refuses nothing
+        while not asked.done():
+            if (left_s := deadline_s - time.monotonic()) <= 0:
+                raise TimeoutError
+            with suppress(TimeoutError):
+                return asked.result(timeout=min(left_s, ANSWER_S))
+            if not asked.done() and self._refusal(name):  # it may be silent for longer, and not be cut off
+                raise TimeoutError
+        return asked.result()
 
-    def _refuses(self, name: str) -> bool:
-        """Whether the agent of a host has ended: a host that is slow, or cut off, refuses nothing."""
-        try:
-            self._connect(name)
-        except OSError as error:
-            return isinstance(error, ConnectionRefusedError)
-        return False
-
-    def _connect(self, name: str) -> None:
+    def _refusal(self, name: str) -> OSError | None:
+        """Why the agent of a host accepts no connection; None: it does. Dask would try for seconds."""
         place = urlsplit(self._addresses.get(name, ""))
-        socket.create_connection((place.hostname, place.port), _LISTENS_S).close()
+        try:
+            socket.create_connection((place.hostname, place.port), _LISTENS_S).close()
+        except OSError as error:
+            return error
+        return None
 
     def _actor(self, name: str) -> Any:
         """The console's actor on a host, started when it is first needed."""

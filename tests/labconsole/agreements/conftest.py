@@ -27,3 +27,11 @@ def owners(owners_made: tuple[Owner, Owner], tmp_path: Path) -> tuple[Owner, Own
         for owner in owners_made
     )
     return a, b
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """The folder over which both owners exchange files."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    return folder

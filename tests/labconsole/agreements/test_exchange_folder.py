@@ -31,14 +31,6 @@ News = Callable[[], list[str]]
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """The folder over which both owners exchange files."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def news(owners: tuple[Owner, Owner], shared: Path, monkeypatch: pytest.MonkeyPatch) -> News:
     """What State B's agent finds in the folder that is new."""
     _, b = owners

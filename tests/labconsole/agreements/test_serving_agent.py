@@ -43,14 +43,6 @@ def broker() -> Iterator[RunningBroker]:
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """The folder over which both owners exchange files."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def agents() -> Iterator[Callable[[Owner, Path], Process]]:
     """Starts agents, which are stopped in the end."""
     with ExitStack() as stack:

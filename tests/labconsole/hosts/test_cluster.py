@@ -80,14 +80,6 @@ def test_another_console_is_refused(running: ClusterProcesses, tmp_path: Path) -
         pass
 
 
-def test_a_host_of_another_console_does_not_join(running: ClusterProcesses, tmp_path: Path) -> None:
-    rogue = running.starts(running.enrolled("gamma", tmp_path / "files", home=tmp_path / "other"))
-    rogue.waits_for("gamma cannot join the cluster")
-    assert rogue.ended() == 1
-    with Cluster(running.address, running.member()) as console:
-        assert sorted(console.addresses()) == ["alpha", "beta"]
-
-
 def test_a_second_host_of_a_name_does_not_join(running: ClusterProcesses, tmp_path: Path) -> None:
     second = running.starts(running.enrolled("alpha", tmp_path))
     second.waits_for("has a host alpha already: stop its agent")

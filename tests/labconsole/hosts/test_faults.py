@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from labconsole import __version__
 from labconsole.engine.recorder import spool_directory
 from labconsole.hosts.cluster import Cluster
 from labconsole.hosts.samples.collected import collected_folder
@@ -24,6 +26,7 @@ from tests.labconsole.hosts.host_runs import (
     eventually,
     held,
     pump_until_counted,
+    run,
     running_roles,
     submit,
     worker_process,
@@ -31,6 +34,13 @@ from tests.labconsole.hosts.host_runs import (
 
 SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
 """beta's clock is an hour ahead, and wins 20 ms a second."""
+NEWER = """
+import labconsole, sys
+labconsole.__version__ = "99.0"
+from labconsole.cli.main import main
+raise SystemExit(main(sys.argv[4:]))
+"""
+"""Starts `python -m labconsole.cli.main ...`, its arguments, as that of a newer version."""
 
 
 @pytest.fixture(scope="module", params=NETWORKS)
@@ -281,6 +291,26 @@ def test_two_consoles_have_their_runs_on_one_host(
     finally:
         other.close()
     assert held(running, "alpha") == {}
+
+
+def test_an_agent_of_a_newer_version_gets_no_role(bench: Bench, running: ClusterProcesses, tmp_path: Path) -> None:
+    agent = running.joins("newer", tmp_path / "newer", within=(sys.executable, "-c", NEWER))
+    try:
+        detail = run(bench, running, [{"role": "*", "host": "newer"}], count=10)
+    finally:
+        agent.end()
+    assert detail.row.status is RunStatus.FAILED and detail.roles == ()
+    assert detail.row.reason.startswith(
+        f"newer has version 99.0 of the console and this one has {__version__}: install the same version on both"
+    )
+
+
+def test_a_host_of_another_console_does_not_join(running: ClusterProcesses, tmp_path: Path) -> None:
+    rogue = running.starts(running.enrolled("gamma", tmp_path / "files", home=tmp_path / "other"))
+    rogue.waits_for("gamma cannot join the cluster")
+    assert rogue.ended() == 1
+    with Cluster(running.address, running.member()) as console:
+        assert sorted(console.addresses()) == ["alpha", "beta"]
 
 
 def test_a_clock_that_is_ahead_and_drifts_is_found_within_the_stated_uncertainty(

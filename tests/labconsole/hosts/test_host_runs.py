@@ -14,7 +14,6 @@ import numpy as np
 import psutil
 import pytest
 
-from labconsole import __version__
 from labconsole.analysis.caveats import busy
 from labconsole.clock_comparison import HOST_JUMPED, clocks_doubt, host_offsets
 from labconsole.model.placement import Placement
@@ -35,14 +34,6 @@ from tests.labconsole.hosts.host_runs import (
 
 SHIFT_NS, DRIFT_PPM = 3_000_000_000_000, 20_000.0
 """beta's clock is an hour ahead, and wins 20 ms a second."""
-
-NEWER = """
-import labconsole, sys
-labconsole.__version__ = "99.0"
-from labconsole.cli.main import main
-raise SystemExit(main(sys.argv[4:]))
-"""
-"""Starts `python -m labconsole.cli.main ...`, its arguments, as that of a newer version."""
 
 
 @pytest.fixture(scope="module")
@@ -148,18 +139,6 @@ def test_a_request_that_no_host_suits_ends_the_run_before_a_role_starts(
     detail = run(bench, running, [{"role": "counter-*", "tag": "rsu"}], count=10)
     assert detail.row.status is RunStatus.FAILED and detail.roles == ()
     assert detail.row.reason.startswith("No host suits the roles counter-* (tag rsu): there are alpha (obu, ")
-
-
-def test_an_agent_of_a_newer_version_gets_no_role(bench: Bench, running: ClusterProcesses, tmp_path: Path) -> None:
-    agent = running.joins("newer", tmp_path / "newer", within=(sys.executable, "-c", NEWER))
-    try:
-        detail = run(bench, running, [{"role": "*", "host": "newer"}], count=10)
-    finally:
-        agent.end()
-    assert detail.row.status is RunStatus.FAILED and detail.roles == ()
-    assert detail.row.reason.startswith(
-        f"newer has version 99.0 of the console and this one has {__version__}: install the same version on both"
-    )
 
 
 def test_a_killed_role_is_missed_and_what_it_recorded_is_kept(bench: Bench, running: ClusterProcesses) -> None:

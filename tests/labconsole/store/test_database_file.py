@@ -160,25 +160,17 @@ def test_a_database_of_version_4_keeps_every_row_and_its_digests(database: Path)
         assert reader.attachments(1).all() == []
 
 
-def test_a_database_of_version_6_keeps_every_row_and_its_digests_and_asks_for_no_hosts(database: Path) -> None:
-    shutil.copy(GOLDEN / "v6.db", database)
+@pytest.mark.parametrize("version", ["v6", "v7"])
+def test_a_database_of_version_6_or_7_keeps_every_row_and_its_digests(version: str, database: Path) -> None:
+    shutil.copy(GOLDEN / f"{version}.db", database)
     before = dump(database)
     Store.open(database).close()
     assert dump(database) == before
     with Reader(database) as reader:
         assert all(verify(reader, run_id).ok for run_id in (1, 2, 3, 4))
-        assert [row.placement for row in reader.runs()] == [{}] * 4
-        assert reader.attachments(1).all() != [], "it has what version 6 added"
-
-
-def test_a_database_of_version_7_keeps_its_digests_and_its_figures_have_no_uncertainty(database: Path) -> None:
-    shutil.copy(GOLDEN / "v7.db", database)
-    before = dump(database)
-    Store.open(database).close()
-    assert dump(database) == before
-    with Reader(database) as reader:
-        assert all(verify(reader, run_id).ok for run_id in (1, 2, 3, 4))
+        assert [row.placement for row in reader.runs()] == [{}] * 4, "it asks for no hosts"
         assert {metric.uncertainty for metric in reader.run(1).metrics} == {0.0}
+        assert reader.attachments(1).all() != [], "it has what version 6 added"
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v3", "v4", "v6", "v7"])
